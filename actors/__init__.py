@@ -1,0 +1,1 @@
+"""The four actors of a pipeline, as deterministic logic in thin pykka shells."""

@@ -1,0 +1,4 @@
+"""What a message says: formats, decoding, routing, net changes.
+
+Pure: no threads, no clock, no Kafka, no Spark.
+"""

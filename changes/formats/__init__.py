@@ -1,0 +1,3 @@
+"""The change formats: one module each, of the same shape, and the registry of their names."""
+
+from __future__ import annotations

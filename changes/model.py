@@ -1,0 +1,165 @@
+"""The words of a change stream as values: tables, columns, schemas, targets, errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+import pyarrow as pa
+
+OP = "__binlogd_op"
+"""Column of an upsert batch: ``U`` (the row is now this) or ``D`` (the key is gone)."""
+
+HAS_PREFIX = "__binlogd_has_"
+"""``__binlogd_has_<column>``: true where the change carried the column (absent is not null)."""
+
+CHANGELOG_COLUMNS: tuple[tuple[str, pa.DataType], ...] = (
+    ("_op", pa.string()),
+    ("_partition", pa.int32()),
+    ("_offset", pa.int64()),
+    ("_index", pa.int32()),
+)
+"""What each row of a changelog target carries before the source's columns: ``_op`` is I, U or D,
+``_index`` counts the rows of one message from 0."""
+
+
+class TableName(NamedTuple):
+    """A table as the source names it."""
+
+    database: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.table}"
+
+
+class TargetName(NamedTuple):
+    """One table in one sink: the sink's name in the configuration, a namespace, a table."""
+
+    sink: str
+    namespace: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.sink}.{self.namespace}.{self.table}"
+
+
+class Mode(Enum):
+    """How a target holds its source: as equal rows, or as the list of what happened."""
+
+    UPSERT = "upsert"
+    APPEND = "append"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a target in Arrow's types, the language all sinks are told schemas in."""
+
+    name: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """The source's columns in their order, and the key. No key: the target is a changelog.
+
+    ``columns`` never holds the bookkeeping columns (``_op`` and so on): a sink adds those itself.
+    """
+
+    columns: tuple[Column, ...]
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """``ALTER TABLE .. ADD COLUMN``: rows stored before it read as ``default`` from then on.
+
+    ``default`` is a Python value that fits ``column.type``, None for NULL.
+    """
+
+    column: Column
+    default: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ddl:
+    """One table's part of a DDL statement.
+
+    ``adds`` are the columns it adds; ``refused`` names what is in it that binlogd does not follow
+    (``TRUNCATE``, ``DROP COLUMN price``...), which stops the pipeline. Neither: the statement
+    changes nothing that a target shows (an index, a comment).
+    """
+
+    table: TableName
+    sql: str
+    adds: tuple[AddColumn, ...] = ()
+    refused: str | None = None
+
+
+class Kind(Enum):
+    """What a message is, as far as routing needs to know."""
+
+    ROWS = "rows"
+    DDL = "ddl"
+    NOTHING = "nothing"
+
+
+class Head(NamedTuple):
+    """What a glance at a message tells: its kind, and its table (None unless ROWS)."""
+
+    kind: Kind
+    table: TableName | None
+
+
+class BadMessage(Exception):
+    """A message that can't be understood: the reason, in one line, without its position.
+
+    Raised by ``Format.peek`` and ``Format.ddl``, which see one message only.
+    """
+
+
+class BadRecord(Exception):
+    """A record that can't be applied, with its place among the records that were handed over.
+
+    ``index`` is that place: the records before it are good, so the caller may apply those.
+    ``reason`` is one line that names table, column and value where there is one.
+    """
+
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(reason)
+        self.index = index
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Decoded changes of one target, in lane order, not yet folded: what a decoder gives.
+
+    ``table`` for a keyed upsert target: ``OP`` (string: ``U`` | ``D``), the columns of ``schema``,
+    and ``HAS_PREFIX + name`` (bool) for just those columns that some row lacks. A key-changing
+    update is two rows: D with the old key, then U. For a changelog target: the columns of
+    ``CHANGELOG_COLUMNS``, then those of ``schema``.
+    """
+
+    table: pa.Table
+    schema: TableSchema
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBound:
+    """The smallest and largest staged value of a key column, for pruning the target's files."""
+
+    column: str
+    lower: object
+    upper: object
+
+
+@dataclass(frozen=True, slots=True)
+class FormatOptions:
+    """What a pipeline's configuration tells its format."""
+
+    time_zone: str = "UTC"
+    """IANA name of the zone in which the source prints TIMESTAMP values (Canal: its JVM's)."""
+    extra: dict[str, str] = field(default_factory=dict)

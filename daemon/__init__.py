@@ -1,0 +1,1 @@
+"""The composition root: command line, configuration, Kafka adapters, files, signals, logs."""

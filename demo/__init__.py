@@ -1,0 +1,1 @@
+"""A real dev broker, a workload generator and the demo itself."""
