@@ -1,0 +1,124 @@
+"""Where a partition is read from: a pure function of what the file, broker and log say.
+
+The rules are those of design section 5; each has a test of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from offsets.position import TopicPartition
+from offsets.snapshot import PartitionState
+
+
+class StartAt(Enum):
+    """What the configuration may ask for when nothing is recorded."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    TIMESTAMP = "timestamp"
+    OFFSET = "offset"
+
+
+@dataclass(frozen=True, slots=True)
+class Watermarks:
+    """The log as it is: ``low`` is its first offset, ``high`` the one written next."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The decision: the offset that is read first, whose word it is, a remark for the log."""
+
+    offset: int
+    origin: str
+    remark: str | None = None
+
+
+class PositionError(Exception):
+    """No position can be trusted: reading on would lose changes or skip them unseen."""
+
+
+def start_position(
+    source: TopicPartition,
+    *,
+    recorded: PartitionState | None,
+    committed: int | None,
+    log: Watermarks,
+    configured: StartAt,
+    configured_offset: int | None,
+    forced: bool = False,
+) -> Start:
+    """Decide where to read a partition from.
+
+    ``recorded`` is the local file's word, ``committed`` the broker's (None: it has none, they
+    expire). ``configured_offset`` is the offset that ``timestamp`` or ``offset`` came to (None:
+    nothing at or after that time, which is the end). ``forced``: the configuration overrules what
+    is recorded, this once. Raises PositionError naming both sides.
+    """
+    if forced:
+        start = _configured(configured, configured_offset, log)
+        start = Start(start.offset, start.origin, "forced by the configuration, this once")
+    elif recorded is not None:
+        start = _recorded(source, recorded, committed)
+    elif committed is not None:
+        start = Start(committed, "broker", "no local file: the broker's commit is taken")
+    else:
+        start = _configured(configured, configured_offset, log)
+    if not log.low <= start.offset <= log.high:
+        raise PositionError(
+            f"{source}: the position {start.offset} ({start.origin}) is outside the log, "
+            f"which holds {log.low}..{log.high}"
+            + (
+                ": the changes between are gone from Kafka"
+                if start.offset < log.low
+                else ": the topic was cut or made again"
+            )
+        )
+    return start
+
+
+def _recorded(source: TopicPartition, recorded: PartitionState, committed: int | None) -> Start:
+    if committed is None:
+        return Start(recorded.frontier, "file")
+    floor = recorded.frontier if recorded.confirmed is None else recorded.confirmed
+    if committed > recorded.frontier:
+        return Start(
+            committed,
+            "broker",
+            f"the broker's commit {committed} is ahead of the file's {recorded.frontier}: "
+            "another member or an operator moved on",
+        )
+    if recorded.confirmed is not None and committed < floor:
+        raise PositionError(
+            f"{source}: the group was rewound: the broker's commit is {committed}, the file "
+            f"recorded {recorded.confirmed} as confirmed. A group alone can't be rewound, the "
+            "targets' marks would skip what is read again: use the reset command, which does both"
+        )
+    return Start(recorded.frontier, "file")
+
+
+def _configured(configured: StartAt, offset: int | None, log: Watermarks) -> Start:
+    match configured:
+        case StartAt.EARLIEST:
+            return Start(log.low, "configured: earliest")
+        case StartAt.LATEST:
+            return Start(log.high, "configured: latest")
+        case StartAt.TIMESTAMP:
+            return Start(log.high if offset is None else offset, "configured: timestamp")
+        case StartAt.OFFSET:
+            if offset is None:
+                raise PositionError("start at offset: no offset is configured for this partition")
+            return Start(offset, "configured: offset")
+
+
+def check_mark(source: TopicPartition, target: str, hwm: int, log: Watermarks) -> None:
+    """Refuse a target whose mark lies beyond the log's end: it would skip new changes unseen."""
+    if hwm >= log.high:
+        raise PositionError(
+            f"{source}: {target} holds changes up to {hwm}, but the log ends at {log.high}: the "
+            "topic was cut or made again, and what it now holds below that mark would be skipped"
+        )

@@ -1,0 +1,124 @@
+"""Each rule of the start position, one test each."""
+
+from __future__ import annotations
+
+import pytest
+
+from offsets.position import TopicPartition
+from offsets.recovery import PositionError, Start, StartAt, Watermarks, check_mark, start_position
+from offsets.snapshot import PartitionState
+
+SOURCE = TopicPartition("binlog", 0)
+LOG = Watermarks(100, 1000)
+
+
+def start(
+    recorded: PartitionState | None = None,
+    committed: int | None = None,
+    configured: StartAt = StartAt.EARLIEST,
+    configured_offset: int | None = None,
+    forced: bool = False,
+    log: Watermarks = LOG,
+) -> Start:
+    return start_position(
+        SOURCE,
+        recorded=recorded,
+        committed=committed,
+        log=log,
+        configured=configured,
+        configured_offset=configured_offset,
+        forced=forced,
+    )
+
+
+@pytest.mark.parametrize("committed", [400, 450, 500])
+def test_the_file_wins_while_the_broker_is_between_confirmed_and_frontier(committed: int) -> None:
+    """A commit may land though its reply was lost: the broker is then above ``confirmed``."""
+    assert start(PartitionState(500, 400), committed).offset == 500
+
+
+def test_the_file_wins_when_the_broker_has_no_commit() -> None:
+    """Broker commits expire; the file doesn't."""
+    assert start(PartitionState(500, 400)).offset == 500
+
+
+def test_the_file_wins_over_an_older_commit_while_nothing_was_confirmed() -> None:
+    """The first commit of a group may be on its way when the process dies."""
+    assert start(PartitionState(500, None), 300).offset == 500
+
+
+def test_a_broker_ahead_of_the_file_is_followed_and_told() -> None:
+    """Another member or an operator moved on."""
+    decided = start(PartitionState(500, 400), 600)
+    assert decided.offset == 600
+    assert decided.remark is not None
+    assert "ahead of the file's 500" in decided.remark
+
+
+def test_a_broker_below_the_confirmed_frontier_is_refused_with_the_hint() -> None:
+    """A rewound group alone would be skipped by the targets' marks."""
+    with pytest.raises(PositionError, match=r"rewound.*399.*400.*reset command"):
+        start(PartitionState(500, 400), 399)
+
+
+def test_no_file_takes_the_brokers_commit() -> None:
+    """The group's commit is the second word."""
+    assert start(None, 321) == Start(321, "broker", "no local file: the broker's commit is taken")
+
+
+@pytest.mark.parametrize(
+    ("configured", "offset", "expected"),
+    [
+        (StartAt.EARLIEST, None, 100),
+        (StartAt.LATEST, None, 1000),
+        (StartAt.TIMESTAMP, 640, 640),
+        (StartAt.TIMESTAMP, None, 1000),
+        (StartAt.OFFSET, 123, 123),
+    ],
+)
+def test_neither_takes_the_configured_start(
+    configured: StartAt, offset: int | None, expected: int
+) -> None:
+    """The configuration speaks only where nothing is recorded."""
+    assert start(configured=configured, configured_offset=offset).offset == expected
+
+
+def test_a_forced_start_overrules_file_and_broker() -> None:
+    """Force is the operator's word, and says so in the log."""
+    decided = start(PartitionState(500, 400), 450, StartAt.OFFSET, 200, forced=True)
+    assert decided.offset == 200
+    assert decided.remark == "forced by the configuration, this once"
+
+
+def test_a_start_at_an_offset_that_is_not_configured_is_refused() -> None:
+    """No guess for a partition that the operator forgot."""
+    with pytest.raises(PositionError, match="no offset is configured"):
+        start(configured=StartAt.OFFSET)
+
+
+def test_a_position_below_the_log_names_both() -> None:
+    """Retention overtook the reader: never a silent reset."""
+    with pytest.raises(PositionError, match=r"position 50 \(file\).*100\.\.1000.*gone"):
+        start(PartitionState(50, 50), 50)
+
+
+def test_a_position_above_the_log_names_both() -> None:
+    """The topic was cut: reading on would miss what is written below."""
+    with pytest.raises(PositionError, match=r"position 1001 \(file\).*100\.\.1000.*made again"):
+        start(PartitionState(1001, None))
+
+
+def test_the_logs_end_is_a_position() -> None:
+    """At the tail of a quiet topic nothing is wrong."""
+    assert start(PartitionState(1000, 1000), 1000).offset == 1000
+
+
+def test_a_mark_beyond_the_logs_end_is_refused() -> None:
+    """Otherwise new changes below the mark would be dropped as replays."""
+    with pytest.raises(PositionError, match=r"lake\.s\.a holds changes up to 1000.*ends at 1000"):
+        check_mark(SOURCE, "lake.s.a", 1000, LOG)
+
+
+def test_a_mark_at_the_last_offset_is_fine() -> None:
+    """Everything applied is no error."""
+    check_mark(SOURCE, "lake.s.a", 999, LOG)

@@ -1,0 +1,91 @@
+"""The offset file's text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsets.position import TopicPartition
+from offsets.snapshot import (
+    DamagedSnapshot,
+    PartitionState,
+    Snapshot,
+    TargetMark,
+    decode,
+    encode,
+)
+
+SOURCES = st.builds(TopicPartition, st.from_regex(r"[a-zA-Z0-9._-]{1,20}", fullmatch=True),
+                    st.integers(0, 999))
+OFFSETS = st.integers(0, 2**62)
+SNAPSHOTS = st.builds(
+    Snapshot,
+    pipeline=st.text(max_size=10),
+    group=st.text(max_size=10),
+    topic_ids=st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3),
+    partitions=st.dictionaries(
+        SOURCES, st.builds(PartitionState, OFFSETS, st.none() | OFFSETS), max_size=4
+    ),
+    targets=st.dictionaries(
+        st.text(max_size=12),
+        st.builds(
+            TargetMark, st.none() | st.text(max_size=9), st.dictionaries(SOURCES, OFFSETS)
+        ),
+        max_size=4,
+    ),
+    forced=st.none() | st.text(max_size=5),
+)
+
+
+@given(SNAPSHOTS)
+def test_what_is_written_is_read_back(snapshot: Snapshot) -> None:
+    """Encoding and decoding give the same value."""
+    assert decode(encode(snapshot)) == snapshot
+
+
+def example() -> str:
+    return encode(
+        Snapshot("shop", "g", partitions={TopicPartition("binlog", 0): PartitionState(41, 40)})
+    )
+
+
+@pytest.mark.parametrize("cut", [0, 1, 40, -2])
+def test_a_file_cut_short_is_damaged(cut: int) -> None:
+    """A crash in the middle of a write by another program leaves such a file."""
+    with pytest.raises(DamagedSnapshot):
+        decode(example()[:cut])
+
+
+def test_an_altered_number_is_damaged() -> None:
+    """A flipped digit would skip or repeat changes: the checksum sees it."""
+    with pytest.raises(DamagedSnapshot, match="checksum"):
+        decode(example().replace("41", "91"))
+
+
+def test_a_newer_layout_is_refused_by_number() -> None:
+    """A downgrade must not misread the file."""
+    document = json.loads(example())
+    document["version"] = 2
+    with pytest.raises(DamagedSnapshot, match="version 2, this binlogd reads 1"):
+        decode(json.dumps(document))
+
+
+def test_a_reindented_file_is_whole() -> None:
+    """A person may look at it with a formatter."""
+    assert decode(json.dumps(json.loads(example()))) == decode(example())
+
+
+def test_a_topic_with_dots_and_dashes_is_read_back() -> None:
+    """The partition number is what follows the last colon."""
+    source = TopicPartition("a.b-c_d", 12)
+    assert TopicPartition.parse(str(source)) == source
+
+
+@pytest.mark.parametrize("text", ["", "a", ":1", "a:", "a:x", "a:-1"])
+def test_what_is_no_partition_is_refused(text: str) -> None:
+    """A name that can't be read is an error, not partition zero."""
+    with pytest.raises(ValueError, match="not a topic:partition"):
+        TopicPartition.parse(text)
