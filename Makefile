@@ -1,0 +1,45 @@
+# `make demo` and `make test` each work alone on a fresh machine: set-up makes what is missing.
+PYTHON ?= python3
+VENV := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check clean lock lock-jars
+
+help:
+	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
+	@echo "make test    the test suite"
+	@echo "make check   ruff, mypy, import-linter and the tests that need no JVM"
+	@echo "make setup   what the others need: .venv and var/jars (PYTHON=... names another Python)"
+	@echo "make clean   remove what the above made; other files in var/ stay"
+
+setup:
+	@setup/setup.sh "$(PYTHON)"
+
+demo: setup
+	@$(VENV)/python -m demo
+
+test: setup
+	@$(VENV)/python -m pytest
+
+check: setup
+	$(VENV)/ruff check .
+	$(VENV)/ruff format --check .
+	$(VENV)/mypy
+	$(VENV)/lint-imports
+	$(VENV)/python -m pytest -m "not integration"
+
+clean:
+	rm -rf .venv var/jars var/jars.ivy var/jars.new var/java var/demo *.egg-info
+	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# For maintainers: write the lock files anew (needs uv; the jars need a network).
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --quiet \
+	--custom-compile-command "make lock"
+lock:
+	$(LOCK) --upgrade requirements.in -o requirements.txt
+	$(LOCK) --upgrade requirements-build.in -o requirements-build.txt
+	$(LOCK) --upgrade requirements-java.in -o requirements-java.txt
+
+lock-jars: setup
+	@$(VENV)/python -m sparkwriter.jars lock
