@@ -1,0 +1,268 @@
+"""The Iceberg sink: one atomic, fenced publish for each batch, with the marks inside.
+
+The marks are in the summary of the snapshot that the batch made: whoever reads main reads rows
+and marks of the same moment. How the publish is fenced is told in ``iceberg_publish``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from actors.ports import (
+    Fenced,
+    SinkUnavailable,
+    StagedBatch,
+    TargetRefused,
+    TargetState,
+)
+from changes.model import Mode, TargetName
+from offsets.position import NO_OFFSET, TopicPartition
+from sparkwriter.iceberg_java import JavaFailure, LakeCatalog, LakeTable, java_class, reason
+from sparkwriter.iceberg_publish import MAIN, create_branch, drop_branch, publish_branch
+from sparkwriter.plan import dotted, quote, read_schema, write_sql
+from sparkwriter.schema import (
+    CreateTable,
+    SchemaStep,
+    StoredTable,
+    plan_schema,
+)
+from sparkwriter.session import check_warehouse
+
+HWM = "binlogd.hwm"
+"""Summary entry of a snapshot: ``{"topic:partition": offset}``, all lanes of the table."""
+MODE = "binlogd.mode"
+KEYS = "binlogd.keys"
+STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
+BRANCH_PREFIX = "binlogd-"
+SETTLE_ATTEMPTS = 5
+"""Looks at a table before a write until nothing is to be changed in its schema: one when it
+fits, two after a change, more only where others change it at the same time."""
+
+TABLE_PROPERTIES = {
+    "format-version": "3",
+    "write.delete.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.merge.mode": "merge-on-read",
+    "write.parquet.compression-codec": "zstd",
+    # Three metadata files a write: without this the folder grows for ever.
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "30",
+}
+
+_DATA_ERRORS = (
+    "ArithmeticException",
+    "NumberFormatException",
+    "DateTimeException",
+    "MERGE_CARDINALITY_VIOLATION",
+    "CAST_OVERFLOW",
+    "CAST_INVALID_INPUT",
+    "INCOMPATIBLE_DATA_FOR_TABLE",
+    "PARSE_SYNTAX_ERROR",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """One look at a table of ours: what it holds and what main showed."""
+
+    table: LakeTable
+    stored: StoredTable
+    main: int
+    marks: Mapping[TopicPartition, int]
+
+    @property
+    def state(self) -> TargetState:
+        return TargetState(self.stored.schema, self.stored.mode, self.marks, str(self.main))
+
+
+class IcebergWriter:
+    """``actors.ports.BatchWriter`` for Iceberg tables, over a Spark session of its own.
+
+    The instance is made on any thread and used on one: what it sets on its session (the stamp
+    for the next commit) must not be seen by another write. The sink's name is the catalog's.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark.newSession()
+        self._catalog = LakeCatalog(self._spark)
+        # ${...} in a name or a value is that name or value, never a setting of Spark.
+        self._spark.conf.set("spark.sql.variable.substitute", "false")
+
+    def open(self, target: TargetName) -> TargetState:
+        """Read schema, mode and marks of the table from the catalog. See ``BatchWriter.open``."""
+        with _reasons(target):
+            seen = self._look(target)
+            return TargetState() if seen is None else seen.state
+
+    def write(self, batch: StagedBatch) -> TargetState:
+        """Publish the batch with its marks in one commit to main. See ``BatchWriter.write``."""
+        with _reasons(batch.target):
+            for _ in range(SETTLE_ATTEMPTS):
+                seen = self._look(batch.target)
+                marks = seen.marks if seen else {}
+                if seen is not None and covered(batch, marks):
+                    return seen.state
+                check_expected(batch, marks)
+                steps = plan_schema(
+                    batch.schema, batch.mode, seen.stored if seen else None, batch.adds
+                )
+                if seen is not None and not steps:
+                    return self._publish(seen, batch)
+                self._change(batch, seen, steps)
+        raise SinkUnavailable(f"{batch.target}: others keep changing the table's schema")
+
+    def _look(self, target: TargetName) -> _Seen | None:
+        table = self._catalog.load(target)
+        if table is None:
+            return None
+        mode = table.property(MODE)
+        if mode is None:
+            raise TargetRefused("the table exists and was not made by binlogd")
+        keys = tuple(json.loads(table.property(KEYS) or "[]"))
+        main = table.head(MAIN)
+        text = None if main is None else _mark(table, main)
+        if main is None or text is None:
+            raise TargetRefused(
+                f"no snapshot in main's history carries {HWM}: the mark is gone (expired, or"
+                " rolled back beyond the first), so nobody can tell what the table contains"
+            )
+        marks = {TopicPartition.parse(lane): int(mark) for lane, mark in json.loads(text).items()}
+        return _Seen(table, StoredTable(table.columns(), Mode(mode), keys), main, marks)
+
+    def _change(self, batch: StagedBatch, seen: _Seen | None, steps: Sequence[SchemaStep]) -> None:
+        """Create the table or alter it, unless another did it first: the next look will tell."""
+        if seen is None:
+            (create,) = steps
+            assert isinstance(create, CreateTable)
+            keys = json.dumps(list(batch.schema.keys), ensure_ascii=False)
+            properties = {**TABLE_PROPERTIES, MODE: batch.mode.value, KEYS: keys}
+            self._catalog.create(batch.target, create.columns, properties, (HWM, marks_text({})))
+            return
+        try:
+            seen.table.change_schema(steps)
+        except JavaFailure as error:
+            if not java_class(error).endswith(".CommitFailedException"):
+                raise
+
+    def _publish(self, seen: _Seen, batch: StagedBatch) -> TargetState:
+        table, branch = seen.table, f"{BRANCH_PREFIX}{uuid4().hex}"
+        marks = {**seen.marks, **{lane: span.through for lane, span in batch.lanes.items()}}
+        stamp = marks_text(marks)
+        try:
+            create_branch(table, branch, seen.main)
+            if batch.path is not None:
+                self._run(seen, batch, batch.path, branch, stamp)
+            table.refresh()
+            if table.head(branch) == seen.main:
+                # No rows, or rows that changed nothing: the marks need a snapshot all the same.
+                table.stamp(branch, HWM, stamp)
+                table.refresh()
+            head = _stamped_head(table, branch, seen.main, stamp)
+            publish_branch(table, branch, seen.main, head)
+        except BaseException:
+            drop_branch(table, branch)
+            raise
+        return TargetState(seen.stored.schema, seen.stored.mode, marks, str(head))
+
+    def _run(self, seen: _Seen, batch: StagedBatch, path: str, branch: str, stamp: str) -> None:
+        """Run the batch's statement against the branch, its commit stamped."""
+        staged = pq.read_schema(path)
+        view = f"binlogd_{uuid4().hex}"
+        target = batch.target
+        sql = write_sql(
+            batch,
+            seen.stored.columns,
+            staged.names,
+            dotted(target.sink, target.namespace, target.table, f"branch_{branch}"),
+            quote(view),
+            empty=seen.table.summary(seen.main, "total-data-files") == "0",
+        )
+        spark = self._spark
+        # The path is one file's name: no sign in it is a pattern.
+        reader = spark.read.schema(read_schema(staged)).option("__globPaths__", "false")
+        reader.parquet(path).createTempView(view)
+        try:
+            # It would stamp every later commit of this session too: set for this one statement.
+            spark.conf.set(STAMP_CONF, stamp)
+            spark.sql(sql)
+        finally:
+            spark.conf.unset(STAMP_CONF)
+            spark.catalog.dropTempView(view)
+
+
+def check_catalog(spark: SparkSession, sink: str, properties: Mapping[str, str]) -> None:
+    """Raise SinkUnavailable, in one line with sink and path, where the sink can't be used.
+
+    For the start: makes a local warehouse folder, probes that it can be written, opens the
+    catalog and asks it for its namespaces.
+    """
+    check_warehouse(sink, properties)
+    try:
+        LakeCatalog(spark).check(sink)
+    except JavaFailure as error:
+        place = properties.get("uri") or properties.get("warehouse") or "without uri"
+        raise SinkUnavailable(
+            f"sink {sink}: can't open the catalog {place}: {reason(error)}"
+        ) from error
+
+
+def covered(batch: StagedBatch, marks: Mapping[TopicPartition, int]) -> bool:
+    """Whether the target holds every lane of the batch already."""
+    return all(marks.get(lane, NO_OFFSET) >= span.through for lane, span in batch.lanes.items())
+
+
+def check_expected(batch: StagedBatch, marks: Mapping[TopicPartition, int]) -> None:
+    """Raise Fenced unless every lane stands where the batch begins.
+
+    A lane that is covered while another is not is fenced too: its rows in the batch may be older
+    than what the table holds, and writing them would bring old rows back.
+    """
+    for lane, span in batch.lanes.items():
+        if (mark := marks.get(lane, NO_OFFSET)) != span.after:
+            raise Fenced(f"{batch.target}: lane {lane} stands at {mark}, expected {span.after}")
+
+
+def marks_text(marks: Mapping[TopicPartition, int]) -> str:
+    """The marks as the summary holds them: JSON, sorted, so that equal marks are equal text."""
+    return json.dumps({str(lane): marks[lane] for lane in sorted(marks)}, ensure_ascii=False)
+
+
+def _mark(table: LakeTable, main: int) -> str | None:
+    """The nearest stamp in main's history: maintenance adds snapshots that carry none."""
+    at: int | None = main
+    while at is not None:
+        if (text := table.summary(at, HWM)) is not None:
+            return text
+        at = table.parent(at)
+    return None
+
+
+def _stamped_head(table: LakeTable, branch: str, main: int, stamp: str) -> int:
+    """The branch's head, which must be one stamped snapshot on top of ``main``."""
+    head = table.head(branch)
+    if head is None or table.parent(head) != main or table.summary(head, HWM) != stamp:
+        raise SinkUnavailable(f"branch {branch} does not show exactly this write; not published")
+    return head
+
+
+@contextmanager
+def _reasons(target: TargetName) -> Iterator[None]:
+    """Turn what Java and Spark raise into the port's errors, with the target's name and a line."""
+    try:
+        yield
+    except (Fenced, SinkUnavailable, TargetRefused) as error:
+        text = str(error)
+        raise type(error)(text if text.startswith(str(target)) else f"{target}: {text}") from error
+    except JavaFailure as error:
+        text = f"{target}: {reason(error)}"
+        kind = f"{java_class(error)} {error}"
+        if any(name in kind for name in _DATA_ERRORS):
+            raise TargetRefused(text) from error
+        raise SinkUnavailable(text) from error

@@ -1,0 +1,97 @@
+"""Moving a table's refs by compare-and-set: what makes a write atomic and fenced.
+
+A write's snapshot is made on a branch of its own. Publishing it is one commit that points main
+at the branch's head and takes the branch away, and it is committed against metadata in which
+main was seen to stand where the write began. The catalog swaps its pointer only if that metadata
+is still the current one, so nothing can come between the look and the swap: whoever lost reads
+again, and finds main moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from actors.ports import Fenced, SinkUnavailable
+from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, reason
+
+MAIN = "main"
+SWAP_ATTEMPTS = 10
+"""A swap fails when any commit to the table came between, also one to another branch, and each
+such failure means that somebody else got on. Fewer: a busy table refuses good writes. More: a
+catalog that can't take commits is noticed later."""
+
+log: Any = structlog.get_logger(__name__)
+
+
+def create_branch(table: LakeTable, branch: str, at: int) -> None:
+    """Make the branch at snapshot ``at``, which main must show. Raises Fenced when it does not."""
+
+    def change(builder: Java) -> None:
+        builder.setRef(branch, table.branch_at(at))
+
+    _swap(table, change, expected=at, done=lambda: table.head(branch) == at)
+
+
+def publish_branch(table: LakeTable, branch: str, expected: int, head: int) -> None:
+    """Point main from ``expected`` to ``head`` and remove the branch, in one commit.
+
+    Raises Fenced when main shows anything else, SinkUnavailable when the commit never lands. A
+    commit whose reply was lost is found to be done.
+    """
+
+    def change(builder: Java) -> None:
+        builder.setRef(MAIN, table.moved(MAIN, head))
+        builder.removeRef(branch)
+
+    _swap(table, change, expected=expected, done=lambda: table.head(MAIN) == head)
+
+
+def drop_branch(table: LakeTable, branch: str) -> None:
+    """Remove the branch if it is there.
+
+    A failure is logged, not raised: the branch holds nothing that a reader sees, and what made
+    the write fail must not be hidden behind it.
+    """
+    failure: BaseException | None = None
+    for _ in range(SWAP_ATTEMPTS):
+        try:
+            table.refresh()
+            if table.head(branch) is None:
+                return
+            table.commit(lambda builder: builder.removeRef(branch))
+            return
+        except JavaFailure as error:
+            failure = error
+    if failure is not None:
+        log.warning("branch_left_behind", branch=branch, reason=reason(failure))
+
+
+def _swap(
+    table: LakeTable,
+    change: Callable[[Java], object],
+    *,
+    expected: int,
+    done: Callable[[], bool],
+) -> None:
+    """Commit a change of refs against metadata in which main shows ``expected``.
+
+    A failed commit is looked at again, not believed: its reply may have been lost.
+    """
+    failure: BaseException | None = None
+    for _ in range(SWAP_ATTEMPTS):
+        table.refresh()
+        if done():
+            return
+        if (main := table.head(MAIN)) != expected:
+            raise Fenced(f"main moved from snapshot {expected} to {main} meanwhile") from failure
+        try:
+            table.commit(change)
+        except JavaFailure as error:
+            failure = error
+        else:
+            return
+    assert failure is not None
+    raise SinkUnavailable(f"the catalog takes no commit: {reason(failure)}") from failure

@@ -1,0 +1,165 @@
+"""From a staged batch to the SQL text that writes it. Pure: no Spark, no catalog.
+
+The texts rely on Spark's defaults for string literals (backslash escapes) and do not rely on
+``${...}`` being left alone: every sign that Spark could read as more than itself is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+
+from actors.ports import StagedBatch
+from changes.model import HAS_PREFIX, OP, KeyBound, Mode
+from sparkwriter.schema import LakeColumn, iceberg_type, spark_type
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-+.:,;/()#@=")
+
+
+def quote(name: str) -> str:
+    """A name as an identifier of Spark SQL, whatever it holds."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def dotted(*parts: str) -> str:
+    """Names as one qualified identifier."""
+    return ".".join(map(quote, parts))
+
+
+def string_literal(text: str) -> str:
+    """A string as a literal of Spark SQL: its value, sign by sign, whatever it holds."""
+    return "'" + "".join(sign if sign in _PLAIN else _escape(sign) for sign in text) + "'"
+
+
+def _escape(sign: str) -> str:
+    code = ord(sign)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def literal(value: object, type_: str) -> str | None:
+    """A value as a typed literal of an Iceberg type, None where it has no exact one.
+
+    Floating point has none (a bound of NaN or -0.0 prunes wrongly), neither have None, a time
+    with a zone for a column without, and the reverse.
+    """
+    match value:
+        case bool():
+            return str(value).lower() if type_ == "boolean" else None
+        case int() if type_ in {"int", "long"} or type_.startswith("decimal"):
+            text = str(value)
+        case Decimal() if type_.startswith("decimal") and value.is_finite():
+            text = f"{value:f}"
+        case str() if type_ == "string":
+            return string_literal(value)
+        case bytes() if type_ == "binary":
+            return f"X'{value.hex()}'"
+        case datetime() if type_ == "timestamp" and value.tzinfo is None:
+            text = value.isoformat(sep=" ")
+        case datetime() if type_ == "timestamptz" and value.tzinfo is not None:
+            text = value.astimezone(UTC).isoformat(sep=" ")
+        case date() if type_ == "date" and not isinstance(value, datetime):
+            text = value.isoformat()
+        case _:
+            return None
+    return f"CAST('{text}' AS {spark_type(type_)})"
+
+
+def read_schema(staged: pa.Schema) -> str:
+    """The staged file's columns as Spark's DDL text: read by it, no job infers the types."""
+    return ", ".join(
+        f"{quote(field.name)} {spark_type(iceberg_type(field.type))}" for field in staged
+    )
+
+
+def write_sql(
+    batch: StagedBatch,
+    columns: Sequence[LakeColumn],
+    staged: Sequence[str],
+    into: str,
+    source: str,
+    *,
+    empty: bool,
+) -> str:
+    """The one statement that writes the batch.
+
+    ``columns`` are the target's after the schema steps, ``staged`` the names in the file, ``into``
+    and ``source`` quoted identifiers of what is written and read. ``empty`` says that the target
+    holds no row: then nothing can match and the rows are appended. Columns of the target that
+    the file lacks keep their value on update and are null on insert.
+    """
+    given = {name.lower(): name for name in staged}
+    values = [
+        f"s.{quote(given[column.name.lower()])}" if column.name.lower() in given else "NULL"
+        for column in columns
+    ]
+    names = [quote(column.name) for column in columns]
+    if batch.mode is Mode.APPEND or empty:
+        kept = "" if batch.mode is Mode.APPEND else f"\nWHERE s.{quote(OP)} <> 'D'"
+        return (
+            f"INSERT INTO {into} ({', '.join(names)})\n"
+            f"SELECT {', '.join(values)}\nFROM {source} s{kept}"
+        )
+    clauses = [
+        f"MERGE INTO {into} t USING {source} s",
+        f"ON {_match(batch, columns, given)}",
+        f"WHEN MATCHED AND s.{quote(OP)} = 'D' THEN DELETE",
+    ]
+    if sets := _updates(batch, columns, given):
+        clauses.append(f"WHEN MATCHED THEN UPDATE SET {', '.join(sets)}")
+    clauses.append(
+        f"WHEN NOT MATCHED AND s.{quote(OP)} <> 'D' THEN INSERT ({', '.join(names)})"
+        f" VALUES ({', '.join(values)})"
+    )
+    return "\n".join(clauses)
+
+
+def _match(batch: StagedBatch, columns: Sequence[LakeColumn], given: Mapping[str, str]) -> str:
+    """The keys are equal, and lie within the batch's bounds, so that files are pruned.
+
+    A bound exists only for a key part without nulls; a part without one may hold them and is
+    compared by ``<=>``.
+    """
+    bounds = {bound.column.lower(): bound for bound in batch.bounds}
+    keys = {key.lower() for key in batch.schema.keys}
+    terms: list[str] = []
+    ranges: list[str] = []
+    for column in columns:
+        lower = column.name.lower()
+        if lower not in keys:
+            continue
+        between = _between(column, bounds.get(lower))
+        equals = "<=>" if between is None else "="
+        terms.append(f"t.{quote(column.name)} {equals} s.{quote(given[lower])}")
+        if between is not None:
+            ranges.append(between)
+    return " AND ".join(terms + ranges)
+
+
+def _between(column: LakeColumn, bound: KeyBound | None) -> str | None:
+    if bound is None:
+        return None
+    lower, upper = literal(bound.lower, column.type), literal(bound.upper, column.type)
+    if lower is None or upper is None:
+        return None
+    return f"t.{quote(column.name)} BETWEEN {lower} AND {upper}"
+
+
+def _updates(
+    batch: StagedBatch, columns: Sequence[LakeColumn], given: Mapping[str, str]
+) -> list[str]:
+    keys = {key.lower() for key in batch.schema.keys}
+    partial = {name.lower(): name for name in batch.partial}
+    sets: list[str] = []
+    for column in columns:
+        lower = column.name.lower()
+        if lower in keys or lower not in given:
+            continue
+        name, value = quote(column.name), f"s.{quote(given[lower])}"
+        if lower in partial:
+            has = f"s.{quote(HAS_PREFIX + partial[lower])}"
+            value = f"CASE WHEN {has} THEN {value} ELSE t.{name} END"
+        sets.append(f"t.{name} = {value}")
+    return sets

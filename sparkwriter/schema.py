@@ -1,0 +1,230 @@
+"""Arrow's types in Iceberg's and Spark's words, and what a stored table lacks of a wanted one.
+
+Pure: no Spark, no catalog. Column names compare without regard to case, as Spark and MySQL do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from actors.ports import TargetRefused
+from changes.model import CHANGELOG_COLUMNS, AddColumn, Column, Mode, TableSchema
+
+MAX_PRECISION = 38
+
+_SPARK_NAMES = {
+    "boolean": "BOOLEAN",
+    "int": "INT",
+    "long": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "string": "STRING",
+    "binary": "BINARY",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP_NTZ",
+    "timestamptz": "TIMESTAMP",
+}
+_ARROW_TYPES = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", "UTC"),
+}
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)$")
+
+
+class LakeColumn(NamedTuple):
+    """A column by Iceberg's name of its type (``long``, ``decimal(10, 2)``, ``timestamptz``)."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """What a table of ours holds: every column, bookkeeping ones included, its mode and key."""
+
+    columns: tuple[LakeColumn, ...]
+    mode: Mode
+    keys: tuple[str, ...]
+
+    @property
+    def schema(self) -> TableSchema:
+        """The table in the language of all sinks: Arrow types, without bookkeeping columns."""
+        own = _changelog_names() if self.mode is Mode.APPEND else frozenset[str]()
+        columns = tuple(
+            Column(column.name, arrow_type(column.type))
+            for column in self.columns
+            if column.name.lower() not in own
+        )
+        return TableSchema(columns, self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """Make the table with these columns, all of them nullable."""
+
+    columns: tuple[LakeColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddLakeColumn:
+    """Add a column; rows already stored read as ``default`` (a Python value, None for NULL)."""
+
+    column: LakeColumn
+    default: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class WidenColumn:
+    """Change a column, by its stored name, to a type that holds every value it has."""
+
+    column: LakeColumn
+
+
+SchemaStep = CreateTable | AddLakeColumn | WidenColumn
+
+
+def iceberg_type(type_: pa.DataType) -> str:
+    """Iceberg's name for an Arrow type. Raises ValueError for one that Spark can't keep exactly."""
+    if pa.types.is_timestamp(type_) and type_.unit != "ns":
+        return "timestamp" if type_.tz is None else "timestamptz"
+    if pa.types.is_decimal(type_) and type_.precision <= MAX_PRECISION and type_.scale >= 0:
+        return f"decimal({type_.precision}, {type_.scale})"
+    if pa.types.is_int8(type_) or pa.types.is_int16(type_):
+        return "int"
+    if pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+        return "string"
+    if pa.types.is_large_binary(type_) or pa.types.is_binary_view(type_):
+        return "binary"
+    for name, arrow in _ARROW_TYPES.items():
+        if type_.equals(arrow):
+            return name
+    raise ValueError(f"no Iceberg type holds {type_}")
+
+
+def arrow_type(name: str) -> pa.DataType:
+    """The Arrow type of an Iceberg type's name. Raises ValueError for one we never write."""
+    if found := _DECIMAL.match(name):
+        return pa.decimal128(int(found[1]), int(found[2]))
+    try:
+        return _ARROW_TYPES[name]
+    except KeyError:
+        raise ValueError(f"no Arrow type for {name}") from None
+
+
+def spark_type(name: str) -> str:
+    """Spark SQL's name for an Iceberg type's name."""
+    return (
+        f"DECIMAL({found[1]}, {found[2]})"
+        if (found := _DECIMAL.match(name))
+        else (_SPARK_NAMES[name])
+    )
+
+
+def plan_schema(
+    wanted: TableSchema,
+    mode: Mode,
+    stored: StoredTable | None,
+    adds: Sequence[AddColumn] = (),
+) -> tuple[SchemaStep, ...]:
+    """The steps after which the table holds ``wanted`` and ``adds``; none when it does already.
+
+    A column that is wanted narrower than it is stored stays as it is; a stored one that is not
+    wanted stays too. Raises TargetRefused, naming columns and types, where no step can do it.
+    """
+    columns = _wanted_columns(wanted, mode, adds)
+    if mode is Mode.UPSERT:
+        _check_keys(wanted.keys, columns)
+    if stored is None:
+        return (CreateTable(columns),)
+    if stored.mode is not mode:
+        raise TargetRefused(f"the table is kept as {stored.mode.value}, wanted is {mode.value}")
+    if mode is Mode.UPSERT and _lower(stored.keys) != _lower(wanted.keys):
+        raise TargetRefused(
+            f"the table's key is ({', '.join(stored.keys)}), wanted is ({', '.join(wanted.keys)})"
+        )
+    held = {column.name.lower(): column for column in stored.columns}
+    defaults = {add.column.name.lower(): add.default for add in adds}
+    steps: list[SchemaStep] = []
+    for column in columns:
+        lower = column.name.lower()
+        have = held.get(lower)
+        if have is None:
+            steps.append(AddLakeColumn(column, defaults.get(lower)))
+        elif _widens(have.type, column.type):
+            steps.append(WidenColumn(LakeColumn(have.name, column.type)))
+        elif not (have.type == column.type or _widens(column.type, have.type)):
+            raise TargetRefused(
+                f"column {have.name} is stored as {have.type}, which can't become {column.type}"
+            )
+    return tuple(steps)
+
+
+def apply_steps(stored: StoredTable | None, steps: Iterable[SchemaStep]) -> tuple[LakeColumn, ...]:
+    """The table's columns once the steps are done, in their order."""
+    columns = list(stored.columns) if stored else []
+    for step in steps:
+        match step:
+            case CreateTable(created):
+                columns = list(created)
+            case AddLakeColumn(column):
+                columns.append(column)
+            case WidenColumn(column):
+                columns = [column if have.name == column.name else have for have in columns]
+    return tuple(columns)
+
+
+def _wanted_columns(
+    wanted: TableSchema, mode: Mode, adds: Sequence[AddColumn]
+) -> tuple[LakeColumn, ...]:
+    """Bookkeeping first, then the wanted columns, then those that only the adds name."""
+    named = {column.name.lower() for column in wanted.columns}
+    extra = tuple(add.column for add in adds if add.column.name.lower() not in named)
+    own = CHANGELOG_COLUMNS if mode is Mode.APPEND else ()
+    columns = [LakeColumn(name, iceberg_type(type_)) for name, type_ in own]
+    taken = {column.name.lower() for column in columns}
+    for column in (*wanted.columns, *extra):
+        if column.name.lower() in taken:
+            raise TargetRefused(f"two columns are named {column.name} (case aside)")
+        taken.add(column.name.lower())
+        try:
+            columns.append(LakeColumn(column.name, iceberg_type(column.type)))
+        except ValueError as error:
+            raise TargetRefused(f"column {column.name}: {error}") from None
+    return tuple(columns)
+
+
+def _check_keys(keys: tuple[str, ...], columns: Iterable[LakeColumn]) -> None:
+    if not keys:
+        raise TargetRefused("a table without a key can't be kept equal by upsert")
+    names = _lower(column.name for column in columns)
+    if missing := [key for key in keys if key.lower() not in names]:
+        raise TargetRefused(f"the key names columns that the table lacks: {', '.join(missing)}")
+
+
+def _widens(narrow: str, wide: str) -> bool:
+    """Whether Iceberg can turn ``narrow`` into the different type ``wide`` in place."""
+    if (narrow, wide) in {("int", "long"), ("float", "double")}:
+        return True
+    have, want = _DECIMAL.match(narrow), _DECIMAL.match(wide)
+    return bool(have and want and have[2] == want[2] and int(have[1]) < int(want[1]))
+
+
+def _lower(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name.lower() for name in names)
+
+
+def _changelog_names() -> frozenset[str]:
+    return frozenset(name for name, _ in CHANGELOG_COLUMNS)

@@ -1,0 +1,168 @@
+"""The one Spark session of the process: started once, quiet, bounded, local.
+
+Everything of the JVM, its launcher included, speaks into ``log_file``; nothing reaches the
+daemon's own stdout or stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors.exceptions.base import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from actors.ports import SinkUnavailable
+from sparkwriter.iceberg_java import JavaFailure, reason
+
+ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+
+LOG4J2_TEMPLATE = """\
+status = error
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {path}
+appender.file.filePattern = {path}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSSXXX}} %p %c{{2}} [%t] %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 50MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 3
+"""
+
+
+def session_conf(
+    conf: Mapping[str, str],
+    master: str,
+    jars: Sequence[Path],
+    catalogs: Mapping[str, Mapping[str, str]],
+    log4j2_file: Path,
+) -> dict[str, str]:
+    """Merge our settings with the user's: his win, except where being right depends on ours.
+
+    Pure. ``jars`` and the Iceberg extension are added to the user's, not replaced by them.
+    """
+    cores = _local_cores(master)
+    merged = {
+        "spark.app.name": "binlogd",
+        "spark.driver.memory": "2g",
+        "spark.scheduler.mode": "FAIR",
+        # A window server of one user in a process that lives for months: off, and what Spark
+        # retains for it is bounded, since the listener keeps the executions all the same.
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.ui.retainedJobs": "20",
+        "spark.ui.retainedStages": "20",
+        "spark.ui.retainedTasks": "200",
+        "spark.sql.ui.retainedExecutions": "5",
+        "spark.ui.dagGraph.retainedRootRDDs": "10",
+        "spark.cleaner.periodicGC.interval": "10min",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+        "spark.driver.host": "localhost",
+        "spark.driver.bindAddress": "127.0.0.1",
+        **conf,
+    }
+    for name, properties in catalogs.items():
+        key = f"spark.sql.catalog.{name}"
+        merged.setdefault(key, ICEBERG_CATALOG)
+        merged.update({f"{key}.{option}": value for option, value in properties.items()})
+        # A cached table hides what another process published: marks must come from the catalog.
+        merged[f"{key}.cache-enabled"] = "false"
+    merged["spark.master"] = master
+    # Timestamps with a zone are instants; a session in another zone would shift literals.
+    merged["spark.sql.session.timeZone"] = "UTC"
+    merged["spark.sql.extensions"] = _joined(conf.get("spark.sql.extensions"), ICEBERG_EXTENSIONS)
+    merged["spark.jars"] = _joined(conf.get("spark.jars"), *map(str, jars))
+    merged["spark.driver.extraJavaOptions"] = " ".join(
+        filter(
+            None,
+            (
+                f"-Dlog4j2.configurationFile={log4j2_file.absolute().as_uri()}",
+                f"-XX:ErrorFile={log4j2_file.parent.absolute()}/jvm-crash-%p.log",
+                conf.get("spark.driver.extraJavaOptions"),
+            ),
+        )
+    )
+    return merged
+
+
+def start_session(
+    conf: Mapping[str, str],
+    master: str,
+    jars: Sequence[Path],
+    catalogs: Mapping[str, Mapping[str, str]],
+    log_file: Path,
+) -> SparkSession:
+    """Launch a JVM (found by JAVA_HOME, else PATH) and return its one long-lived session.
+
+    Call once, from the main thread; it takes 5-10 seconds. ``log_file`` is made with its folder,
+    its log4j2 settings beside it. Raises SinkUnavailable, pointing at the log, when the JVM or
+    its Spark does not start.
+    """
+    log_file = log_file.absolute()
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    log4j2_file = log_file.with_name("log4j2.properties")
+    log4j2_file.write_text(LOG4J2_TEMPLATE.format(path=log_file), encoding="utf-8")
+    settings = SparkConf(loadDefaults=False)
+    settings.setAll(list(session_conf(conf, master, jars, catalogs, log4j2_file).items()))
+    with log_file.open("ab") as output:
+        # The launcher gets the conf on its command line: only so does spark.driver.memory size
+        # the heap. A session of its own, so that a signal to our process group (Ctrl-C, or
+        # SIGTERM to all of it) does not end the JVM while the daemon drains; the JVM ends by
+        # itself when our end of its stdin closes, even by kill -9.
+        process = {"stdout": output, "stderr": output, "start_new_session": True}
+        try:
+            gateway = launch_gateway(settings, process)  # type: ignore[no-untyped-call]
+            context = SparkContext(conf=settings, gateway=gateway)
+        except (PySparkRuntimeError, OSError, *JavaFailure) as error:
+            text = f"Spark does not start: {reason(error)}; see {log_file}"
+            raise SinkUnavailable(text) from error
+    return SparkSession(context)
+
+
+def check_warehouse(sink: str, properties: Mapping[str, str]) -> None:
+    """Raise SinkUnavailable, naming sink and path, where a local warehouse can't be written.
+
+    Makes the folder when it is missing. A warehouse with a scheme other than ``file`` is left to
+    the catalog to check.
+    """
+    warehouse = properties.get("warehouse", "")
+    if not warehouse or re.match(r"(?!file:)[a-zA-Z][a-zA-Z0-9+.-]*:", warehouse):
+        return
+    path = Path(re.sub(r"^file:(//)?", "", warehouse))
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path, prefix=".binlogd-probe-"):
+            pass
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise SinkUnavailable(f"sink {sink}: can't write warehouse {path}: {reason}") from error
+
+
+def _local_cores(master: str) -> int:
+    """How many cores ``local[n]`` means; a cluster's are unknown here, so a small constant."""
+    match = re.match(r"local(?:\[(\d+|\*)(?:,.*)?\])?$", master)
+    if match is None:
+        return 8
+    number = match.group(1)
+    if number is None:
+        return 1
+    return (os.cpu_count() or 1) if number == "*" else int(number)
+
+
+def _joined(first: str | None, *more: str) -> str:
+    """Comma-joined, in order, each once."""
+    parts = [*(first or "").split(","), *more]
+    return ",".join(dict.fromkeys(part.strip() for part in parts if part.strip()))

@@ -1,0 +1,45 @@
+"""What the whole test run shares: one Spark session, with one embedded catalog, ``lake``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+
+def lake_properties(warehouse: Path) -> dict[str, str]:
+    """The embedded catalog: Iceberg's JdbcCatalog on an SQLite file in the warehouse."""
+    return {
+        "type": "jdbc",
+        "uri": f"jdbc:sqlite:file:{warehouse}/catalog.db",
+        "jdbc.schema-version": "V1",
+        "warehouse": str(warehouse),
+    }
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the catalog ``lake`` and its tables, empty at the start of the run."""
+    return tmp_path_factory.mktemp("warehouse")
+
+
+@pytest.fixture(scope="session")
+def lake_conf(warehouse: Path) -> dict[str, str]:
+    """The properties of the catalog ``lake``, as the configuration would give them."""
+    return lake_properties(warehouse)
+
+
+@pytest.fixture(scope="session")
+def spark(
+    warehouse: Path, lake_conf: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
+    """The one Spark session of the test run, with the catalog ``lake``; started at first use."""
+    from sparkwriter.jars import lake_jars
+    from sparkwriter.session import start_session
+
+    logs = tmp_path_factory.mktemp("spark-logs")
+    session = start_session({}, "local[2]", lake_jars(), {"lake": lake_conf}, logs / "spark.log")
+    yield session
+    session.stop()
