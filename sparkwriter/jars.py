@@ -93,6 +93,7 @@ def fetch(destination: Path) -> bool:
     They are fetched beside it and moved in when every one is right, so that a run that was cut
     short or a wrong download leaves nothing that looks like jars. Raises JarsError.
     """
+    destination = destination.absolute()
     if destination.is_dir() and _matches(destination):
         return False
     cache = destination.with_name(destination.name + ".ivy")
