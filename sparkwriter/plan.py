@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from actors.ports import StagedBatch
 from changes.model import HAS_PREFIX, OP, KeyBound, Mode
-from sparkwriter.schema import LakeColumn, iceberg_type, spark_type
+from sparkwriter.schema import LakeColumn, arrow_type, iceberg_type, spark_type
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-+.:,;/()#@=")
 
@@ -50,7 +50,7 @@ def literal(value: object, type_: str) -> str | None:
             return str(value).lower() if type_ == "boolean" else None
         case int() if type_ in {"int", "long"} or type_.startswith("decimal"):
             text = str(value)
-        case Decimal() if type_.startswith("decimal") and value.is_finite():
+        case Decimal() if type_.startswith("decimal") and _fits(value, type_):
             text = f"{value:f}"
         case str() if type_ == "string":
             return string_literal(value)
@@ -65,6 +65,12 @@ def literal(value: object, type_: str) -> str | None:
         case _:
             return None
     return f"CAST('{text}' AS {spark_type(type_)})"
+
+
+def _fits(value: Decimal, type_: str) -> bool:
+    """Whether a cast to the type keeps every digit behind the point."""
+    exponent = value.as_tuple().exponent
+    return isinstance(exponent, int) and -exponent <= arrow_type(type_).scale
 
 
 def read_schema(staged: pa.Schema) -> str:

@@ -9,8 +9,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 
-def lake_properties(warehouse: Path) -> dict[str, str]:
-    """The embedded catalog: Iceberg's JdbcCatalog on an SQLite file in the warehouse."""
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the catalog ``lake`` and its tables, empty at the start of the run."""
+    return tmp_path_factory.mktemp("warehouse")
+
+
+@pytest.fixture(scope="session")
+def lake_conf(warehouse: Path) -> dict[str, str]:
+    """The embedded catalog's properties: Iceberg's JdbcCatalog on an SQLite file."""
     return {
         "type": "jdbc",
         "uri": f"jdbc:sqlite:file:{warehouse}/catalog.db",
@@ -20,26 +27,17 @@ def lake_properties(warehouse: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the catalog ``lake`` and its tables, empty at the start of the run."""
-    return tmp_path_factory.mktemp("warehouse")
-
-
-@pytest.fixture(scope="session")
-def lake_conf(warehouse: Path) -> dict[str, str]:
-    """The properties of the catalog ``lake``, as the configuration would give them."""
-    return lake_properties(warehouse)
-
-
-@pytest.fixture(scope="session")
 def spark(
-    warehouse: Path, lake_conf: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    lake_conf: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:
     """The one Spark session of the test run, with the catalog ``lake``; started at first use."""
     from sparkwriter.jars import lake_jars
+    from sparkwriter.java import find_java
     from sparkwriter.session import start_session
 
-    logs = tmp_path_factory.mktemp("spark-logs")
-    session = start_session({}, "local[2]", lake_jars(), {"lake": lake_conf}, logs / "spark.log")
+    log_file = tmp_path_factory.mktemp("spark-logs") / "spark.log"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_HOME", str(find_java().home))
+        session = start_session({}, "local[2]", lake_jars(), {"lake": lake_conf}, log_file)
     yield session
     session.stop()

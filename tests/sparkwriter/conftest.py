@@ -1,0 +1,121 @@
+"""Tools of the sink's tests: a writer, a fresh target, batches staged as the processor does."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from actors.ports import Span, StagedBatch
+from changes.model import AddColumn, Column, KeyBound, Mode, TableSchema, TargetName
+from offsets.position import NO_OFFSET, TopicPartition
+from sparkwriter.iceberg import IcebergWriter
+
+_numbers = itertools.count()
+
+LANE = TopicPartition("shop", 0)
+
+
+class Staging:
+    """Stages batches for one target, each starting where the one before it ended."""
+
+    def __init__(self, folder: Path, target: TargetName, schema: TableSchema) -> None:
+        self.folder = folder
+        self.target = target
+        self.schema = schema
+        self.after = NO_OFFSET
+
+    def batch(
+        self,
+        table: pa.Table | None,
+        through: int,
+        *,
+        after: int | None = None,
+        mode: Mode = Mode.UPSERT,
+        schema: TableSchema | None = None,
+        partial: Sequence[str] = (),
+        bounds: Iterable[KeyBound] = (),
+        adds: Iterable[AddColumn] = (),
+        lane: TopicPartition = LANE,
+    ) -> StagedBatch:
+        """A batch of the lane up to ``through``, its rows in a file; no rows: marks alone."""
+        number = next(_numbers)
+        path = None
+        if table is not None:
+            path = str(self.folder / f"{number}.parquet")
+            pq.write_table(table, path)
+        if schema is not None:
+            self.schema = schema
+        start = self.after if after is None else after
+        self.after = through
+        return StagedBatch(
+            batch_id=str(number),
+            target=self.target,
+            mode=mode,
+            schema=self.schema,
+            lanes={lane: Span(start, through)},
+            path=path,
+            rows=0 if table is None else table.num_rows,
+            has_deletes=True,
+            partial=tuple(partial),
+            bounds=tuple(bounds),
+            adds=tuple(adds),
+        )
+
+
+@pytest.fixture(scope="session")
+def writer(spark: SparkSession) -> IcebergWriter:
+    """The writer of the test's thread."""
+    return IcebergWriter(spark)
+
+
+@pytest.fixture
+def target() -> TargetName:
+    """A target that no other test uses and that does not exist yet."""
+    return TargetName("lake", "sink", f"t{next(_numbers)}")
+
+
+@pytest.fixture
+def staging(tmp_path: Path, target: TargetName) -> Staging:
+    """Batches for ``target``, a table of orders: id (long), note (string), n (int)."""
+    columns = (
+        Column("id", pa.int64()),
+        Column("note", pa.string()),
+        Column("n", pa.int32()),
+    )
+    return Staging(tmp_path, target, TableSchema(columns, ("id",)))
+
+
+@pytest.fixture
+def rows(spark: SparkSession) -> Callable[..., list[tuple[object, ...]]]:
+    """Read a target's rows as another session sees them, sorted by their first column."""
+
+    def read(target: TargetName, columns: str = "*") -> list[tuple[object, ...]]:
+        name = f"`{target.sink}`.`{target.namespace}`.`{target.table}`"
+        found: list[Row] = spark.newSession().sql(f"SELECT {columns} FROM {name}").collect()
+        return sorted((tuple(row) for row in found), key=lambda row: (row[0] is None, row[0]))
+
+    return read
+
+
+@pytest.fixture
+def orders() -> Callable[..., pa.Table]:
+    """Make the file of orders: ``(op, id, note, n)`` a row."""
+
+    def make(*changes: tuple[str, int, str | None, int | None]) -> pa.Table:
+        ops, ids, notes, numbers = zip(*changes, strict=True)
+        return pa.table(
+            {
+                "__binlogd_op": pa.array(ops, pa.string()),
+                "id": pa.array(ids, pa.int64()),
+                "note": pa.array(notes, pa.string()),
+                "n": pa.array(numbers, pa.int32()),
+            }
+        )
+
+    return make

@@ -1,0 +1,157 @@
+"""The SQL text of a write: names, literals, and which statement it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.ports import StagedBatch
+from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName
+from sparkwriter.plan import dotted, literal, quote, read_schema, string_literal, write_sql
+from sparkwriter.schema import LakeColumn
+
+SCHEMA = TableSchema((Column("id", pa.int64()), Column("a", pa.string())), ("id",))
+COLUMNS = (LakeColumn("id", "long"), LakeColumn("a", "string"))
+BATCH = StagedBatch(
+    "1", TargetName("lake", "db", "t"), Mode.UPSERT, SCHEMA, {}, bounds=(KeyBound("ID", 3, 9),)
+)
+
+
+def sql(
+    batch: StagedBatch = BATCH,
+    *,
+    staged: tuple[str, ...] = (OP, "id", "a"),
+    columns: tuple[LakeColumn, ...] = COLUMNS,
+    empty: bool = False,
+) -> str:
+    return write_sql(batch, columns, staged, "T", "S", empty=empty)
+
+
+def test_merge() -> None:
+    """An upsert is one MERGE: bounded by the keys, deletes, updates, inserts."""
+    assert sql() == (
+        "MERGE INTO T t USING S s\n"
+        "ON t.`id` = s.`id`"
+        " AND t.`id` BETWEEN CAST('3' AS BIGINT) AND CAST('9' AS BIGINT)\n"
+        "WHEN MATCHED AND s.`__binlogd_op` = 'D' THEN DELETE\n"
+        "WHEN MATCHED THEN UPDATE SET t.`a` = s.`a`\n"
+        "WHEN NOT MATCHED AND s.`__binlogd_op` <> 'D' THEN INSERT (`id`, `a`)"
+        " VALUES (s.`id`, s.`a`)"
+    )
+
+
+def test_key_without_bounds() -> None:
+    """A key part without bounds may be null, so it is compared by the null-safe equality."""
+    assert "ON t.`id` <=> s.`id`\n" in sql(replace(BATCH, bounds=()))
+
+
+def test_partial_columns() -> None:
+    """Where the change did not carry the column, the stored value stays."""
+    text = sql(replace(BATCH, partial=("a",)), staged=(OP, "id", "a", "__binlogd_has_a"))
+    assert "t.`a` = CASE WHEN s.`__binlogd_has_a` THEN s.`a` ELSE t.`a` END" in text
+
+
+def test_column_that_the_file_lacks() -> None:
+    """It is not updated, and null in rows that are inserted."""
+    text = sql(columns=(*COLUMNS, LakeColumn("old", "int")))
+    assert "`old` =" not in text
+    assert "INSERT (`id`, `a`, `old`) VALUES (s.`id`, s.`a`, NULL)" in text
+
+
+def test_table_of_keys_only() -> None:
+    """Where every column is of the key, a match has nothing to update."""
+    text = sql(columns=COLUMNS[:1], staged=(OP, "id"))
+    assert "UPDATE" not in text
+
+
+def test_first_write() -> None:
+    """Into an empty table the rows are appended, the deletes left out."""
+    assert sql(empty=True) == (
+        "INSERT INTO T (`id`, `a`)\nSELECT s.`id`, s.`a`\nFROM S s\nWHERE s.`__binlogd_op` <> 'D'"
+    )
+
+
+def test_append() -> None:
+    """A changelog is appended to, deletes included."""
+    text = sql(replace(BATCH, mode=Mode.APPEND), staged=("id", "a"))
+    assert text == "INSERT INTO T (`id`, `a`)\nSELECT s.`id`, s.`a`\nFROM S s"
+
+
+def test_read_schema() -> None:
+    """The file is read by the types it has, with names quoted."""
+    schema = pa.schema([("a`b", pa.int32()), ("t", pa.timestamp("us"))])
+    assert read_schema(schema) == "`a``b` INT, `t` TIMESTAMP_NTZ"
+
+
+def test_dotted() -> None:
+    """Dots inside a name stay inside it."""
+    assert dotted("lake", "a.b", "c`d") == "`lake`.`a.b`.`c``d`"
+
+
+@given(st.text())
+def test_quoted_name_ends_where_it_should(name: str) -> None:
+    """Inside the backticks every backtick is doubled."""
+    inside = quote(name)[1:-1]
+    assert inside.replace("``", "").count("`") == 0
+    assert inside.replace("``", "`") == name
+
+
+@given(st.text())
+def test_string_literal_holds_no_special_sign(text: str) -> None:
+    """Between its quotes stand plain ASCII signs and escapes that read back as the text."""
+    inside = string_literal(text)[1:-1]
+    assert inside.isascii()
+    assert not set(inside) & set("'\"$`%\n\0")
+    assert inside.encode("ascii").decode("unicode_escape") == text
+
+
+@pytest.mark.parametrize(
+    ("value", "type_", "expected"),
+    [
+        (-(2**63), "long", "CAST('-9223372036854775808' AS BIGINT)"),
+        (7, "decimal(20, 0)", "CAST('7' AS DECIMAL(20, 0))"),
+        (Decimal("1E+3"), "decimal(20, 0)", "CAST('1000' AS DECIMAL(20, 0))"),
+        (Decimal("-1.50"), "decimal(10, 2)", "CAST('-1.50' AS DECIMAL(10, 2))"),
+        (True, "boolean", "true"),
+        (b"\x00'", "binary", "X'0027'"),
+        (date(1, 2, 3), "date", "CAST('0001-02-03' AS DATE)"),
+        (
+            datetime(2024, 1, 2, 3, 4, 5, 6),
+            "timestamp",
+            "CAST('2024-01-02 03:04:05.000006' AS TIMESTAMP_NTZ)",
+        ),
+        (
+            datetime(2024, 1, 2, 3, tzinfo=timezone(timedelta(hours=2))),
+            "timestamptz",
+            "CAST('2024-01-02 01:00:00+00:00' AS TIMESTAMP)",
+        ),
+    ],
+)
+def test_literal(value: object, type_: str, expected: str) -> None:
+    """A value becomes a literal of the column's type, exactly."""
+    assert literal(value, type_) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "type_"),
+    [
+        (None, "long"),
+        (1.5, "double"),
+        (True, "int"),
+        (Decimal("1.005"), "decimal(10, 2)"),
+        (Decimal("NaN"), "decimal(10, 2)"),
+        (datetime(2024, 1, 2, tzinfo=UTC), "timestamp"),
+        (datetime(2024, 1, 2), "timestamptz"),
+        (datetime(2024, 1, 2), "date"),
+        ("1", "long"),
+    ],
+)
+def test_no_literal(value: object, type_: str) -> None:
+    """A value without an exact literal has none: rounded, a bound would hide rows of the table."""
+    assert literal(value, type_) is None
