@@ -139,12 +139,14 @@ class Changes:
     ``table`` for a keyed upsert target: ``OP`` (string: ``U`` | ``D``), the columns of ``schema``,
     and ``HAS_PREFIX + name`` (bool) for just those columns that some row lacks. A key-changing
     update is two rows: D with the old key, then U. For a changelog target: the columns of
-    ``CHANGELOG_COLUMNS``, then those of ``schema``.
+    ``CHANGELOG_COLUMNS``, then those of ``schema``. ``count`` is the number of row changes of the
+    source (a key change is one).
     """
 
     table: pa.Table
     schema: TableSchema
     mode: Mode
+    count: int
 
 
 @dataclass(frozen=True, slots=True)

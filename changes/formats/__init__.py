@@ -1,3 +1,13 @@
 """The change formats: one module each, of the same shape, and the registry of their names."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+
+from changes.formats.base import Format
+from changes.formats.canal_json import CanalJson
+from changes.model import FormatOptions
+
+FORMATS: dict[str, Callable[[FormatOptions], Format]] = {"canal-json": CanalJson}
+"""Every format by the name that the configuration calls it. Making one raises ValueError where
+its options can't be met."""

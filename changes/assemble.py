@@ -1,0 +1,203 @@
+"""Turns decoded rows, still text, into one Arrow table: a column at a time, never a row."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import UNSET, Struct
+
+from changes.convert import convert, first_misfit, fits
+from changes.model import HAS_PREFIX, OP
+
+_VALUE_SHOWN = 60
+"""Characters of a value that an error message quotes."""
+
+
+class Misfit(Exception):
+    """A value can't be had: the record it came in, and why."""
+
+    def __init__(self, record: int, reason: str) -> None:
+        super().__init__(reason)
+        self.record = record
+
+
+@dataclass(slots=True)
+class Segment:
+    """Rows of one layout, in order. ``fields`` maps a column to its field in the rows' struct.
+
+    ``ops`` and ``records`` tell for each row what happened (I, U, D) and the record it came in.
+    """
+
+    fields: Mapping[str, str]
+    rows: list[Struct] = field(default_factory=list)
+    ops: list[str] = field(default_factory=list)
+    records: list[int] = field(default_factory=list)
+
+    def add(self, row: Struct, op: str, record: int) -> None:
+        self.rows.append(row)
+        self.ops.append(op)
+        self.records.append(record)
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """All that one table is made of. No keys: a changelog."""
+
+    segments: Sequence[Segment]
+    columns: Mapping[str, pa.DataType]
+    keys: tuple[str, ...]
+    null_keys: bool
+    """Whether a key may be null: only one that the configuration names."""
+
+    @property
+    def ops(self) -> list[str]:
+        return list(itertools.chain.from_iterable(part.ops for part in self.segments))
+
+    @property
+    def records(self) -> list[int]:
+        return list(itertools.chain.from_iterable(part.records for part in self.segments))
+
+
+def assemble(
+    pieces: Pieces,
+    zone: str,
+    declared: Mapping[str, str],
+    partition: int,
+    offsets: Sequence[int],
+) -> pa.Table | None:
+    """Make the table that ``Changes`` describes, None of no row.
+
+    Raises Misfit for the first record that holds a value which does not fit.
+    """
+    ops, records = pieces.ops, pieces.records
+    if not ops:
+        return None
+    if pieces.keys:
+        return _Columns(pieces, zone, declared, ops, records).upserts()
+    table = _Columns(pieces, zone, declared, ops, records).changelog()
+    marks = (
+        ("_op", pa.array(ops, pa.string())),
+        ("_partition", pa.array([partition] * len(ops), pa.int32())),
+        ("_offset", pa.array([offsets[record] for record in records], pa.int64())),
+        ("_index", pa.array(_indexes(records), pa.int32())),
+    )
+    for place, (name, values) in enumerate(marks):
+        table = table.add_column(place, name, values)
+    return table
+
+
+def _indexes(records: Sequence[int]) -> list[int]:
+    """Count the rows of each record from 0."""
+    return [index for _, rows in itertools.groupby(records) for index, _ in enumerate(rows)]
+
+
+class _Columns:
+    """Converts the columns one after another and keeps the earliest misfit of them all."""
+
+    def __init__(
+        self,
+        pieces: Pieces,
+        zone: str,
+        declared: Mapping[str, str],
+        ops: list[str],
+        records: list[int],
+    ) -> None:
+        self._pieces = pieces
+        self._zone = zone
+        self._declared = declared
+        self._ops = ops
+        self._records = records
+        self._good = len(ops)
+        self._reason = ""
+
+    def changelog(self) -> pa.Table:
+        columns = {}
+        for name, kind in self._pieces.columns.items():
+            text, _ = self._text(name)
+            columns[name] = self._typed(name, text, kind)
+        self._raise()
+        return pa.table(columns)
+
+    def upserts(self) -> pa.Table:
+        """Rows that end a key carry just that; the rest is null there and counts as carried."""
+        gone = pa.array([op == "D" for op in self._ops]) if "D" in self._ops else None
+        marks = pa.array(["D" if op == "D" else "U" for op in self._ops], pa.string())
+        columns: dict[str, pa.Array] = {OP: marks}
+        flags: dict[str, pa.Array] = {}
+        for name, kind in self._pieces.columns.items():
+            text, carried = self._text(name)
+            if name in self._pieces.keys:
+                self._check_key(name, text, carried)
+            else:
+                if gone is not None:
+                    text = pc.if_else(gone, pa.scalar(None, pa.string()), text)
+                    carried = None if carried is None else pc.or_(carried, gone)
+                if carried is not None and not pc.all(carried).as_py():
+                    flags[HAS_PREFIX + name] = carried
+            columns[name] = self._typed(name, text, kind)
+        self._raise()
+        return pa.table(columns | flags)
+
+    def _text(self, name: str) -> tuple[pa.Array, pa.Array | None]:
+        """One column's text, and where it was carried (None: everywhere)."""
+        parts = [_part(segment, name) for segment in self._pieces.segments if segment.rows]
+        if len(parts) == 1:
+            return parts[0]
+        text = pa.concat_arrays([text for text, _ in parts])
+        if all(carried is None for _, carried in parts):
+            return text, None
+        everywhere = [
+            pa.array([True] * len(text)) if carried is None else carried for text, carried in parts
+        ]
+        return text, pa.concat_arrays(everywhere)
+
+    def _check_key(self, name: str, text: pa.Array, carried: pa.Array | None) -> None:
+        if carried is not None:
+            missing = pc.index(carried, False).as_py()
+            if missing >= 0:
+                self._misfit(missing, f"key column {name} is missing")
+        if text.null_count and not self._pieces.null_keys:
+            null = pc.index(pc.is_null(text), True).as_py()
+            self._misfit(null, f"key column {name} is null")
+
+    def _typed(self, name: str, text: pa.Array, kind: pa.DataType) -> pa.Array:
+        try:
+            return convert(text, kind, self._zone)
+        except pa.ArrowInvalid:
+            before = text.slice(0, self._good)
+            if len(before) and not fits(before, kind, self._zone):
+                row = first_misfit(before, kind, self._zone)
+                shown = repr(text[row].as_py()[:_VALUE_SHOWN])
+                self._misfit(row, f"{name}: {shown} is not {self._a_type(name, kind)}")
+            return pa.nulls(len(text), kind)
+
+    def _a_type(self, name: str, kind: pa.DataType) -> str:
+        words = self._declared.get(name, str(kind))
+        return f"{'an' if words[:1].lower() in 'aeiou' else 'a'} {words}"
+
+    def _misfit(self, row: int, reason: str) -> None:
+        if row < self._good:
+            self._good, self._reason = row, reason
+
+    def _raise(self) -> None:
+        if self._reason:
+            raise Misfit(self._records[self._good], self._reason)
+
+
+def _part(segment: Segment, name: str) -> tuple[pa.Array, pa.Array | None]:
+    """One segment's share of a column: msgspec's UNSET stands for a value that was not carried."""
+    field = segment.fields.get(name)
+    if field is None:
+        count = len(segment.rows)
+        return pa.nulls(count, pa.string()), pa.array([False] * count)
+    values = list(map(operator.attrgetter(field), segment.rows))
+    try:
+        return pa.array(values, pa.string()), None
+    except pa.ArrowTypeError:
+        carried = pa.array([value is not UNSET for value in values])
+        return pa.array([None if v is UNSET else v for v in values], pa.string()), carried

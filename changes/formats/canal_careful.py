@@ -1,0 +1,123 @@
+"""Reads any Canal message, slowly and exactly: typed values, unknown columns, no types at all.
+
+Every value is kept as the text that stood in the message, so no number passes through a float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import pyarrow as pa
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from changes.formats.canal_layout import HandleKey, Layout, Refused
+
+type_block = msgspec.json.Decoder(dict[str, str | None] | None)
+_key_names = msgspec.json.Decoder(list[str] | None)
+_string = msgspec.json.Decoder(str)
+
+
+class Message(Struct, gc=False):
+    """A message of rows with nothing assumed about its columns."""
+
+    type: str
+    data: list[dict[str, Raw] | None] | UnsetType | None = UNSET
+    old: list[dict[str, Raw] | None] | None = None
+    mysqlType: Raw = Raw()
+    pkNames: Raw = Raw()
+    sql: str | None = None
+    tidb: HandleKey | None = msgspec.field(default=None, name="_tidb")
+
+
+_message = msgspec.json.Decoder(Message)
+
+
+def read(value: bytes) -> Message:
+    """Raises Refused where the value is no such message."""
+    try:
+        message = _message.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(f"not a Canal message: {error}") from error
+    if message.data is UNSET:
+        raise Refused(f"a message of type {message.type} without data")
+    if not message.data and message.sql and message.sql.strip():
+        raise Refused(
+            f"a change written as a statement, its rows can't be known; set binlog_format=ROW: "
+            f"{' '.join(message.sql.split())[:80]!r}"
+        )
+    cut = message.tidb is not None and (
+        message.tidb.onlyHandleKey or bool(message.tidb.claimCheckLocation)
+    )
+    if cut and message.type != "DELETE":
+        raise Refused("a row too large for its producer, which sent only the key (TiCDC)")
+    return message
+
+
+def rows(message: Message, layout: Layout) -> list[Struct]:
+    """Raises Refused at a row that is null."""
+    return [_row(values, layout) for values in message.data or ()]
+
+
+def olds(message: Message, layout: Layout) -> list[Struct | None]:
+    """The old keys, as far as ``old`` names them."""
+    return [
+        values if values is None else layout.old(**_fields(values, layout, layout.keys or ()))
+        for values in message.old or ()
+    ]
+
+
+def carried(message: Message) -> list[str]:
+    """Name the columns that the rows carry, in order."""
+    names: dict[str, None] = {}
+    for values in message.data or ():
+        names.update(dict.fromkeys(values or ()))
+    return list(names)
+
+
+def types(message: Message) -> dict[str, str]:
+    """Raises Refused where the block of types is not one."""
+    try:
+        block = type_block.decode(message.mysqlType) if bytes(message.mysqlType) else None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refused(f"mysqlType is not an object of texts: {error}") from error
+    return {name: text for name, text in (block or {}).items() if text is not None}
+
+
+def key_names(message: Message) -> tuple[str, ...]:
+    """Raises Refused where pkNames is not a list of names."""
+    try:
+        names = _key_names.decode(message.pkNames) if bytes(message.pkNames) else None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refused(f"pkNames is not a list of names: {error}") from error
+    return tuple(names or ())
+
+
+def _row(values: Mapping[str, Raw] | None, layout: Layout) -> Struct:
+    if values is None:
+        raise Refused("data holds null in place of a row")
+    return layout.row(**_fields(values, layout, layout.columns))
+
+
+def _fields(
+    values: Mapping[str, Raw], layout: Layout, names: Mapping[str, object] | tuple[str, ...]
+) -> dict[str, str | None]:
+    return {
+        layout.fields[name]: _text(bytes(values[name]), layout.columns[name])
+        for name in names
+        if name in values and name in layout.fields
+    }
+
+
+def _text(raw: bytes, kind: pa.DataType) -> str | None:
+    """Give a JSON value's text: a string's own, a number as written, a document as it stands."""
+    if raw == b"null":
+        return None
+    try:
+        if raw.startswith(b'"'):
+            return _string.decode(raw)
+        if raw in (b"true", b"false") and not pa.types.is_string(kind):
+            return "1" if raw == b"true" else "0"
+        return raw.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refused(f"a value is not valid text: {error}") from error

@@ -1,0 +1,177 @@
+"""What is known of a target's columns so far, and the msgspec decoder made for just those.
+
+A layout only ever grows: a block of types that is sent again narrower, or with columns missing
+(minimal row images list only what they carry), takes nothing away. So one decoder serves all the
+messages of a table, in whatever order their shapes come.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from changes.model import CHANGELOG_COLUMNS, Column, TableSchema
+from changes.types import from_mysql, widen
+
+_RESERVED_PREFIX = "__binlogd_"
+_CHANGELOG_NAMES = frozenset(name for name, _ in CHANGELOG_COLUMNS)
+
+_KNOWN_TEXTS = 1024
+"""Type blocks remembered by their bytes. Minimal images of a wide table come in many shapes:
+fewer means parsing some again (5 µs each), more only costs memory."""
+
+
+class Refused(Exception):
+    """A message can't be applied: the reason, without the table's name."""
+
+
+class HandleKey(Struct, gc=False):
+    """TiCDC's mark on a message that was too large and was cut down to its key."""
+
+    onlyHandleKey: bool = False
+    claimCheckLocation: str | None = None
+
+
+class Layout:
+    """Columns with their types, the key, and the structs that read a message of these.
+
+    ``keys`` is None until a message has told them; an empty key makes a changelog. Not changed
+    once made, but for ``known`` and ``declared``, which only save work and name types in errors.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, pa.DataType],
+        keys: tuple[str, ...] | None,
+        declared: Mapping[str, str],
+        known: Iterable[bytes] = (),
+    ) -> None:
+        self.columns: Final = dict(columns)
+        self.keys: Final = keys
+        self.declared: Final = dict(declared)
+        self.known: Final = set(known)
+        self.fields: Final = {name: f"f{place}" for place, name in enumerate(columns)}
+        names = {field: _json_name(name, field) for name, field in self.fields.items()}
+        self.row: Final = _struct("Row", self.fields.values(), names, strict=True)
+        self.key_fields: Final = [self.fields[key] for key in keys or () if key in self.fields]
+        self.old: Final = _struct("Old", self.key_fields, names, strict=False)
+        self.no_key: Final = self.old()
+        self.decode: Final[Callable[[bytes], Any]] = msgspec.json.Decoder(self._message()).decode
+
+    def _message(self) -> type[Struct]:
+        row: Any = self.row
+        old: Any = self.old
+        fields: list[tuple[str, Any, Any]] = [
+            ("type", str, ""),
+            ("data", list[row] | None, None),
+            ("mysqlType", Raw, Raw()),
+            ("pkNames", Raw, Raw()),
+            ("tidb", HandleKey | None, None),
+        ]
+        if self.keys:
+            fields.append(("old", list[old | None] | None, None))
+        return msgspec.defstruct("Message", fields, rename={"tidb": "_tidb"}, gc=False)
+
+    @property
+    def schema(self) -> TableSchema:
+        columns = tuple(Column(name, kind) for name, kind in self.columns.items())
+        return TableSchema(columns, self.keys or ())
+
+    def getter(self, name: str) -> Callable[[Struct], object]:
+        return operator.attrgetter(self.fields[name])
+
+    def gone(self, before: Struct, after: Struct) -> Struct:
+        """Make the row that stands for the key which an update left."""
+        row = self.row(**dict.fromkeys(self.fields.values()))
+        for field in self.key_fields:
+            old = getattr(before, field)
+            setattr(row, field, getattr(after, field) if old is UNSET else old)
+        return row
+
+    def moves(self, before: Struct, after: Struct) -> bool:
+        """Tell whether an update changed the key; what it reports without a change is not one."""
+        return any(
+            getattr(before, field) is not UNSET and getattr(before, field) != getattr(after, field)
+            for field in self.key_fields
+        )
+
+    def lacks_columns(self, row: Struct) -> bool:
+        return UNSET in msgspec.structs.astuple(row)
+
+    def with_keys(self, keys: tuple[str, ...]) -> Layout:
+        """Fix the key; raises Refused where a column has a name that the changelog needs."""
+        for name in self.columns:
+            _check_name(name, (), keys)
+        return Layout(self.columns, keys, self.declared, self.known)
+
+    def grown(self, types: Mapping[str, str], carried: Iterable[str], text: bytes) -> Layout:
+        """Give the layout that also holds these columns; raises Refused where none can.
+
+        ``types`` is the message's type block and ``text`` its bytes; ``carried`` are the columns
+        that its rows name, in their order. Without a type there a column is text, or stays what
+        it is.
+        """
+        columns = dict(self.columns)
+        for name in (*carried, *types):
+            declared = types.get(name)
+            seen = None if declared is None else from_mysql(declared)
+            stored = columns.get(name)
+            if stored is None:
+                _check_name(name, columns, self.keys)
+                columns[name] = pa.string() if seen is None else seen
+            elif seen is not None:
+                columns[name] = self._wider(name, stored, seen, declared)
+        self.declared.update(types)
+        if columns == self.columns:
+            if len(self.known) >= _KNOWN_TEXTS:
+                self.known.clear()
+            self.known.add(text)
+            return self
+        return Layout(columns, self.keys, self.declared, (*self.known, text))
+
+    def _wider(
+        self, name: str, stored: pa.DataType, seen: pa.DataType, declared: str | None
+    ) -> pa.DataType:
+        wider = widen(stored, seen)
+        if wider is None:
+            was = self.declared.get(name, "text of no declared type")
+            raise Refused(
+                f"{name}: the type {was} ({stored}) can't become {declared} ({seen}) in the lake"
+            )
+        return wider
+
+
+def _check_name(name: str, others: Iterable[str], keys: tuple[str, ...] | None) -> None:
+    lower = name.lower()
+    if lower.startswith(_RESERVED_PREFIX) or (keys == () and lower in _CHANGELOG_NAMES):
+        raise Refused(f"the column name {name} is one that binlogd needs for itself")
+    for other in others:
+        if other.lower() == lower:
+            raise Refused(f"the column names {other} and {name} differ by case only")
+
+
+def _json_name(name: str, field: str) -> str:
+    """A name that msgspec can't match gets one that no MySQL column has (it ends in a space).
+
+    Rows with such a column take the careful way.
+    """
+    matched = name.isprintable() and '"' not in name and "\\" not in name
+    return name if matched else f"{field} "
+
+
+def _struct(
+    title: str, fields: Iterable[str], names: Mapping[str, str], *, strict: bool
+) -> type[Struct]:
+    text: Any = str | None | UnsetType
+    return msgspec.defstruct(
+        title,
+        [(field, text, UNSET) for field in fields],
+        rename=dict(names),
+        gc=False,
+        forbid_unknown_fields=strict,
+    )

@@ -1,0 +1,244 @@
+"""Reads the clauses of MySQL's ALTER TABLE: columns that it adds, and what can't be followed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from changes.model import AddColumn, TableName
+from changes.mysql_columns import Unknowable, as_added, read_definition
+from changes.mysql_tokens import Cursor, NotUnderstood, Token, split, words
+
+_INDEXES = words("INDEX KEY UNIQUE FULLTEXT SPATIAL FOREIGN VECTOR")
+_PARTITION_UPKEEP = words("REORGANIZE COALESCE ANALYZE CHECK OPTIMIZE REBUILD REPAIR")
+_TABLE_OPTIONS = words(
+    "ENGINE TYPE AUTO_INCREMENT COMMENT ROW_FORMAT KEY_BLOCK_SIZE AVG_ROW_LENGTH CHECKSUM "
+    "TABLE_CHECKSUM MAX_ROWS MIN_ROWS PACK_KEYS PASSWORD DELAY_KEY_WRITE STATS_AUTO_RECALC "
+    "STATS_PERSISTENT STATS_SAMPLE_PAGES COMPRESSION ENCRYPTION CONNECTION INSERT_METHOD "
+    "AUTOEXTEND_SIZE ENGINE_ATTRIBUTE SECONDARY_ENGINE SECONDARY_ENGINE_ATTRIBUTE "
+    "PAGE_COMPRESSED PAGE_COMPRESSION_LEVEL PAGE_CHECKSUM TRANSACTIONAL ENCRYPTED "
+    "ENCRYPTION_KEY_ID IETF_QUOTES CHARSET COLLATE ALGORITHM LOCK TABLESPACE"
+)
+_BARE_OPTIONS = words("FORCE NOWAIT SECONDARY_LOAD SECONDARY_UNLOAD")
+
+
+@dataclass(slots=True)
+class Alter:
+    """What a statement does, gathered clause by clause."""
+
+    adds: list[AddColumn] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    renamed_to: TableName | None = None
+
+
+def read_alter(tokens: Sequence[Token], sql: str, table: TableName, alter: Alter) -> None:
+    """Read all that follows the table's name into ``alter``; raises NotUnderstood."""
+    for part in split(tokens, ","):
+        if not part:
+            if len(tokens) == 0:
+                return
+            raise NotUnderstood("a comma too many")
+        cursor = Cursor(part)
+        if _swallows_commas(cursor, alter):
+            return
+        _clause(cursor, sql, table, alter)
+        _tail(cursor)
+
+
+def _swallows_commas(cursor: Cursor, alter: Alter) -> bool:
+    """Take clauses whose lists are not in parentheses; they can only come last."""
+    if cursor.is_words("PARTITION", "BY") or cursor.accept("ORDER", "BY"):
+        return True
+    for verb in _PARTITION_UPKEEP:
+        if cursor.accept(verb, "PARTITION"):
+            return True
+    if cursor.is_words("ADD", "PARTITION"):
+        return True
+    for verb in ("DROP", "TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT", "CONVERT"):
+        if cursor.accept(verb, "PARTITION") or (verb == "CONVERT" and cursor.accept(verb, "TABLE")):
+            alter.refused.append(f"{verb} PARTITION")
+            return True
+    return False
+
+
+def _clause(cursor: Cursor, sql: str, table: TableName, alter: Alter) -> None:
+    if cursor.accept("ADD"):
+        _add(cursor, sql, alter)
+    elif cursor.accept("DROP"):
+        _drop(cursor, alter)
+    elif cursor.accept("MODIFY"):
+        _optional_column(cursor)
+        _redefine(cursor, sql, alter)
+    elif cursor.accept("CHANGE"):
+        _change(cursor, sql, alter)
+    elif cursor.accept("RENAME"):
+        _rename(cursor, table, alter)
+    elif cursor.accept("ALTER"):
+        _alter_default(cursor)
+    else:
+        _options(cursor, alter)
+
+
+def _tail(cursor: Cursor) -> None:
+    """A last clause may be followed by partitioning without a comma."""
+    if cursor.at_end or cursor.is_words("PARTITION", "BY"):
+        return
+    raise NotUnderstood(f"{cursor.next().text!r} after a clause of ALTER TABLE")
+
+
+def _optional_column(cursor: Cursor) -> None:
+    cursor.accept("COLUMN")
+    if not cursor.accept("IF", "NOT", "EXISTS"):
+        cursor.accept("IF", "EXISTS")
+
+
+def _add(cursor: Cursor, sql: str, alter: Alter) -> None:
+    if cursor.accept("CONSTRAINT"):
+        if not any(cursor.is_words(word) for word in ("PRIMARY", "CHECK", *_INDEXES)):
+            cursor.accept("IF", "NOT", "EXISTS")
+            cursor.name()
+        _add_constraint(cursor, alter)
+    elif any(cursor.is_words(word) for word in ("PRIMARY", "CHECK", *_INDEXES)):
+        _add_constraint(cursor, alter)
+    else:
+        _optional_column(cursor)
+        if cursor.at_group():
+            for part in split(cursor.group(), ","):
+                _add_listed(Cursor(part), sql, alter)
+        else:
+            _add_column(cursor, sql, alter)
+
+
+def _add_listed(cursor: Cursor, sql: str, alter: Alter) -> None:
+    """An entry of ``ADD (…)``: a column, or an index as in CREATE TABLE."""
+    starts = ("CONSTRAINT", "PRIMARY", "CHECK", *_INDEXES)
+    if any(cursor.is_words(word) for word in starts):
+        _add(cursor, sql, alter)
+    else:
+        _add_column(cursor, sql, alter)
+
+
+def _add_constraint(cursor: Cursor, alter: Alter) -> None:
+    if cursor.accept("PRIMARY", "KEY"):
+        alter.refused.append("ADD PRIMARY KEY")
+    elif not cursor.accept("CHECK") and not cursor.accept_any(_INDEXES):
+        raise NotUnderstood("ADD CONSTRAINT")
+    cursor.rest()
+
+
+def _add_column(cursor: Cursor, sql: str, alter: Alter) -> None:
+    column = read_definition(cursor, sql)
+    if column.primary:
+        alter.refused.append("ADD PRIMARY KEY")
+    try:
+        alter.adds.append(as_added(column))
+    except Unknowable as reason:
+        alter.refused.append(f"ADD COLUMN {column.name}: {reason}")
+
+
+def _drop(cursor: Cursor, alter: Alter) -> None:
+    if cursor.accept("PRIMARY", "KEY"):
+        alter.refused.append("DROP PRIMARY KEY")
+        return
+    if cursor.accept("FOREIGN", "KEY") or cursor.accept_any(
+        frozenset(("INDEX", "KEY", "CONSTRAINT", "CHECK"))
+    ):
+        cursor.accept("IF", "EXISTS")
+        if cursor.name().upper() == "PRIMARY":
+            alter.refused.append("DROP PRIMARY KEY")
+        return
+    _optional_column(cursor)
+    alter.refused.append(f"DROP COLUMN {cursor.name()}")
+    cursor.accept_any(frozenset(("RESTRICT", "CASCADE")))
+
+
+def _redefine(cursor: Cursor, sql: str, alter: Alter) -> str:
+    """A type that changes shows in the rows that follow; only a new key can't be followed."""
+    column = read_definition(cursor, sql)
+    if column.primary:
+        alter.refused.append("ADD PRIMARY KEY")
+    return column.name
+
+
+def _change(cursor: Cursor, sql: str, alter: Alter) -> None:
+    _optional_column(cursor)
+    old = cursor.name()
+    new = _redefine(cursor, sql, alter)
+    if new != old:
+        alter.refused.append(f"RENAME COLUMN {old} TO {new}")
+
+
+def _rename(cursor: Cursor, table: TableName, alter: Alter) -> None:
+    if cursor.accept_any(frozenset(("INDEX", "KEY"))):
+        _from_to(cursor)
+    elif cursor.accept("COLUMN"):
+        cursor.accept("IF", "EXISTS")
+        old, new = _from_to(cursor)
+        alter.refused.append(f"RENAME COLUMN {old} TO {new}")
+    else:
+        if not cursor.accept_any(frozenset(("TO", "AS"))):
+            cursor.accept_sign("=")
+        alter.renamed_to = cursor.table(table.database)
+        alter.refused.append(f"RENAME TO {alter.renamed_to}")
+
+
+def _from_to(cursor: Cursor) -> tuple[str, str]:
+    old = cursor.name()
+    if not cursor.accept("TO"):
+        raise NotUnderstood("RENAME without TO")
+    return old, cursor.name()
+
+
+def _alter_default(cursor: Cursor) -> None:
+    """SET DEFAULT and its like concern rows to come; these bring their values themselves."""
+    if not cursor.accept_any(frozenset(("INDEX", "CHECK", "CONSTRAINT", "KEY"))):
+        _optional_column(cursor)
+    cursor.name()
+    known = ("SET", "DROP", "VISIBLE", "INVISIBLE", "NOT", "ENFORCED", "IGNORED")
+    if not any(cursor.is_words(word) for word in known):
+        raise NotUnderstood("ALTER COLUMN")
+    cursor.rest()
+
+
+def _options(cursor: Cursor, alter: Alter) -> None:
+    """Options of the table, which may follow each other without commas."""
+    while not cursor.at_end and not cursor.is_words("PARTITION", "BY"):
+        if _other_option(cursor, alter):
+            continue
+        option = cursor.peek()
+        if cursor.accept_any(_TABLE_OPTIONS):
+            cursor.accept_sign("=")
+            cursor.next()
+        elif not cursor.accept_any(_BARE_OPTIONS):
+            raise NotUnderstood(f"{option.text if option else ''!r} in ALTER TABLE")
+
+
+def _other_option(cursor: Cursor, alter: Alter) -> bool:
+    """Take one clause or option that is more than ``word = value``."""
+    cursor.accept("DEFAULT")
+    if cursor.accept("CONVERT", "TO"):
+        return True
+    if cursor.accept("CHARACTER", "SET") or cursor.accept("CHAR", "SET"):
+        cursor.accept_sign("=")
+        cursor.next()
+        return True
+    for verb in ("DISCARD", "IMPORT"):
+        if cursor.accept(verb, "TABLESPACE"):
+            alter.refused.append(f"{verb} TABLESPACE")
+            return True
+    if cursor.accept("UNION"):
+        cursor.accept_sign("=")
+        cursor.group()
+        return True
+    if cursor.accept("DATA", "DIRECTORY") or cursor.accept("INDEX", "DIRECTORY"):
+        cursor.accept_sign("=")
+        cursor.next()
+        return True
+    pairs = (
+        ("DISABLE", "KEYS"),
+        ("ENABLE", "KEYS"),
+        ("WITH", "VALIDATION"),
+        ("WITHOUT", "VALIDATION"),
+        ("REMOVE", "PARTITIONING"),
+    )
+    return any(cursor.accept(*pair) for pair in pairs)

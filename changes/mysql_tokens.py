@@ -1,0 +1,185 @@
+"""Cuts MySQL's and MariaDB's SQL into tokens: just what reading DDL takes.
+
+A general SQL parser was tried and gives up on many ALTER TABLE statements that people run, and its
+tokenizer drops ``/*!50100 … */``, which the server executes: hence this one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from changes.model import TableName
+
+_TOKEN = re.compile(
+    r"""
+      (?P<space>   \s+ | \#[^\n]* | --(?=\s|$)[^\n]* | /\*(?!M?!).*?\*/ )
+    | (?P<open>    /\*M?!\d* )
+    | (?P<close>   \*/ )
+    | (?P<bits>    [bB]'[01]*' | 0b[01]+\b )
+    | (?P<hex>     [xX]'[0-9A-Fa-f]*' | 0x[0-9A-Fa-f]+\b )
+    | (?P<string>  [nN]?'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" )
+    | (?P<quoted>  `(?:[^`]|``)+` )
+    | (?P<number>  \d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w$]) )
+    | (?P<word>    [\w$]+ )
+    | (?P<sign>    [^'"`\s] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
+
+
+class NotUnderstood(Exception):
+    """The SQL, or a part of it, can't be read with certainty."""
+
+
+class Token(NamedTuple):
+    """``kind`` is word, quoted, string, number, bits, hex or sign; ``text`` is unquoted."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def tokenize(sql: str) -> list[Token]:
+    """Raises NotUnderstood at a quote or comment that does not end.
+
+    What stands in ``/*! … */`` is taken as SQL, as a server of that version does.
+    """
+    tokens: list[Token] = []
+    place = 0
+    while place < len(sql):
+        found = _TOKEN.match(sql, place)
+        if found is None or (found.lastgroup == "sign" and sql.startswith("/*", place)):
+            raise NotUnderstood(f"what begins at {sql[place : place + 20]!r} does not end")
+        kind = str(found.lastgroup)
+        if kind not in ("space", "open", "close"):
+            tokens.append(Token(kind, _unquoted(kind, found[0]), place, found.end()))
+        place = found.end()
+    return tokens
+
+
+def _unquoted(kind: str, text: str) -> str:
+    if kind == "quoted":
+        return text[1:-1].replace("``", "`")
+    if kind != "string":
+        return text
+    text = text[1:] if text[0] in "nN" else text
+    doubled = text[0] * 2
+    return re.sub(rf"{doubled}|\\(.)", _unescaped, text[1:-1], flags=re.DOTALL)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    escaped = found[1]
+    if escaped is None:
+        return found[0][0]
+    return found[0] if escaped in "%_" else _ESCAPES.get(escaped, escaped)
+
+
+def words(text: str) -> frozenset[str]:
+    """A set of words from one text."""
+    return frozenset(text.split())
+
+
+def split(tokens: Sequence[Token], sign: str) -> list[list[Token]]:
+    """Cut at a sign that stands outside all parentheses."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        if token.kind == "sign":
+            depth += {"(": 1, ")": -1}.get(token.text, 0)
+            if token.text == sign and depth == 0:
+                parts.append([])
+                continue
+        parts[-1].append(token)
+    return parts
+
+
+class Cursor:
+    """A place in a list of tokens, with the steps that reading a statement takes."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self._tokens = tokens
+        self._place = 0
+
+    @property
+    def at_end(self) -> bool:
+        return self._place >= len(self._tokens)
+
+    def next(self) -> Token:
+        """Take one token; raises NotUnderstood at the end."""
+        if self.at_end:
+            raise NotUnderstood("the statement ends too early")
+        self._place += 1
+        return self._tokens[self._place - 1]
+
+    def peek(self) -> Token | None:
+        return None if self.at_end else self._tokens[self._place]
+
+    def rest(self) -> list[Token]:
+        """Take all that is left."""
+        tokens = list(self._tokens[self._place :])
+        self._place = len(self._tokens)
+        return tokens
+
+    def is_words(self, *wanted: str) -> bool:
+        """Tell whether these unquoted words (upper case) come next."""
+        ahead = self._tokens[self._place : self._place + len(wanted)]
+        return len(ahead) == len(wanted) and all(
+            token.kind == "word" and token.text.upper() == word
+            for token, word in zip(ahead, wanted, strict=True)
+        )
+
+    def accept(self, *wanted: str) -> bool:
+        """Take these words if they come next."""
+        if not self.is_words(*wanted):
+            return False
+        self._place += len(wanted)
+        return True
+
+    def accept_any(self, wanted: frozenset[str]) -> str:
+        """Take one of these words if it comes next; the empty text otherwise."""
+        token = self.peek()
+        if token is None or token.kind != "word" or token.text.upper() not in wanted:
+            return ""
+        self._place += 1
+        return token.text.upper()
+
+    def accept_sign(self, sign: str) -> bool:
+        token = self.peek()
+        if token is None or token.kind != "sign" or token.text != sign:
+            return False
+        self._place += 1
+        return True
+
+    def name(self) -> str:
+        """Take an identifier, bare, in backticks or (ANSI_QUOTES) in double quotes."""
+        token = self.next()
+        if token.kind not in ("word", "quoted", "string"):
+            raise NotUnderstood(f"{token.text!r} where a name should be")
+        return token.text
+
+    def table(self, database: str) -> TableName:
+        """Take a table's name; without a database of its own it is in ``database``."""
+        first = self.name()
+        if self.accept_sign("."):
+            return TableName(first, self.name())
+        return TableName(database, first)
+
+    def group(self) -> list[Token]:
+        """Take what stands in the parentheses that come next, without them."""
+        if not self.accept_sign("("):
+            raise NotUnderstood("an opening parenthesis is missing")
+        start, depth = self._place, 1
+        while depth:
+            token = self.next()
+            if token.kind == "sign":
+                depth += {"(": 1, ")": -1}.get(token.text, 0)
+        return list(self._tokens[start : self._place - 1])
+
+    def at_group(self) -> bool:
+        token = self.peek()
+        return token is not None and token.kind == "sign" and token.text == "("

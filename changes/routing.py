@@ -1,0 +1,153 @@
+"""Which targets a source table feeds, and which processor holds a target."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from changes.model import Mode, TableName, TargetName
+
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_ALLOWED = ("database", "table")
+
+
+def shard_of(target: str, shards: int) -> int:
+    """Give the place of the processor that holds a target.
+
+    crc32, not ``hash()``: that differs from process to process (PYTHONHASHSEED), and a target would
+    change hands at each restart. crc32 is never negative, so no ``abs()`` is needed either, which
+    for the smallest 32-bit hash would itself be negative.
+    """
+    return zlib.crc32(target.encode()) % shards
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Source tables to a target, by patterns (``shop.order_*``, case matters) on database.table.
+
+    ``template`` names the target: sink, namespace and table with a dot between, where
+    ``{database}`` and ``{table}`` stand for the source's names. Raises ValueError where it doesn't.
+    """
+
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    template: str
+    mode: Mode
+    keys: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        parts = self.template.split(".")
+        if len(parts) != 3 or not all(parts):
+            raise ValueError(
+                f"target {self.template!r} is not of the form sink.namespace.table, "
+                f"like lake.{{database}}.{{table}}"
+            )
+        for name in _PLACEHOLDER.findall(self.template):
+            if name not in _ALLOWED:
+                raise ValueError(
+                    f"target {self.template!r} holds {{{name}}}; "
+                    "allowed are {database} and {table}"
+                )
+        if re.search(r"[{}]", _PLACEHOLDER.sub("", self.template)):
+            raise ValueError(f"target {self.template!r} has a brace without its partner")
+        if "{" in parts[0]:
+            raise ValueError(f"target {self.template!r}: the sink must be named, not {parts[0]}")
+        if not self.include:
+            raise ValueError(f"the route to {self.template!r} includes no table")
+        for pattern in (*self.include, *self.exclude):
+            if "." not in pattern and "*" not in pattern:
+                raise ValueError(f"pattern {pattern!r} matches no table; write database.table")
+
+    def takes(self, table: TableName) -> bool:
+        """Tell whether the table takes this route."""
+        name = str(table)
+        return any(fnmatchcase(name, pattern) for pattern in self.include) and not any(
+            fnmatchcase(name, pattern) for pattern in self.exclude
+        )
+
+    def takes_some_of(self, database: str) -> bool:
+        """Tell whether any table of the database could take this route."""
+        return any(_reaches(pattern, database) for pattern in self.include) and not any(
+            _covers(pattern, database) for pattern in self.exclude
+        )
+
+    def target(self, table: TableName) -> TargetName:
+        """Name the table's target. A source's name is kept whole, dots and braces included."""
+        names = {"database": table.database, "table": table.table}
+        sink, namespace, name = (
+            _PLACEHOLDER.sub(lambda found: names[found[1]], part)
+            for part in self.template.split(".")
+        )
+        return TargetName(sink, namespace, name)
+
+
+def _reaches(pattern: str, database: str) -> bool:
+    """Tell whether a pattern matches ``database.x`` for some x: a star may span the dot."""
+    return any(
+        (sign == "." and fnmatchcase(database, pattern[:place]))
+        or (sign == "*" and fnmatchcase(database, pattern[: place + 1]))
+        for place, sign in enumerate(pattern)
+    )
+
+
+def _covers(pattern: str, database: str) -> bool:
+    """Tell whether a pattern matches ``database.x`` for every x."""
+    return pattern == "*" or (pattern.endswith(".*") and fnmatchcase(database, pattern[:-2]))
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRoute:
+    """Where the changes of one table go, and how."""
+
+    name: TargetName
+    mode: Mode
+    keys: tuple[str, ...] | None
+
+
+class RouteConflict(ValueError):
+    """The configuration sends tables to one target in ways that can't both be."""
+
+
+class Router:
+    """Answers for each table once and remembers. Used by one thread."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._routes = tuple(routes)
+        self._known: dict[TableName, tuple[TargetRoute, ...]] = {}
+        self._targets: dict[TargetName, TargetRoute] = {}
+
+    def targets(self, table: TableName) -> tuple[TargetRoute, ...]:
+        """Name the targets of a table; none where no route takes it.
+
+        An empty table name stands for a whole database, as in DROP DATABASE, an empty database for
+        any: then each route that could take one of its tables answers. Raises RouteConflict.
+        """
+        known = self._known.get(table)
+        if known is None:
+            known = self._known[table] = self._find(table)
+        return known
+
+    def _find(self, table: TableName) -> tuple[TargetRoute, ...]:
+        if not table.table:
+            return tuple(
+                TargetRoute(route.target(table), route.mode, route.keys)
+                for route in self._routes
+                if not table.database or route.takes_some_of(table.database)
+            )
+        found: dict[TargetName, TargetRoute] = {}
+        for route in self._routes:
+            if not route.takes(table):
+                continue
+            target = TargetRoute(route.target(table), route.mode, route.keys)
+            if target.name in found:
+                raise RouteConflict(f"two routes send {table} to {target.name}")
+            if self._targets.setdefault(target.name, target) != target:
+                raise RouteConflict(
+                    f"{table} goes to {target.name}, which another route fills in another mode or "
+                    f"by other keys"
+                )
+            found[target.name] = target
+        return tuple(found.values())
