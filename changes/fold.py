@@ -46,9 +46,9 @@ def fold(table: pa.Table, keys: Sequence[str]) -> pa.Table:
     return _without_full_flags(folded)
 
 
-def _groups(table: pa.Table, keys: Sequence[str]) -> pa.ChunkedArray:
+def _groups(table: pa.Table, keys: Sequence[str]) -> pa.Array:
     """Number the keys: equal keys get equal numbers."""
-    numbers: pa.ChunkedArray | None = None
+    numbers: pa.Array | None = None
     for key in keys:
         column = table[key]
         if pa.types.is_floating(column.type):
@@ -63,15 +63,16 @@ def _groups(table: pa.Table, keys: Sequence[str]) -> pa.ChunkedArray:
     return numbers
 
 
-def _codes(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+def _codes(column: pa.Array) -> tuple[pa.Array, int]:
     """Number a column's distinct values, null being one. Both factors stay below 2^31."""
-    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    encoded = whole.dictionary_encode(null_encoding="encode")
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.unify_dictionaries().combine_chunks()
     return encoded.indices.cast(pa.int64()), len(encoded.dictionary)
 
 
-def _last_places(groups: pa.ChunkedArray, places: pa.Array) -> pa.Table:
+def _last_places(groups: pa.Array, places: pa.Array) -> pa.Table:
     """Give each group's highest place, as columns ``group`` and ``place``."""
     table = pa.table({_GROUP: groups, _PLACE: places})
     return table.group_by(_GROUP).aggregate([(_PLACE, "max")]).rename_columns([_GROUP, _PLACE])
@@ -80,7 +81,7 @@ def _last_places(groups: pa.ChunkedArray, places: pa.Array) -> pa.Table:
 def _inherited(
     table: pa.Table,
     name: str,
-    groups: pa.ChunkedArray,
+    groups: pa.Array,
     places: pa.Array,
     gone: pa.ChunkedArray,
     order: pa.ChunkedArray,

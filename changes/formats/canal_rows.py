@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from changes.assemble import Misfit, Pieces, Segment, assemble
+from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.formats import canal_careful as careful
 from changes.formats.canal_layout import Layout, Refused
 from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
@@ -52,7 +52,7 @@ class CanalTableDecoder:
         if table is None:
             return None
         self._layout, self._seen = layout, True
-        return Changes(table, layout.schema, mode)
+        return Changes(table, layout.schema, mode, reading.count)
 
 
 class _Named(Struct, gc=False):
@@ -79,18 +79,25 @@ class _Reading:
         self.layout = layout
         self.place = 0
         self.segments: list[Segment] = []
+        self._moved = 0
         self._fixed = fixed
         self._types = Raw()
         self._names = Raw()
+
+    @property
+    def count(self) -> int:
+        """Row changes so far; one that changes a key makes two rows."""
+        return sum(len(segment.ops) for segment in self.segments) - self._moved
 
     def read(self, values: Sequence[bytes]) -> Refused | None:
         """Take the messages in; give what stopped it at ``place``, None when all are in."""
         try:
             while self.place < len(values):
-                self._read_known(values)
-                if self.place < len(values):
+                if not self._read_known(values):
                     self._read_careful(values[self.place])
                     self.place += 1
+                if self.segments and self.segments[-1].is_full:
+                    self.segments[-1].seal()
         except Refused as refused:
             return refused
         return None
@@ -101,48 +108,47 @@ class _Reading:
             self.segments.append(Segment(self.layout.fields))
         return self.segments[-1]
 
-    def _read_known(self, values: Sequence[bytes]) -> None:
-        """Read while the messages have the shape that the last one had: the fast way."""
-        layout = self.layout
-        decode, no_key, keyed = layout.decode, layout.no_key, bool(layout.keys)
-        types, names, known = self._types, self._names, layout.known
+    def _read_known(self, values: Sequence[bytes]) -> bool:
+        """Read while messages have a known shape: the fast way, a block at most.
+
+        False where it stopped at a message that has to be read the careful way.
+        """
+        layout, place = self.layout, self.place
         if layout.keys is None or not layout.columns:
-            return
+            return False
         segment = self._segment()
         rows, ops, records = segment.rows, segment.ops, segment.records
-        place = self.place
-        for place in range(self.place, len(values)):
+        decode, no_key, keyed, known = layout.decode, layout.no_key, bool(layout.keys), layout.known
+        types, names = self._types, self._names
+        stopped = False
+        while place < len(values) and len(rows) < BLOCK_ROWS:
             try:
                 message = decode(values[place])
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                stopped = True
                 break
-            if message.mysqlType != types:
-                if bytes(message.mysqlType) not in known:
-                    break
+            if message.mysqlType != types and bytes(message.mysqlType) in known:
                 types = message.mysqlType
-            data = message.data
-            letter = _LETTERS.get(message.type)
-            if message.pkNames != names or not data or letter is None or message.tidb is not None:
-                break
+            data, op = message.data, _LETTERS.get(message.type)
             if (
-                keyed
-                and letter == "U"
-                and message.old
-                and any(old is not None and old != no_key for old in message.old)
+                message.mysqlType != types
+                or message.pkNames != names
+                or not data
+                or op is None
+                or message.tidb is not None
             ):
+                stopped = True
+                break
+            if keyed and op == "U" and message.old and _names_key(message.old, no_key):
                 self.place = place
                 self._add_update(data, message.old)
-            elif len(data) == 1:
-                rows.append(data[0])
-                ops.append(letter)
-                records.append(place)
             else:
                 rows += data
-                ops += letter * len(data)
+                ops += op * len(data)
                 records += [place] * len(data)
-        else:
             place += 1
         self._types, self.place = types, place
+        return not stopped
 
     def _read_careful(self, value: bytes) -> None:
         message = careful.read(value)
@@ -189,7 +195,13 @@ class _Reading:
                 if layout.lacks_columns(row):
                     raise Refused("an update changes the key of a row and lacks some columns")
                 segment.add(layout.gone(before, row), "D", self.place)
+                self._moved += 1
             segment.add(row, "U", self.place)
+
+
+def _names_key(olds: Sequence[Struct | None], no_key: Struct) -> bool:
+    """Tell whether any old image holds a key column: most updates' don't."""
+    return any(old is not None and old != no_key for old in olds)
 
 
 def _list(keys: Sequence[str]) -> str:
