@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from changes.model import AddColumn, KeyBound, Mode, TableSchema, TargetName
 from offsets.position import TopicPartition
+from offsets.snapshot import Snapshot
+
+if TYPE_CHECKING:  # messages and effects are made of the values below
+    from actors.effects import Stage
+    from actors.messages import Assigned, Confirmed, Polled, Revoked, Staged, StageFailed
 
 
 class Span(NamedTuple):
@@ -33,7 +38,8 @@ class StagedBatch:
     the wanted one: the sink creates the table, adds and widens columns until the target holds
     it. ``partial`` names the columns that have a presence column in the file
     (``changes.model.HAS_PREFIX``): where it is false the stored value stays. ``mode`` APPEND means
-    the file carries ``CHANGELOG_COLUMNS`` and no row replaces another.
+    the file carries ``CHANGELOG_COLUMNS`` and no row replaces another. ``changes`` counts the
+    source's row changes that were folded into the ``rows``.
     """
 
     batch_id: str
@@ -43,6 +49,7 @@ class StagedBatch:
     lanes: Mapping[TopicPartition, Span]
     path: str | None = None
     rows: int = 0
+    changes: int = 0
     has_deletes: bool = False
     partial: tuple[str, ...] = ()
     bounds: tuple[KeyBound, ...] = ()
@@ -98,3 +105,70 @@ class TargetRefused(Exception):
 
 class Fenced(Exception):
     """Another writer moved the target: what this one knows of its marks is out of date."""
+
+
+class SourceListener(Protocol):
+    """What a source tells the fetcher from inside ``poll``, on the fetcher's thread."""
+
+    def assigned(self, assigned: Assigned) -> None:
+        """Partitions were given, and are being read from their starts already."""
+        ...
+
+    def revoked(self, revoked: Revoked) -> None:
+        """Partitions go away when this returns: it may commit, but not wait for the fetcher."""
+        ...
+
+    def confirmed(self, confirmed: Confirmed) -> None:
+        """The broker has taken a commit."""
+        ...
+
+
+class RecordSource(Protocol):
+    """A log of partitions, read as a member of a group. Sole user: the fetcher's thread."""
+
+    def start(self, listener: SourceListener) -> None:
+        """Join the group. Partitions come later, inside ``poll``."""
+        ...
+
+    def poll(self, max_messages: int, timeout_s: float) -> Polled:
+        """Wait for that many messages, for that long. Called regularly, or the group drops us."""
+        ...
+
+    def pause(self) -> None:
+        """Stop the flow of every assigned partition; repeating it changes nothing."""
+        ...
+
+    def resume(self) -> None:
+        """Let every assigned partition flow again; repeating it changes nothing."""
+        ...
+
+    def commit(self, frontiers: Mapping[TopicPartition, int], wait: bool) -> None:
+        """Have the broker remember frontiers. Without ``wait`` the listener hears when it did.
+
+        A failure is logged and changes nothing: the local file is ahead of the broker then.
+        """
+        ...
+
+    def close(self) -> None:
+        """Leave the group. Partitions are revoked inside."""
+        ...
+
+
+class Stager(Protocol):
+    """The staging folder. Called by processors (stage, remove) and writers (remove)."""
+
+    def stage(self, request: Stage) -> Staged | StageFailed:
+        """Fold earlier pieces and the changes in order, write one file, remove the pieces."""
+        ...
+
+    def remove(self, paths: tuple[str, ...]) -> None:
+        """Remove staged files; one that is gone already is fine."""
+        ...
+
+
+class SnapshotStore(Protocol):
+    """The local offset file. Called by the committer's thread."""
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Make the snapshot durable, keeping the one before. Raises OSError, the old one whole."""
+        ...

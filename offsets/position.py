@@ -19,7 +19,7 @@ class TopicPartition(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> TopicPartition:
-        """Read back what ``str()`` wrote. Topics may hold no colon in Kafka, so the last one cuts."""
+        """Read back what ``str()`` wrote. The last colon cuts: topics hold none."""
         topic, _, number = text.rpartition(":")
         if not topic or not number.isdecimal():
             raise ValueError(f"not a topic:partition: {text!r}")

@@ -1,0 +1,215 @@
+"""One target's changes on their way: raw messages, staged pieces, the write in flight.
+
+A passive record with the small rules that need nothing but it; the processor decides when.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum
+
+import pyarrow as pa
+
+from actors import messages as msg
+from actors.ports import Span, StagedBatch, TargetState
+from changes.formats.base import TableDecoder
+from changes.model import Mode, TableSchema
+from changes.routing import TargetRoute
+from offsets.position import NO_OFFSET, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A share as it waits: a stretch of one lane, undecoded."""
+
+    source: TopicPartition
+    epoch: int
+    offsets: list[int]
+    values: list[bytes]
+    size: int
+    ddl: bool
+    since: float
+
+    def above(self, hwm: int) -> Chunk | None:
+        """The part of the chunk that the target does not contain yet, None when there is none."""
+        if self.offsets[0] > hwm:
+            return self
+        cut = bisect_right(self.offsets, hwm)
+        if cut == len(self.offsets):
+            return None
+        values = self.values[cut:]
+        size = sum(map(len, values))
+        return Chunk(
+            self.source, self.epoch, self.offsets[cut:], values, size, self.ddl, self.since
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A staged file that waits behind the write in flight; it holds rows of one lane only."""
+
+    source: TopicPartition
+    path: str
+    changes: int
+    size: int
+
+
+@dataclass(slots=True)
+class Closing:
+    """A batch that is closed and being staged: kept until the file is there (the disk may be
+    full, then it is tried again)."""
+
+    schema: TableSchema
+    mode: Mode
+    changes: pa.Table | None
+    count: int
+    pieces: tuple[Piece, ...]
+    lanes: dict[TopicPartition, Span]
+    epochs: dict[TopicPartition, int]
+    piece_of: TopicPartition | None
+    """None: the batch itself. Else: a piece that will wait behind the write, of this partition."""
+
+
+class Phase(Enum):
+    """Where a target stands."""
+
+    OPENING = "opening"
+    """Its marks are not known yet: nothing may be written."""
+    READY = "ready"
+    WRITING = "writing"
+    """A write is in flight, or waits for its next attempt: there is one at a time."""
+    STAGING = "staging"
+    """A closed batch could not be staged yet."""
+    STOPPED = "stopped"
+    """A data error: nothing more is applied, so the frontier stays below it."""
+
+
+@dataclass(slots=True)
+class TargetBuffer:
+    """All that a processor holds for one target."""
+
+    route: TargetRoute
+    decoder: TableDecoder
+    phase: Phase = Phase.OPENING
+    state: TargetState = field(default_factory=TargetState)
+    chunks: deque[Chunk] = field(default_factory=deque)
+    messages: int = 0
+    size: int = 0
+    pieces: list[Piece] = field(default_factory=list)
+    through: dict[TopicPartition, int] = field(default_factory=dict)
+    epochs: dict[TopicPartition, int] = field(default_factory=dict)
+    mode: Mode | None = None
+    reopen: bool = False
+    closing: Closing | None = None
+    write: msg.WriteBatch | None = None
+    retry_at: float | None = None
+    attempts: int = 0
+    doomed: str | None = None
+    """What is wrong with the next message: the target stops when what came before is written."""
+
+    @property
+    def name(self) -> str:
+        """The target's name, as lanes know it."""
+        return str(self.route.name)
+
+    def add(self, chunk: Chunk) -> None:
+        """Take a share at the end of its lane."""
+        self.chunks.append(chunk)
+        self.messages += len(chunk.offsets)
+        self.size += chunk.size
+
+    def take(self, limit: int) -> list[Chunk]:
+        """Remove chunks from the front: up to a barrier, or until ``limit`` bytes are reached.
+
+        A barrier (DDL) at the front is taken alone. Chunks are never split: a message's changes
+        belong to one batch.
+        """
+        taken: list[Chunk] = []
+        size = 0
+        while self.chunks and size < limit:
+            if self.chunks[0].ddl and taken:
+                break
+            chunk = self.chunks.popleft()
+            self.messages -= len(chunk.offsets)
+            self.size -= chunk.size
+            taken.append(chunk)
+            size += chunk.size
+            if chunk.ddl:
+                break
+        return taken
+
+    def clear(self) -> None:
+        """Let go of all that waits: it will be read again after a restart."""
+        self.chunks.clear()
+        self.messages = self.size = 0
+
+    def stop(self) -> None:
+        """Hold nothing and take nothing any more."""
+        self.clear()
+        self.pieces.clear()
+        self.through.clear()
+        self.epochs.clear()
+        self.closing = self.write = self.retry_at = None
+        self.phase = Phase.STOPPED
+
+    @property
+    def barrier_first(self) -> bool:
+        """Whether the next message is a barrier: what came before must be written first."""
+        return bool(self.chunks) and self.chunks[0].ddl
+
+    @property
+    def since(self) -> float | None:
+        """When the oldest waiting message came, None when none waits."""
+        return self.chunks[0].since if self.chunks else None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is held: no message, no piece, no write."""
+        idle = self.closing is None and self.write is None
+        return idle and not self.chunks and not self.pieces and not self.through
+
+    def hwm(self, source: TopicPartition) -> int:
+        """The lane's high-water mark as the target shows it."""
+        return self.state.hwms.get(source, NO_OFFSET)
+
+    def cover(self, chunk: Chunk, through: int) -> None:
+        """The batch being put together holds the chunk's lane up to there."""
+        self.through[chunk.source] = through
+        self.epochs[chunk.source] = chunk.epoch
+
+    def spans(self) -> dict[TopicPartition, Span]:
+        """The lanes of the batch being put together, each from what the target shows."""
+        return {
+            source: Span(self.hwm(source), max(through, self.hwm(source)))
+            for source, through in self.through.items()
+        }
+
+    def forget(self, sources: frozenset[TopicPartition]) -> tuple[str, ...]:
+        """Drop the lanes that were revoked; returns the paths of staged files to remove.
+
+        A write in flight goes on: its marks fence it, its acknowledgement is stale.
+        """
+        kept = [chunk for chunk in self.chunks if chunk.source not in sources]
+        self.chunks = deque(kept)
+        self.messages = sum(len(chunk.offsets) for chunk in kept)
+        self.size = sum(chunk.size for chunk in kept)
+        gone = tuple(piece.path for piece in self.pieces if piece.source in sources)
+        self.pieces = [piece for piece in self.pieces if piece.source not in sources]
+        for source in sources:
+            self.through.pop(source, None)
+            self.epochs.pop(source, None)
+        return gone
+
+    def remaining(self) -> str | None:
+        """One line that names what is held, None when nothing is."""
+        if self.empty:
+            return None
+        parts = [f"{self.messages} messages waiting"] if self.chunks else []
+        if self.pieces or self.closing:
+            parts.append(f"{len(self.pieces) + (self.closing is not None)} staged")
+        if self.write is not None:
+            batch: StagedBatch = self.write.batch
+            parts.append(f"a write of {batch.rows} rows in flight (attempt {self.attempts})")
+        return f"{self.name}: {', '.join(parts)}"

@@ -1,0 +1,193 @@
+"""The committer's rule: frontiers go to the local file first, then to Kafka, every few seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from actors import effects as fx
+from actors import messages as msg
+from actors.mailbox import Tick
+from actors.messages import Address
+from offsets.ledger import LaneLedger
+from offsets.position import Lane, TopicPartition
+from offsets.snapshot import PartitionState, Snapshot, TargetMark
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Start the commit schedule (sent once by whoever starts the actors)."""
+
+
+class CommitterLogic:
+    """One per pipeline; owns the ledger. What it says is durable, is durable."""
+
+    def __init__(
+        self, pipeline: str, recorded: Snapshot, interval_s: float, tell_caught_up: bool
+    ) -> None:
+        """``recorded`` is the last run's snapshot (or an empty one), with this run's topic ids.
+
+        ``tell_caught_up``: say ``CaughtUp`` once every partition's frontier has reached the
+        log's end as it was when the partition was first assigned.
+        """
+        self._pipeline = pipeline
+        self._fetcher = Address(pipeline, "fetcher")
+        self._supervisor = Address(pipeline, "supervisor")
+        self._interval_s = interval_s
+        self._recorded = recorded
+        self._ledger = LaneLedger()
+        self._epochs: dict[TopicPartition, int] = {}
+        self._until: dict[TopicPartition, int] = {}
+        self._tell_caught_up = tell_caught_up
+        self._confirmed = {s: state.confirmed for s, state in recorded.partitions.items()}
+        self._left = {s: state.frontier for s, state in recorded.partitions.items()}
+        self._marks: dict[str, TargetMark] = dict(recorded.targets)
+        self._on_disk: Snapshot | None = None
+        self._saving: Snapshot | None = None
+        self._releasing: tuple[TopicPartition, ...] = ()
+        self._ending = False
+        self._stale = 0
+        self._changes = 0
+
+    def handle(self, message: object, now: float) -> list[object]:
+        """React to one message. ``now`` is in monotonic seconds."""
+        match message:
+            case msg.Dispatched():
+                out = self._dispatched(message)
+            case msg.Written():
+                out = self._written(message)
+            case msg.EpochStarted():
+                out = self._started(message)
+            case msg.Confirmed(frontiers):
+                self._confirmed.update(frontiers)
+                out = []
+            case Begin():
+                out = [fx.WakeAt(now + self._interval_s)]
+            case Tick():
+                out = [*self._save(), fx.WakeAt(now + self._interval_s)]
+            case msg.SaveNow():
+                self._ending = True
+                out = [*self._save(), fx.WakeAt(None)]
+            case msg.Release(sources):
+                self._releasing = sources
+                out = self._save()
+            case msg.Saved():
+                out = self._saved_as(message)
+            case msg.SaveFailed(reason):
+                out = self._save_failed(reason)
+            case _:
+                raise TypeError(f"the committer does not know {message!r}")
+        return out + self._caught_up()
+
+    # --- the ledger
+
+    def _started(self, started: msg.EpochStarted) -> list[object]:
+        source = started.source
+        self._epochs[source] = started.epoch
+        self._ledger.assign(source, started.start)
+        self._until.setdefault(source, started.until)
+        self._confirmed[source] = started.confirmed
+        return []
+
+    def _dispatched(self, sent: msg.Dispatched) -> list[object]:
+        if self._epochs.get(sent.source) != sent.epoch:
+            return self._drop_stale(sent.source, sent.epoch)
+        self._ledger.dispatched(sent.source, sent.next_offset, sent.lanes)
+        return []
+
+    def _written(self, written: msg.Written) -> list[object]:
+        """Take an acknowledgement, unless the partition has gone since.
+
+        Between revoke and reassignment another member may have moved on from a frontier that
+        this acknowledgement knows nothing of: taking it would mark *its* offsets as done.
+        """
+        out: list[object] = []
+        target = str(written.target)
+        for source, through in written.through.items():
+            epoch = written.epochs[source]
+            if self._epochs.get(source) != epoch:
+                out += self._drop_stale(source, epoch)
+            else:
+                self._ledger.done(Lane(source, target), through)
+        if written.state is not None:
+            mark = TargetMark(written.state.version, dict(written.state.hwms))
+            self._marks[target] = mark
+        self._changes += written.changes
+        out.append(fx.Tell(self._supervisor, self._progress()))
+        return out
+
+    def _progress(self) -> msg.Progress:
+        frontiers = self._ledger.frontiers()
+        lag = sum(max(0, end - frontiers.get(source, end)) for source, end in self._until.items())
+        return msg.Progress(self._pipeline, lag, self._changes)
+
+    def _drop_stale(self, source: TopicPartition, epoch: int) -> list[object]:
+        self._stale += 1
+        fields = {"source": str(source), "epoch": epoch, "so_far": self._stale}
+        return [fx.Log("info", "stale_message_dropped", fields)]
+
+    def _caught_up(self) -> list[object]:
+        if not self._tell_caught_up or not self._until:
+            return []
+        frontiers = self._ledger.frontiers()
+        if any(frontiers.get(source, -1) < end for source, end in self._until.items()):
+            return []
+        self._tell_caught_up = False
+        return [fx.Tell(self._supervisor, msg.CaughtUp(self._pipeline))]
+
+    # --- the file, then Kafka
+
+    def snapshot(self) -> Snapshot:
+        """What the local file should say now."""
+        frontiers = {**self._left, **self._ledger.frontiers()}
+        return Snapshot(
+            pipeline=self._recorded.pipeline,
+            group=self._recorded.group,
+            topic_ids=self._recorded.topic_ids,
+            partitions={
+                source: PartitionState(frontier, self._confirmed.get(source))
+                for source, frontier in frontiers.items()
+            },
+            targets=dict(self._marks),
+            forced=self._recorded.forced,
+        )
+
+    def _save(self) -> list[object]:
+        snapshot = self.snapshot()
+        if snapshot == self._on_disk:
+            return self._saved_as(msg.Saved(self._ledger.frontiers()))
+        self._saving = snapshot
+        return [fx.SaveSnapshot(snapshot)]
+
+    def _saved_as(self, saved: msg.Saved) -> list[object]:
+        """The file is durable: only now may the broker hear of these frontiers."""
+        self._on_disk, self._saving = self._saving or self._on_disk, None
+        if self._releasing:
+            sources, self._releasing = self._releasing, ()
+            frontiers = {s: f for s, f in saved.frontiers.items() if s in sources}
+            self._let_go(sources)
+            return [fx.Reply(frontiers)]
+        news = {s: f for s, f in saved.frontiers.items() if self._confirmed.get(s) != f}
+        if not news and not self._ending:
+            return []
+        return [fx.Tell(self._fetcher, msg.CommitFrontiers(news, self._ending))]
+
+    def _save_failed(self, reason: str) -> list[object]:
+        """The file before is whole and Kafka's commit is at or below it: only time is lost."""
+        self._saving = None
+        out: list[object] = [fx.Log("error", "offset_file_not_written", {"reason": reason})]
+        if self._releasing:
+            self._let_go(self._releasing)
+            self._releasing = ()
+            out.append(fx.Reply({}))
+        elif self._ending:
+            failed = f"the offset file can't be written: {reason}"
+            out.append(fx.Tell(self._supervisor, msg.PipelineFailed(self._pipeline, failed)))
+            out.append(fx.Tell(self._fetcher, msg.CommitFrontiers({}, last=True)))
+        return out
+
+    def _let_go(self, sources: tuple[TopicPartition, ...]) -> None:
+        for source in sources:
+            if source in self._epochs:
+                self._left[source] = self._ledger.frontier(source)
+                del self._epochs[source]
+                self._ledger.drop(source)

@@ -1,0 +1,158 @@
+"""What an actor's logic asks for. The shell around it carries these out and nothing else.
+
+An effect either has no answer, or its answer comes back to the same logic as a message, at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from actors.messages import Address, RecordBatch
+from actors.ports import StagedBatch
+from changes.model import Mode, TableSchema, TargetName
+from offsets.position import TopicPartition
+from offsets.snapshot import Snapshot
+
+# --- any actor
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Send a control message."""
+
+    to: Address
+    message: object
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    """Have a ``Tick`` at that monotonic second; None cancels."""
+
+    when: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Answer the ``ask`` that is being handled."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One event for the log: ``level`` is structlog's method name."""
+
+    level: str
+    event: str
+    fields: Mapping[str, object]
+
+
+# --- the fetcher
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Offer a batch to a processor; ``Offered`` comes back."""
+
+    to: Address
+    batch: RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Consume:
+    """Poll the source; ``Polled`` comes back. Assignments are handled inside."""
+
+    max_messages: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Stop the flow of all assigned partitions; polling goes on. Idempotent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Let all assigned partitions flow again. Idempotent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Commit to the broker. ``wait``: synchronously, as the last act or when partitions go."""
+
+    frontiers: Mapping[TopicPartition, int]
+    wait: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSources:
+    """Ask the committer to save and give the frontiers of partitions that go away."""
+
+    sources: tuple[TopicPartition, ...]
+    commit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSource:
+    """Leave the group and close the consumer."""
+
+
+# --- a processor
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Fold changes (after earlier pieces, in order) and write one staged file.
+
+    ``Staged`` comes back. The pieces' files are removed once the new one is written.
+    """
+
+    target: TargetName
+    schema: TableSchema
+    mode: Mode
+    pieces: tuple[str, ...]
+    changes: pa.Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveStaged:
+    """Remove staged files that nobody will write."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Take no data from the mailbox (its sender will pause) until it is said again with False."""
+
+    held: bool
+
+
+# --- a writer
+
+
+@dataclass(frozen=True, slots=True)
+class OpenInSink:
+    """Read the target; ``Opened`` or ``Failed`` comes back."""
+
+    target: TargetName
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Write and publish the batch; ``Published`` or ``Failed`` comes back."""
+
+    batch: StagedBatch
+
+
+# --- the committer
+
+
+@dataclass(frozen=True, slots=True)
+class SaveSnapshot:
+    """Write the local file durably; ``Saved`` or ``SaveFailed`` comes back."""
+
+    snapshot: Snapshot

@@ -1,0 +1,296 @@
+"""The fetcher's rule: glance at each message, split batches by target, never block.
+
+Where a processor's mailbox is full its share is parked and all partitions are paused; polling
+goes on, so the group keeps this member. ``Dispatched`` always precedes the data it speaks of, so
+that no acknowledgement can overtake its registration.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from actors import effects as fx
+from actors import messages as msg
+from actors.mailbox import Tick
+from actors.messages import Address
+from changes.formats.base import Format
+from changes.model import BadMessage, Kind, TableName
+from changes.routing import Router, TargetRoute, shard_of
+from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
+
+
+@dataclass(frozen=True, slots=True)
+class FetcherSettings:
+    """How the source is polled.
+
+    ``poll_timeout_s`` is how long a poll waits for ``max_messages``: the latency of a quiet
+    source. While paused, polls return nothing and only keep the membership: every
+    ``paused_poll_s`` is plenty, and room in a mailbox wakes the fetcher by itself.
+    """
+
+    max_messages: int = 5000
+    poll_timeout_s: float = 0.1
+    paused_poll_s: float = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """An assigned partition: its epoch and the log as it was when that began."""
+
+    epoch: int
+    log: Watermarks
+
+
+@dataclass(slots=True)
+class _Slot:
+    """What one target gets of one fetched batch, in order."""
+
+    route: TargetRoute
+    offsets: list[int] = field(default_factory=list)
+    values: list[bytes] = field(default_factory=list)
+    ddl: bool = False
+
+    def share(self) -> msg.Share:
+        return msg.Share(
+            self.route, self.offsets, self.values, sum(map(len, self.values)), self.ddl
+        )
+
+
+class FetcherLogic:
+    """One per pipeline, sole user of the consumer. Deterministic; see ``handle``."""
+
+    def __init__(
+        self,
+        pipeline: str,
+        format_: Format,
+        router: Router,
+        shards: int,
+        settings: FetcherSettings,
+    ) -> None:
+        self._pipeline = pipeline
+        self._format = format_
+        self._router = router
+        self._settings = settings
+        self._committer = Address(pipeline, "committer")
+        self._supervisor = Address(pipeline, "supervisor")
+        self._processors = [Address(pipeline, "processor", i) for i in range(shards)]
+        self._reading: dict[TopicPartition, _Reading] = {}
+        self._positions: dict[TopicPartition, int] = {}
+        self._epoch = 0
+        self._parked: dict[Address, deque[msg.RecordBatch]] = {p: deque() for p in self._processors}
+        self._sent = dict.fromkeys(self._processors, 0)
+        self._stopped = False
+        self._closed = False
+
+    def handle(self, message: object, now: float) -> list[object]:
+        """React to one message. ``now`` is in monotonic seconds."""
+        match message:
+            case Tick():
+                return self._poll(now)
+            case msg.Polled():
+                return self._polled(message)
+            case msg.Offered():
+                return self._offered(message)
+            case msg.RoomAgain(to):
+                return self._offer_parked(to)
+            case msg.Assigned():
+                return self._assigned(message)
+            case msg.Revoked(sources, lost):
+                return self._revoked(sources, lost)
+            case msg.CommitFrontiers(frontiers, last):
+                return self._commit(frontiers, last)
+            case msg.StopFetching():
+                return self._stop()
+            case _:
+                raise TypeError(f"the fetcher does not know {message!r}")
+
+    # --- polling
+
+    @property
+    def _paused(self) -> bool:
+        return self._stopped or any(self._parked.values())
+
+    def _poll(self, now: float) -> list[object]:
+        if self._closed:
+            return []
+        if self._paused:
+            keep_alive = fx.Consume(self._settings.max_messages, 0.0)
+            return [keep_alive, fx.WakeAt(now + self._settings.paused_poll_s)]
+        poll = fx.Consume(self._settings.max_messages, self._settings.poll_timeout_s)
+        return [poll, fx.WakeAt(now)]
+
+    def _polled(self, polled: msg.Polled) -> list[object]:
+        out: list[object] = []
+        for fetched in polled.batches:
+            if fetched.source in self._reading and not self._stopped:
+                out += self._route(fetched)
+        for source, position in polled.positions.items():
+            if source in self._reading and position > self._positions[source]:
+                out.append(self._dispatched(source, position, {}))
+        if polled.error is not None and not self._stopped:
+            out += self._fail(polled.error)
+        return out
+
+    # --- routing
+
+    def _route(self, fetched: msg.Fetched) -> list[object]:
+        """Split a batch by target: first ``Dispatched``, then a share for each processor."""
+        shares, good, problem = self._split(fetched)
+        source = fetched.source
+        next_offset = fetched.next_offset if problem is None else fetched.offsets[good]
+        lanes: dict[str, tuple[int, int]] = {}
+        by_shard: dict[Address, list[msg.Share]] = {}
+        for share in shares:
+            target = str(share.route.name)
+            first = lanes[target][0] if target in lanes else share.offsets[0]
+            lanes[target] = (first, share.offsets[-1])
+            shard = self._processors[shard_of(target, len(self._processors))]
+            by_shard.setdefault(shard, []).append(share)
+        out: list[object] = [self._dispatched(source, next_offset, lanes)]
+        reading = self._reading[source]
+        for to, mine in by_shard.items():
+            size = sum(share.size for share in mine)
+            batch = msg.RecordBatch(reading.epoch, source, tuple(mine), size, reading.log)
+            if self._parked[to]:
+                self._parked[to].append(batch)
+            else:
+                self._sent[to] += 1
+                out.append(fx.Offer(to, batch))
+        if problem is not None:
+            out += self._fail(f"{source} offset {fetched.offsets[good]}: {problem}")
+        return out
+
+    def _split(self, fetched: msg.Fetched) -> tuple[list[msg.Share], int, str | None]:
+        """The shares in lane order, how many messages were good, what is wrong with the next."""
+        peek = self._format.peek
+        rows, nothing = Kind.ROWS, Kind.NOTHING
+        done: list[_Slot] = []
+        by_target: dict[str, _Slot] = {}
+        by_table: dict[TableName, tuple[_Slot, ...]] = {}
+        good, problem = 0, None
+        try:
+            for offset, value in zip(fetched.offsets, fetched.values, strict=True):
+                kind, table = peek(value)
+                if kind is rows:
+                    slots = by_table.get(table)  # type: ignore[arg-type]
+                    if slots is None:
+                        slots = by_table[table] = self._slots(table, by_target)  # type: ignore
+                    for slot in slots:
+                        slot.offsets.append(offset)
+                        slot.values.append(value)  # type: ignore[arg-type]
+                elif kind is not nothing:
+                    assert value is not None
+                    for barrier in self._barriers(offset, value):
+                        before = by_target.pop(str(barrier.route.name), None)
+                        done += [before, barrier] if before else [barrier]
+                    by_table.clear()
+                good += 1
+        except BadMessage as bad:
+            problem = str(bad)
+        done += by_target.values()
+        return [slot.share() for slot in done if slot.offsets], good, problem
+
+    def _slots(self, table: TableName, by_target: dict[str, _Slot]) -> tuple[_Slot, ...]:
+        return tuple(
+            by_target.setdefault(str(route.name), _Slot(route))
+            for route in self._router.targets(table)
+        )
+
+    def _barriers(self, offset: int, value: bytes) -> list[_Slot]:
+        """One for each target that the statement concerns, whatever its number of tables."""
+        routes: dict[str, TargetRoute] = {}
+        for statement in self._format.ddl(value):
+            for route in self._router.targets(statement.table):
+                routes[str(route.name)] = route
+        return [_Slot(route, [offset], [value], ddl=True) for route in routes.values()]
+
+    def _dispatched(
+        self, source: TopicPartition, next_offset: int, lanes: dict[str, tuple[int, int]]
+    ) -> fx.Tell:
+        self._positions[source] = next_offset
+        return fx.Tell(
+            self._committer,
+            msg.Dispatched(self._reading[source].epoch, source, next_offset, lanes),
+        )
+
+    # --- backpressure
+
+    def _offered(self, offered: msg.Offered) -> list[object]:
+        if offered.taken:
+            return self._offer_parked(offered.to)
+        self._sent[offered.to] -= 1
+        if self._stopped:
+            # It was counted in the Drain that went out; the processor must not wait for it.
+            return [fx.Tell(offered.to, msg.Drain(self._sent[offered.to]))]
+        if offered.batch.source not in self._reading:
+            return []
+        was_paused = self._paused
+        self._parked[offered.to].appendleft(offered.batch)
+        return [] if was_paused else [fx.Pause()]
+
+    def _offer_parked(self, to: Address) -> list[object]:
+        """Offer the oldest parked batch again; the next one follows when it was taken."""
+        if not self._parked[to]:
+            return []
+        batch = self._parked[to].popleft()
+        self._sent[to] += 1
+        out: list[object] = [fx.Offer(to, batch)]
+        if not self._paused:
+            out += [fx.Resume(), fx.WakeAt(0.0)]
+        return out
+
+    # --- assignment
+
+    def _assigned(self, assigned: msg.Assigned) -> list[object]:
+        out: list[object] = []
+        for source, start in assigned.starts.items():
+            self._epoch += 1
+            log = assigned.logs[source]
+            self._reading[source] = _Reading(self._epoch, log)
+            self._positions[source] = start
+            confirmed = assigned.confirmed.get(source)
+            started = msg.EpochStarted(self._epoch, source, start, log.high, confirmed)
+            out.append(fx.Tell(self._committer, started))
+        # A pause survives a rebalance in librdkafka, even revoke and reassign: say it again.
+        out.append(fx.Pause() if self._paused else fx.Resume())
+        return out
+
+    def _revoked(self, sources: tuple[TopicPartition, ...], lost: bool) -> list[object]:
+        was_paused = self._paused
+        for source in sources:
+            self._reading.pop(source, None)
+            self._positions.pop(source, None)
+        for to, parked in self._parked.items():
+            self._parked[to] = deque(batch for batch in parked if batch.source in self._reading)
+        out: list[object] = [fx.Tell(p, msg.Forget(sources)) for p in self._processors]
+        out.append(fx.ReleaseSources(sources, commit=not lost))
+        if was_paused and not self._paused:
+            out.append(fx.Resume())
+        return out
+
+    def _commit(self, frontiers: object, last: bool) -> list[object]:
+        assert isinstance(frontiers, dict)
+        mine = {s: offset for s, offset in frontiers.items() if s in self._reading}
+        out: list[object] = [fx.Commit(mine, wait=last)] if mine else []
+        if last:
+            self._closed = True
+            out += [fx.CloseSource(), fx.Tell(self._supervisor, msg.SourceClosed(self._pipeline))]
+        return out
+
+    # --- the end
+
+    def _fail(self, reason: str) -> list[object]:
+        failed = fx.Tell(self._supervisor, msg.PipelineFailed(self._pipeline, reason))
+        return [failed, *self._stop()]
+
+    def _stop(self) -> list[object]:
+        """Read no more. What is parked will be read again after a restart, so it is let go."""
+        if self._stopped:
+            return []
+        self._stopped = True
+        for parked in self._parked.values():
+            parked.clear()
+        drains = [fx.Tell(to, msg.Drain(sent)) for to, sent in self._sent.items()]
+        return [fx.Pause(), *drains]

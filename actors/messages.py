@@ -1,0 +1,364 @@
+"""What the actors say to each other. Values only; batches, never single records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from actors.ports import StagedBatch, TargetState
+from changes.model import KeyBound, TargetName
+from changes.routing import TargetRoute
+from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
+
+
+class Address(NamedTuple):
+    """Who gets a message: a role in a pipeline, and which one of several.
+
+    The writers belong to no pipeline (they share one Spark session): their pipeline is ``""``.
+    """
+
+    pipeline: str
+    role: str
+    number: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.pipeline}/{self.role}[{self.number}]"
+
+
+WRITERS = Address("", "writers")
+"""The queue that all writers take from."""
+
+
+# --- the fetcher hears
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Records of one partition, in log order, as columns. ``next_offset``: the position after."""
+
+    source: TopicPartition
+    offsets: list[int]
+    values: list[bytes | None]
+    next_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """What one ``consume`` brought. Empty ``batches`` with ``positions``: the log's end moved on
+    over transaction markers, or nothing happened."""
+
+    batches: tuple[Fetched, ...] = ()
+    positions: Mapping[TopicPartition, int] = field(default_factory=dict)
+    error: str | None = None
+    """The source can't be read on (a position outside the log...): why, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """Partitions were given to this member, each with its start and the log as it was then."""
+
+    starts: Mapping[TopicPartition, int]
+    logs: Mapping[TopicPartition, Watermarks]
+    confirmed: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Revoked:
+    """Partitions are taken away. ``lost``: another member may have them already, don't commit."""
+
+    sources: tuple[TopicPartition, ...]
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """How an offer ended. Not ``taken``: the mailbox was full, the batch is to be parked."""
+
+    to: Address
+    batch: RecordBatch
+    taken: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RoomAgain:
+    """A mailbox that refused has room again."""
+
+    to: Address
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFrontiers:
+    """The local file holds these frontiers: the broker may have them. ``last``: close after."""
+
+    frontiers: Mapping[TopicPartition, int]
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopFetching:
+    """Read no more; let the processors write what they hold."""
+
+
+# --- a processor hears
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one target got of a fetched batch. ``ddl``: a single message that is a barrier."""
+
+    route: TargetRoute
+    offsets: list[int]
+    values: list[bytes]
+    size: int
+    ddl: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBatch:
+    """The shares of one processor, of one partition, under one assignment epoch."""
+
+    epoch: int
+    source: TopicPartition
+    shares: tuple[Share, ...]
+    size: int
+    log: Watermarks
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A target's schema and marks as the sink shows them."""
+
+    target: TargetName
+    state: TargetState
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A staged file is written: its path and size, and what the write must know of its rows."""
+
+    target: TargetName
+    path: str
+    rows: int
+    size: int
+    has_deletes: bool = False
+    partial: tuple[str, ...] = ()
+    bounds: tuple[KeyBound, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StageFailed:
+    """The staging folder did not take the file (disk full...); nothing of it remains."""
+
+    target: TargetName
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Partitions were revoked: drop what is not being written."""
+
+    sources: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Write everything now, then say ``Drained``. ``batches``: how many were sent in all."""
+
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """Name what is not written yet (an ``ask``): the answer is a tuple of lines."""
+
+
+# --- the writers hear
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTarget:
+    """Read a target's state. The answer goes to ``reply_to``."""
+
+    target: TargetName
+    reply_to: Address
+
+
+@dataclass(frozen=True, slots=True)
+class WriteBatch:
+    """Publish a batch; tell the processor and the committer how it ended."""
+
+    batch: StagedBatch
+    epochs: Mapping[TopicPartition, int]
+    reply_to: Address
+    committer: Address
+    attempt: int = 1
+
+
+# --- how a write ended: both the processor and the committer hear
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A target contains the lanes' changes up to ``through``; ``state`` is what it shows now.
+
+    ``state`` is None where nothing had to be published (replays, messages without effect).
+    """
+
+    target: TargetName
+    epochs: Mapping[TopicPartition, int]
+    through: Mapping[TopicPartition, int]
+    state: TargetState | None
+    changes: int = 0
+
+
+class FailureKind(Enum):
+    """What to do about a failure of a sink."""
+
+    RETRY = "retry"
+    """It may pass: offer the same again later."""
+    REFUSED = "refused"
+    """The target can't hold what the source has."""
+    FENCED = "fenced"
+    """Another writer moved the target: what is known of its marks is out of date."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A write or an open did not happen; readers of the target saw nothing of it."""
+
+    target: TargetName
+    kind: FailureKind
+    reason: str
+
+
+# --- a writer hears from its sink
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The target shows the batch. ``seconds``: how long the write took."""
+
+    state: TargetState
+    seconds: float
+
+
+# --- the committer hears
+
+
+@dataclass(frozen=True, slots=True)
+class EpochStarted:
+    """A partition is read from ``start`` under a new epoch.
+
+    ``until`` is the log's end as it was then, ``confirmed`` the broker's last known commit.
+    """
+
+    epoch: int
+    source: TopicPartition
+    start: int
+    until: int
+    confirmed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatched:
+    """A fetched batch is about to be sent on: it comes before the data, always.
+
+    ``lanes``: target -> first and last message offset it gets. Empty: only the position moved.
+    """
+
+    epoch: int
+    source: TopicPartition
+    next_offset: int
+    lanes: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """The broker has these commits."""
+
+    frontiers: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Partitions go away: save, then answer with their frontiers (an ``ask``)."""
+
+    sources: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SaveNow:
+    """Save at once and hand the frontiers on as the last ones: the drain is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The local file is durable with these frontiers."""
+
+    frontiers: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SaveFailed:
+    """The local file could not be written; the one before is whole."""
+
+    reason: str
+
+
+# --- the supervisor hears
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFailed:
+    """A data error: this pipeline must stop, the others go on."""
+
+    pipeline: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """Everything below the end offsets seen at the start is applied."""
+
+    pipeline: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a pipeline is. ``lag``: messages up to the log's end as it was at the start."""
+
+    pipeline: str
+    lag: int
+    changes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    """A signal asks the process to end; the second one asks it to end now."""
+
+    signal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """A processor holds nothing any more."""
+
+    sender: Address
+
+
+@dataclass(frozen=True, slots=True)
+class SourceClosed:
+    """The last commit was made and the consumer has left the group."""
+
+    pipeline: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActorCrashed:
+    """An actor failed in a way nobody foresaw: the process ends, a restart replays harmlessly."""
+
+    sender: Address
+    reason: str

@@ -1,0 +1,165 @@
+"""What each actor's own effects do to the world: one small class for each kind of actor."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pykka
+import structlog
+
+from actors import effects as fx
+from actors import messages as msg
+from actors.messages import Address
+from actors.ports import (
+    BatchWriter,
+    Fenced,
+    RecordSource,
+    SinkUnavailable,
+    SnapshotStore,
+    StagedBatch,
+    Stager,
+    TargetRefused,
+)
+from actors.shell import Directory, Run
+from changes.model import TargetName
+from offsets.position import TopicPartition
+
+RELEASE_TIMEOUT_S = 10.0
+"""How long a revoke waits for the committer's word. It writes one small file: seconds mean that
+the disk hangs, and then the commit is given up rather than the membership."""
+
+
+class FetcherEffects:
+    """The fetcher's effects, and what the consumer calls back: all on the fetcher's thread."""
+
+    def __init__(
+        self, source: RecordSource, directory: Directory, pipeline: str, run: Run
+    ) -> None:
+        self._run = run
+        self._source = source
+        self._started = False
+        self._directory = directory
+        self._committer = Address(pipeline, "committer")
+        self._log = structlog.get_logger().bind(pipeline=pipeline, actor="fetcher-0")
+
+    def __call__(self, effect: Any) -> object | None:
+        """Carry out one effect."""
+        match effect:
+            case fx.Consume(max_messages, timeout_s):
+                if not self._started:
+                    self._source.start(self)
+                    self._started = True
+                return self._source.poll(max_messages, timeout_s)
+            case fx.Pause():
+                self._source.pause()
+            case fx.Resume():
+                self._source.resume()
+            case fx.Commit(frontiers, wait):
+                self._source.commit(frontiers, wait)
+            case fx.ReleaseSources(sources, commit):
+                self._release(sources, commit)
+            case fx.CloseSource():
+                self._source.close()
+            case _:
+                raise TypeError(f"not an effect of the fetcher: {effect!r}")
+        return None
+
+    def assigned(self, assigned: msg.Assigned) -> None:
+        """Partitions were given: the logic hears it at once, inside the poll."""
+        self._run(assigned)
+
+    def revoked(self, revoked: msg.Revoked) -> None:
+        """Partitions go away when this returns: the logic lets them go and commits."""
+        self._run(revoked)
+
+    def confirmed(self, confirmed: msg.Confirmed) -> None:
+        """The broker has taken a commit."""
+        self._directory.tell(self._committer, confirmed)
+
+    def _release(self, sources: tuple[TopicPartition, ...], commit: bool) -> None:
+        try:
+            frontiers: Mapping[TopicPartition, int] = self._directory.ask(
+                self._committer, msg.Release(sources), RELEASE_TIMEOUT_S
+            )
+        except (pykka.Timeout, pykka.ActorDeadError) as error:
+            self._log.warning("revoked_without_commit", reason=str(error))
+            return
+        if commit and frontiers:
+            self._source.commit(frontiers, wait=True)
+
+
+class ProcessorEffects:
+    """A processor's effects: files in the staging folder."""
+
+    def __init__(self, stager: Stager) -> None:
+        self._stager = stager
+
+    def __call__(self, effect: Any) -> object | None:
+        """Carry out one effect."""
+        match effect:
+            case fx.Stage():
+                return self._stager.stage(effect)
+            case fx.RemoveStaged(paths):
+                self._stager.remove(paths)
+                return None
+            case _:
+                raise TypeError(f"not an effect of a processor: {effect!r}")
+
+
+class WriterEffects:
+    """A writer's effects: one sink for each name in the configuration."""
+
+    def __init__(self, sinks: Mapping[str, BatchWriter], stager: Stager) -> None:
+        self._sinks = sinks
+        self._stager = stager
+
+    def __call__(self, effect: Any) -> object | None:
+        """Carry out one effect; a sink's errors become messages."""
+        match effect:
+            case fx.OpenInSink(target):
+                return self._guard(target, lambda sink: msg.Opened(target, sink.open(target)))
+            case fx.Publish(batch):
+                return self._guard(batch.target, lambda sink: _timed(sink, batch))
+            case fx.RemoveStaged(paths):
+                self._stager.remove(paths)
+                return None
+            case _:
+                raise TypeError(f"not an effect of a writer: {effect!r}")
+
+    def _guard(self, target: TargetName, act: Callable[[BatchWriter], object]) -> object:
+        try:
+            return act(self._sinks[target.sink])
+        except SinkUnavailable as error:
+            return msg.Failed(target, msg.FailureKind.RETRY, str(error))
+        except TargetRefused as error:
+            return msg.Failed(target, msg.FailureKind.REFUSED, str(error))
+        except Fenced as error:
+            return msg.Failed(target, msg.FailureKind.FENCED, str(error))
+
+
+def _timed(sink: BatchWriter, batch: StagedBatch) -> msg.Published:
+    begun = time.monotonic()
+    state = sink.write(batch)
+    return msg.Published(state, time.monotonic() - begun)
+
+
+class CommitterEffects:
+    """The committer's effect: the local file."""
+
+    def __init__(self, store: SnapshotStore) -> None:
+        self._store = store
+
+    def __call__(self, effect: Any) -> object | None:
+        """Carry out one effect."""
+        match effect:
+            case fx.SaveSnapshot(snapshot):
+                try:
+                    self._store.save(snapshot)
+                except OSError as error:
+                    return msg.SaveFailed(str(error))
+                partitions = snapshot.partitions.items()
+                return msg.Saved({source: state.frontier for source, state in partitions})
+            case _:
+                raise TypeError(f"not an effect of the committer: {effect!r}")

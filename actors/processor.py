@@ -1,0 +1,412 @@
+"""The processor's rule: one buffer per target; a batch closes when it is due and nothing flies.
+
+While a write is in flight the buffer grows, so the size of a batch follows the sink's speed: few
+large writes under load, small fresh ones when idle. A buffer at its bound is decoded and staged
+on disk behind the write: one slow target never stops the reading for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from actors import effects as fx
+from actors import messages as msg
+from actors.buffer import Chunk, Closing, Phase, Piece, TargetBuffer
+from actors.closing import DataError, close_rows, plan_ddl
+from actors.mailbox import Tick
+from actors.messages import WRITERS, Address
+from actors.ports import StagedBatch, TargetState
+from changes.formats.base import Format
+from changes.model import TargetName
+from changes.routing import Router, TargetRoute
+from offsets.position import TopicPartition
+from offsets.recovery import PositionError, Watermarks, check_mark
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorSettings:
+    """When a batch is due, and how much may be held.
+
+    ``memory_bytes`` bounds the raw messages of all this processor's buffers; at that bound the
+    largest is staged. ``staged_bytes`` bounds its pieces on disk; beyond it data is left waiting.
+    """
+
+    batch_messages: int = 50_000
+    batch_bytes: int = 16 << 20
+    batch_age_s: float = 1.0
+    buffer_bytes: int = 32 << 20
+    memory_bytes: int = 128 << 20
+    staged_bytes: int = 4 << 30
+    retry_base_s: float = 0.5
+    retry_max_s: float = 30.0
+
+
+class ProcessorLogic:
+    """One of several per pipeline: the targets with ``shard_of(target) == index`` are its own."""
+
+    def __init__(
+        self,
+        address: Address,
+        format_: Format,
+        router: Router,
+        settings: ProcessorSettings,
+        run_id: str,
+        jitter: Callable[[], float],
+    ) -> None:
+        """``run_id`` makes batch names unique over restarts, ``jitter`` gives 0..1."""
+        self._me = address
+        self._format = format_
+        self._router = router
+        self._settings = settings
+        self._run_id = run_id
+        self._jitter = jitter
+        self._committer = Address(address.pipeline, "committer")
+        self._supervisor = Address(address.pipeline, "supervisor")
+        self._buffers: dict[str, TargetBuffer] = {}
+        self._epochs: dict[TopicPartition, int] = {}
+        self._ends: dict[TopicPartition, Watermarks] = {}
+        self._received = 0
+        self._drain_after: int | None = None
+        self._drained = False
+        self._held = False
+        self._batch_number = 0
+
+    def handle(self, message: object, now: float) -> list[object]:
+        """React to one message. ``now`` is in monotonic seconds."""
+        match message:
+            case msg.RecordBatch():
+                out = self._take(message, now)
+            case Tick():
+                out = self._retry_due(now)
+            case msg.Opened(target, state):
+                out = self._opened(target, state)
+            case msg.Staged():
+                out = self._staged(message)
+            case msg.StageFailed(target, reason):
+                out = self._stage_failed(target, reason, now)
+            case msg.Written():
+                out = self._written(message)
+            case msg.Failed():
+                out = self._failed(message, now)
+            case msg.Forget(sources):
+                out = self._forget(sources)
+            case msg.Drain(batches):
+                self._drain_after = batches
+                out = []
+            case msg.Remaining():
+                lines = (buffer.remaining() for buffer in self._buffers.values())
+                return [fx.Reply(tuple(line for line in lines if line is not None))]
+            case _:
+                raise TypeError(f"a processor does not know {message!r}")
+        for buffer in list(self._buffers.values()):
+            out += self._advance(buffer, now)
+        return out + self._relieve() + self._after(now)
+
+    # --- data
+
+    def _take(self, batch: msg.RecordBatch, now: float) -> list[object]:
+        self._received += 1
+        if batch.epoch < self._epochs.get(batch.source, 0):
+            fields = {"source": str(batch.source), "epoch": batch.epoch}
+            return [fx.Log("info", "stale_batch_dropped", fields)]
+        self._epochs[batch.source] = batch.epoch
+        last = max((share.offsets[-1] for share in batch.shares), default=0)
+        high = max(batch.log.high, last + 1)
+        self._ends[batch.source] = Watermarks(batch.log.low, high)
+        out: list[object] = []
+        for share in batch.shares:
+            buffer = self._buffers.get(str(share.route.name))
+            if buffer is None:
+                buffer = self._new_buffer(share.route)
+                out.append(fx.Tell(WRITERS, msg.OpenTarget(share.route.name, self._me)))
+            if buffer.phase is not Phase.STOPPED and buffer.doomed is None:
+                buffer.add(
+                    Chunk(
+                        batch.source, batch.epoch, share.offsets, share.values, share.size,
+                        share.ddl, now,
+                    )
+                )
+        return out
+
+    def _new_buffer(self, route: TargetRoute) -> TargetBuffer:
+        decoder = self._format.table_decoder(route.mode, route.keys)
+        buffer = self._buffers[str(route.name)] = TargetBuffer(route, decoder)
+        return buffer
+
+    # --- closing a batch
+
+    def _advance(self, buffer: TargetBuffer, now: float) -> list[object]:
+        """Close whatever may be closed now; messages without effect are acknowledged at once."""
+        out: list[object] = []
+        if buffer.reopen and buffer.phase is Phase.READY:
+            buffer.reopen = False
+            buffer.phase = Phase.OPENING
+            out.append(fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)))
+        while buffer.phase is Phase.READY and self._is_due(buffer, now):
+            out += self._close(buffer)
+        if buffer.phase is Phase.WRITING and buffer.size >= self._settings.buffer_bytes:
+            out += self._spill(buffer)
+        return out
+
+    def _is_due(self, buffer: TargetBuffer, now: float) -> bool:
+        settings = self._settings
+        if buffer.through:
+            return True
+        return buffer.since is not None and (
+            self._draining
+            or buffer.messages >= settings.batch_messages
+            or buffer.size >= settings.batch_bytes
+            or buffer.barrier_first
+            or now >= buffer.since + settings.batch_age_s
+        )
+
+    def _close(self, buffer: TargetBuffer) -> list[object]:
+        """Close one batch (or one barrier) of a target that has no write in flight."""
+        try:
+            if not buffer.barrier_first:
+                return self._close_rows(buffer, buffer.take(self._settings.buffer_bytes), None)
+            if buffer.through:
+                return self._close_rows(buffer, [], None)
+            return self._close_ddl(buffer)
+        except DataError as error:
+            return self._stop_target(buffer, str(error))
+
+    def _close_rows(
+        self, buffer: TargetBuffer, chunks: list[Chunk], piece_of: TopicPartition | None
+    ) -> list[object]:
+        """Decode chunks and have them staged: as the batch, or as a piece of ``piece_of``."""
+        closed = close_rows(buffer, chunks)
+        out: list[object] = []
+        if closed.replayed:
+            fields = {"target": buffer.name, "messages": closed.replayed}
+            out.append(fx.Log("info", "replay_dropped", fields))
+        pieces = () if piece_of is not None else tuple(buffer.pieces)
+        if closed.changes is not None or pieces:
+            assert closed.schema is not None and buffer.mode is not None
+            buffer.closing = Closing(
+                closed.schema, buffer.mode, closed.changes,
+                closed.count + sum(piece.changes for piece in pieces), pieces,
+                buffer.spans(), dict(buffer.epochs), piece_of,
+            )
+            buffer.phase = Phase.STAGING
+            out.append(self._stage(buffer))
+        elif piece_of is None:
+            out += self._nothing_to_write(buffer)
+        if closed.problem is not None:
+            buffer.doomed = closed.problem
+        return out + self._stop_if_doomed(buffer)
+
+    def _close_ddl(self, buffer: TargetBuffer) -> list[object]:
+        chunk = buffer.take(1)[0]
+        buffer.cover(chunk, chunk.offsets[-1])
+        batch = plan_ddl(buffer, chunk, self._format, self._router, self._next_id())
+        if batch is None:
+            return self._nothing_to_write(buffer)
+        return self._submit(buffer, batch)
+
+    def _nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
+        """Replays and messages without effect are done as soon as what came before them is."""
+        done = msg.Written(buffer.route.name, dict(buffer.epochs), dict(buffer.through), None)
+        buffer.through.clear()
+        buffer.epochs.clear()
+        return [fx.Tell(self._committer, done)] if done.through else []
+
+    # --- staging
+
+    def _stage(self, buffer: TargetBuffer) -> fx.Stage:
+        closing = buffer.closing
+        assert closing is not None
+        paths = tuple(piece.path for piece in closing.pieces)
+        return fx.Stage(buffer.route.name, closing.schema, closing.mode, paths, closing.changes)
+
+    def _spill(self, buffer: TargetBuffer) -> list[object]:
+        """Decode and stage what waits behind the write, one lane a piece, up to a barrier."""
+        chunks: list[Chunk] = []
+        while buffer.chunks and not buffer.barrier_first:
+            if chunks and buffer.chunks[0].source != chunks[0].source:
+                break
+            chunks += buffer.take(1)
+        if not chunks:
+            return []
+        try:
+            return self._close_rows(buffer, chunks, chunks[0].source)
+        except DataError as error:
+            return self._stop_target(buffer, str(error))
+
+    def _staged(self, staged: msg.Staged) -> list[object]:
+        buffer = self._buffers[str(staged.target)]
+        closing, buffer.closing = buffer.closing, None
+        assert closing is not None
+        buffer.retry_at, buffer.attempts = None, 0
+        if closing.piece_of is not None:
+            buffer.phase = Phase.WRITING if buffer.write is not None else Phase.READY
+            piece = Piece(closing.piece_of, staged.path, closing.count, staged.size)
+            buffer.pieces.append(piece)
+            return []
+        buffer.pieces.clear()
+        batch = StagedBatch(
+            batch_id=self._next_id(),
+            target=buffer.route.name,
+            mode=closing.mode,
+            schema=closing.schema,
+            lanes=closing.lanes,
+            path=staged.path,
+            rows=staged.rows,
+            changes=closing.count,
+            has_deletes=staged.has_deletes,
+            partial=staged.partial,
+            bounds=staged.bounds,
+        )
+        return self._submit(buffer, batch)
+
+    def _stage_failed(self, target: TargetName, reason: str, now: float) -> list[object]:
+        buffer = self._buffers[str(target)]
+        return self._try_later(buffer, "stage_failed", reason, now)
+
+    # --- writing
+
+    def _submit(self, buffer: TargetBuffer, batch: StagedBatch) -> list[object]:
+        write = msg.WriteBatch(batch, dict(buffer.epochs), self._me, self._committer)
+        buffer.through.clear()
+        buffer.epochs.clear()
+        buffer.write = write
+        buffer.phase = Phase.WRITING
+        buffer.attempts = 1
+        return [fx.Tell(WRITERS, write)]
+
+    def _written(self, written: msg.Written) -> list[object]:
+        buffer = self._buffers[str(written.target)]
+        buffer.write = None
+        buffer.retry_at, buffer.attempts = None, 0
+        assert written.state is not None
+        buffer.state = written.state
+        if buffer.phase is Phase.WRITING:
+            buffer.phase = Phase.READY
+        return self._stop_if_doomed(buffer)
+
+    def _failed(self, failed: msg.Failed, now: float) -> list[object]:
+        buffer = self._buffers[str(failed.target)]
+        if failed.kind is msg.FailureKind.RETRY:
+            return self._try_later(buffer, "sink_unavailable", failed.reason, now)
+        return self._stop_target(buffer, f"{buffer.name}: {failed.reason}")
+
+    def _opened(self, target: TargetName, state: TargetState) -> list[object]:
+        buffer = self._buffers[str(target)]
+        buffer.retry_at, buffer.attempts = None, 0
+        try:
+            for source, hwm in state.hwms.items():
+                if source in self._ends:
+                    check_mark(source, buffer.name, hwm, self._ends[source])
+        except PositionError as error:
+            return self._stop_target(buffer, str(error))
+        buffer.state = state
+        if buffer.phase is Phase.OPENING:
+            buffer.phase = Phase.READY
+        return []
+
+    # --- trying again
+
+    def _try_later(
+        self, buffer: TargetBuffer, event: str, reason: str, now: float
+    ) -> list[object]:
+        """Back off, doubling, with jitter; the target's changes pile up, others go on."""
+        settings = self._settings
+        buffer.attempts += 1
+        wait = min(settings.retry_max_s, settings.retry_base_s * 2 ** min(buffer.attempts, 20) / 2)
+        wait *= 0.5 + self._jitter() / 2
+        buffer.retry_at = now + wait
+        fields = {
+            "target": buffer.name, "reason": reason, "attempt": buffer.attempts,
+            "retry_in_s": round(wait, 3),
+        }
+        return [fx.Log("warning", event, fields)]
+
+    def _retry_due(self, now: float) -> list[object]:
+        out: list[object] = []
+        for buffer in self._buffers.values():
+            if buffer.retry_at is None or buffer.retry_at > now:
+                continue
+            buffer.retry_at = None
+            if buffer.closing is not None:
+                out.append(self._stage(buffer))
+            elif buffer.write is not None:
+                out.append(fx.Tell(WRITERS, buffer.write))
+            else:
+                out.append(fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)))
+        return out
+
+    # --- stopping
+
+    def _stop_if_doomed(self, buffer: TargetBuffer) -> list[object]:
+        """A bad record stops its target once all that came before it is written."""
+        if buffer.doomed is None or buffer.phase is not Phase.READY or buffer.through:
+            return []
+        return self._stop_target(buffer, buffer.doomed)
+
+    def _stop_target(self, buffer: TargetBuffer, reason: str) -> list[object]:
+        """Apply nothing more: the frontier stays below, and the pipeline is told to stop."""
+        if buffer.phase is Phase.STOPPED:
+            return []
+        paths = [piece.path for piece in buffer.pieces]
+        if buffer.write is not None and buffer.write.batch.path is not None:
+            paths.append(buffer.write.batch.path)
+        buffer.stop()
+        out: list[object] = [fx.RemoveStaged(tuple(paths))] if paths else []
+        failed = msg.PipelineFailed(self._me.pipeline, reason)
+        return [*out, fx.Tell(self._supervisor, failed)]
+
+    def _forget(self, sources: tuple[TopicPartition, ...]) -> list[object]:
+        for source in sources:
+            self._epochs[source] = self._epochs.get(source, 0) + 1
+        gone: list[str] = []
+        for buffer in self._buffers.values():
+            gone += buffer.forget(frozenset(sources))
+            buffer.reopen = True
+        return [fx.RemoveStaged(tuple(gone))] if gone else []
+
+    # --- limits and time
+
+    @property
+    def _draining(self) -> bool:
+        return self._drain_after is not None
+
+    def _relieve(self) -> list[object]:
+        """Stage the largest buffers while too much is held; leave data waiting when none can be."""
+        settings = self._settings
+        out: list[object] = []
+        candidates = [b for b in self._buffers.values() if b.phase is Phase.WRITING and b.chunks]
+        candidates.sort(key=lambda b: b.size)
+        staged = sum(p.size for b in self._buffers.values() for p in b.pieces)
+        held = sum(b.size for b in self._buffers.values())
+        while held > settings.memory_bytes and candidates and staged <= settings.staged_bytes:
+            largest = candidates.pop()
+            out += self._spill(largest)
+            held = sum(b.size for b in self._buffers.values())
+        hold = held > settings.memory_bytes or staged > settings.staged_bytes
+        if hold != self._held:
+            self._held = hold
+            fields = {"buffered_bytes": held, "staged_bytes": staged}
+            out += [fx.Hold(hold), fx.Log("info", "hold" if hold else "flow", fields)]
+        return out
+
+    def _after(self, now: float) -> list[object]:
+        """Say ``Drained`` when it is so, and ask for the next moment at which something is due."""
+        out: list[object] = []
+        if not self._drained and self._received == self._drain_after and all(
+            b.empty or b.phase is Phase.STOPPED for b in self._buffers.values()
+        ):
+            self._drained = True
+            out.append(fx.Tell(self._supervisor, msg.Drained(self._me)))
+        times = [b.retry_at for b in self._buffers.values() if b.retry_at is not None]
+        times += [
+            b.since + self._settings.batch_age_s
+            for b in self._buffers.values()
+            if b.phase is Phase.READY and b.since is not None
+        ]
+        out.append(fx.WakeAt(min(times, default=None)))
+        return out
+
+    def _next_id(self) -> str:
+        self._batch_number += 1
+        return f"{self._run_id}-{self._me.pipeline}-{self._me.number}-{self._batch_number}"

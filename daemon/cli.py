@@ -1,0 +1,116 @@
+"""The command line: ``binlogd run``, ``binlogd offsets show``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from daemon.config import Config, ConfigError, load
+from daemon.lifecycle import Exit
+from daemon.logs import set_up_logs
+from daemon.offset_file import OffsetFile
+from daemon.progress import Bar, Quiet
+from offsets.snapshot import Snapshot
+
+app = typer.Typer(
+    help="Keeps tables in a lake equal to a database, from its change stream in Kafka.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+offsets_app = typer.Typer(help="What is recorded of positions.", no_args_is_help=True)
+app.add_typer(offsets_app, name="offsets")
+
+ConfigOption = Annotated[
+    Path, typer.Option("--config", "-c", help="The configuration file.", show_default=True)
+]
+
+
+@app.command()
+def run(
+    config: ConfigOption = Path("config.toml"),
+    until_caught_up: Annotated[
+        bool, typer.Option(help="End at the log's end as it is now, instead of going on.")
+    ] = False,
+    progress: Annotated[bool, typer.Option(help="Draw a progress bar on standard error.")] = False,
+) -> None:
+    """Run the daemon. SIGTERM and Ctrl-C write what is in hand, commit, and end with status 0."""
+    settings = _load(config)
+    try:
+        set_up_logs(settings.log)
+    except OSError as error:
+        _refuse(f"log.file {settings.log.file} can't be written: {error}")
+    # Late: pyspark costs most of a second, which `offsets show` need not wait for.
+    from daemon.service import Service, Unusable
+
+    show = Bar() if progress else Quiet()
+    try:
+        status = Service(settings, until_caught_up, show).run()
+    except Unusable as error:
+        show.close()
+        _refuse(str(error))
+    sys.exit(status.value)
+
+
+@offsets_app.command("show")
+def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
+    """Show the local offset files: frontiers, what the broker confirmed, the targets' marks."""
+    settings = _load(config)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    damaged = False
+    for name in settings.pipeline:
+        file = OffsetFile(settings.daemon.state_dir, name)
+        try:
+            loaded = file.load()
+        except OSError as error:
+            _refuse(f"{file.path} can't be read: {error}")
+        for damage in loaded.damage:
+            damaged = True
+            print(f"binlogd: {damage}", file=sys.stderr)
+        if loaded.snapshot is None:
+            console.print(f"pipeline {name}: nothing recorded ({file.path})", highlight=False)
+        else:
+            _print_snapshot(console, loaded.snapshot)
+    sys.exit(Exit.PIPELINE_FAILED.value if damaged else 0)
+
+
+def _print_snapshot(console: Console, snapshot: Snapshot) -> None:
+    console.print(f"pipeline {snapshot.pipeline}, group {snapshot.group}", highlight=False)
+    partitions = Table("partition", "frontier", "confirmed by the broker", box=None)
+    for source, state in sorted(snapshot.partitions.items()):
+        confirmed = "-" if state.confirmed is None else str(state.confirmed)
+        partitions.add_row(str(source), str(state.frontier), confirmed)
+    console.print(partitions)
+    targets = Table("target", "version", "high-water marks", box=None)
+    for target, mark in sorted(snapshot.targets.items()):
+        marks = ", ".join(f"{source}={hwm}" for source, hwm in sorted(mark.hwms.items()))
+        targets.add_row(target, mark.version or "-", marks)
+    console.print(targets)
+
+
+def _load(path: Path) -> Config:
+    try:
+        return load(path)
+    except ConfigError as error:
+        for problem in error.problems:
+            print(f"binlogd: {problem}", file=sys.stderr)
+        sys.exit(Exit.UNUSABLE.value)
+
+
+def _refuse(reason: str) -> None:
+    print(f"binlogd: {reason}", file=sys.stderr)
+    sys.exit(Exit.UNUSABLE.value)
+
+
+def main() -> None:
+    """The console script."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,449 @@
+"""The configuration: read, interpolated, validated; every error names its key and what is allowed.
+
+Relative paths count from the configuration file's folder, so the daemon's working directory does
+not matter.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from changes.formats import FORMATS
+from changes.model import Mode
+from changes.routing import Route
+from offsets.position import TopicPartition
+from offsets.recovery import StartAt
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+DAEMON_OWNED_KAFKA = frozenset({"group.id", "enable.auto.commit", "enable.auto.offset.store",
+                                "auto.offset.reset"})
+"""librdkafka settings on which exactly-once rests: binlogd sets them, a configuration may not."""
+
+
+class ConfigError(Exception):
+    """The configuration can't be used: one line for each thing that is wrong."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class DaemonSection(_Section):
+    """``[daemon]``: where it keeps its files and how it commits and ends."""
+
+    state_dir: Path = Field(Path("var/state"), strict=False)
+    staging_dir: Path = Field(Path("var/staging"), strict=False)
+    commit_interval_s: float = Field(5.0, gt=0, strict=False)
+    drain_timeout_s: float = Field(60.0, gt=0, strict=False)
+    processors: int = Field(2, ge=1, le=64)
+
+
+class LogSection(_Section):
+    """``[log]``: one event a line; ``file`` empty means standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["json", "text"] = "text"
+    file: str = ""
+
+
+class BatchSection(_Section):
+    """``[batch]``: when a batch is due. It closes when no write of its target is in flight."""
+
+    max_messages: int = Field(50_000, ge=1)
+    max_bytes: int = Field(16 << 20, ge=1)
+    max_age_s: float = Field(1.0, gt=0, strict=False)
+
+
+class MemorySection(_Section):
+    """``[memory]``: bytes of raw messages held by the process, and of staged files on disk."""
+
+    mailbox_bytes: int = Field(32 << 20, ge=1 << 20)
+    buffer_bytes: int = Field(256 << 20, ge=1 << 20)
+    staged_bytes: int = Field(8 << 30, ge=1 << 20)
+
+
+class SparkSection(_Section):
+    """``[spark]``: the one session. ``[spark.conf]`` passes any Spark setting through."""
+
+    master: str = "local[*]"
+    writers: int = Field(4, ge=1, le=64)
+    conf: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("conf", mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return _flatten(value) if isinstance(value, dict) else value
+
+
+class SinkSection(_Section):
+    """``[sink.NAME]``: a sink; targets begin with its name. ``catalog`` passes through."""
+
+    kind: Literal["iceberg"]
+    catalog: dict[str, str]
+
+    @field_validator("catalog", mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return _flatten(value) if isinstance(value, dict) else value
+
+
+class StartSection(_Section):
+    """``start = "earliest"`` or ``[pipeline.NAME.start]``: where to begin when nothing is recorded.
+
+    ``force`` overrules what is recorded, once for each text: change it to force again.
+    """
+
+    at: Literal["earliest", "latest", "timestamp", "offset"]
+    timestamp: datetime | None = None
+    offsets: dict[str, int] = Field(default_factory=dict)
+    force: str | None = Field(None, min_length=1)
+
+    @field_validator("offsets")
+    @classmethod
+    def _partitions(cls, value: dict[str, int]) -> dict[str, int]:
+        for name in value:
+            TopicPartition.parse(name)
+        return value
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if (self.at == "timestamp") != (self.timestamp is not None):
+            raise ValueError('at = "timestamp" and a timestamp go together')
+        if self.timestamp is not None and self.timestamp.tzinfo is None:
+            raise ValueError("timestamp needs a zone, such as 2026-01-31T00:00:00Z")
+        if (self.at == "offset") != bool(self.offsets):
+            raise ValueError('at = "offset" and offsets = {"topic:0" = 123} go together')
+        return self
+
+    @property
+    def start_at(self) -> StartAt:
+        """The setting as the position function knows it."""
+        return StartAt(self.at)
+
+
+class RouteSection(_Section):
+    """``[[pipeline.NAME.route]]``: which tables go where, and how."""
+
+    tables: list[str] | None = None
+    exclude: list[str] = Field(default_factory=list)
+    target: str
+    mode: Literal["upsert", "append"] = "upsert"
+    keys: list[str] | None = Field(None, min_length=1)
+
+
+class PipelineSection(_Section):
+    """``[pipeline.NAME]``: one source with its routes."""
+
+    topics: list[str] = Field(min_length=1)
+    format: str
+    group: str | None = Field(None, min_length=1)
+    start: StartSection = Field(default_factory=lambda: StartSection(at="earliest"))
+    include: list[str] = Field(default_factory=lambda: ["*"], min_length=1)
+    exclude: list[str] = Field(default_factory=list)
+    time_zone: str = "UTC"
+    target: str | None = None
+    mode: Literal["upsert", "append"] = "upsert"
+    keys: list[str] | None = Field(None, min_length=1)
+    route: list[RouteSection] = Field(default_factory=list)
+    kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
+
+    @field_validator("start", mode="before")
+    @classmethod
+    def _short_start(cls, value: Any) -> Any:
+        return {"at": value} if isinstance(value, str) else value
+
+    @field_validator("kafka", mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return _check_kafka(value)
+
+    @field_validator("format")
+    @classmethod
+    def _known_format(cls, value: str) -> str:
+        if value not in FORMATS:
+            raise ValueError(f"unknown format {value!r}; allowed: {', '.join(sorted(FORMATS))}")
+        return value
+
+    @field_validator("time_zone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError) as error:
+            raise ValueError(f"unknown time zone {value!r}; an IANA name is wanted") from error
+        return value
+
+    @model_validator(mode="after")
+    def _has_routes(self) -> Self:
+        if (self.target is None) == (not self.route):
+            raise ValueError("either target or one or more [[route]] is wanted, not both")
+        if self.route and (self.keys is not None or "mode" in self.model_fields_set):
+            raise ValueError("mode and keys belong to each [[route]] when there are any")
+        self.routes()
+        return self
+
+    def routes(self) -> list[Route]:
+        """The routes as the router takes them."""
+        if self.target is not None:
+            own = RouteSection(target=self.target, mode=self.mode, keys=self.keys)
+            return [self._route(own)]
+        return [self._route(route) for route in self.route]
+
+    def _route(self, route: RouteSection) -> Route:
+        return Route(
+            include=tuple(route.tables if route.tables is not None else self.include),
+            exclude=(*self.exclude, *route.exclude),
+            template=route.target,
+            mode=Mode(route.mode),
+            keys=None if route.keys is None else tuple(route.keys),
+        )
+
+
+class Config(_Section):
+    """The whole file. ``[kafka]`` passes any librdkafka setting through."""
+
+    kafka: dict[str, str | int | float | bool]
+    sink: dict[str, SinkSection] = Field(min_length=1)
+    pipeline: dict[str, PipelineSection] = Field(min_length=1)
+    daemon: DaemonSection = Field(default_factory=DaemonSection)
+    log: LogSection = Field(default_factory=LogSection)
+    batch: BatchSection = Field(default_factory=BatchSection)
+    memory: MemorySection = Field(default_factory=MemorySection)
+    spark: SparkSection = Field(default_factory=SparkSection)
+
+    @field_validator("kafka", mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return _check_kafka(value)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        problems = [
+            *self._unusable_names(),
+            *self._unknown_sinks(),
+            *self._shared_groups(),
+            *self._shared_targets(),
+        ]
+        if "bootstrap.servers" not in self.kafka:
+            problems.append('kafka: "bootstrap.servers" is missing')
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    def group(self, pipeline: str) -> str:
+        """The consumer group of a pipeline: its own, or one made from its name."""
+        return self.pipeline[pipeline].group or f"binlogd-{pipeline}"
+
+    def _unusable_names(self) -> Iterator[str]:
+        for kind, names in (("pipeline", self.pipeline), ("sink", self.sink)):
+            for name in names:
+                if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
+                    yield f"{kind}.{name}: a name is letters, digits, - and _, a letter first"
+
+    def _unknown_sinks(self) -> Iterator[str]:
+        for name, pipeline in self.pipeline.items():
+            for route in pipeline.routes():
+                sink = route.template.split(".")[0]
+                if sink not in self.sink:
+                    known = ", ".join(sorted(self.sink))
+                    yield f"pipeline.{name}: target {route.template!r} names no sink; have: {known}"
+
+    def _shared_groups(self) -> Iterator[str]:
+        groups: dict[str, str] = {}
+        for name in self.pipeline:
+            other = groups.setdefault(self.group(name), name)
+            if other != name:
+                yield f"pipeline.{name}: group {self.group(name)!r} is pipeline.{other}'s already"
+
+    def _shared_targets(self) -> Iterator[str]:
+        """A target has one owner: two pipelines would fence each other for ever."""
+        claims = [
+            (name, glob)
+            for name, pipeline in self.pipeline.items()
+            for route in pipeline.routes()
+            for glob in _target_globs(route)
+        ]
+        for i, (name, glob) in enumerate(claims):
+            for other, other_glob in claims[:i]:
+                if name != other and _globs_meet(glob, other_glob):
+                    yield (
+                        f"pipeline.{name}: its targets {glob!r} may be those of "
+                        f"pipeline.{other} ({other_glob!r}): a target has one owner; "
+                        "narrow include or change target"
+                    )
+
+
+def load(path: Path, environment: Mapping[str, str] = os.environ) -> Config:
+    """Read and check a file. Raises ConfigError with a line for each problem."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError([f"{path}: can't be read: {error}"]) from error
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError([f"{path}: not TOML: {error}"]) from error
+    problems: list[str] = []
+    document = _interpolate(document, environment, "", problems)
+    if problems:
+        raise ConfigError([f"{path}: {problem}" for problem in problems])
+    try:
+        config = Config.model_validate(document)
+    except ValidationError as error:
+        raise ConfigError([f"{path}: {line}" for line in _explain(error)]) from error
+    return _absolute(config, path.resolve().parent)
+
+
+def _absolute(config: Config, folder: Path) -> Config:
+    daemon = config.daemon.model_copy(
+        update={
+            "state_dir": folder / config.daemon.state_dir,
+            "staging_dir": folder / config.daemon.staging_dir,
+        }
+    )
+    log = config.log
+    if log.file:
+        log = log.model_copy(update={"file": str(folder / log.file)})
+    sinks = {
+        name: sink.model_copy(update={"catalog": _absolute_catalog(sink.catalog, folder)})
+        for name, sink in config.sink.items()
+    }
+    return config.model_copy(update={"daemon": daemon, "log": log, "sink": sinks})
+
+
+def _absolute_catalog(catalog: dict[str, str], folder: Path) -> dict[str, str]:
+    """Make a local warehouse and an SQLite file independent of the working directory."""
+    made = dict(catalog)
+    warehouse = made.get("warehouse", "")
+    if warehouse and "://" not in warehouse and not warehouse.startswith("file:"):
+        made["warehouse"] = str(folder / warehouse)
+    prefix = "jdbc:sqlite:"
+    uri = made.get("uri", "")
+    if uri.startswith(prefix) and not uri.startswith(prefix + "file:"):
+        made["uri"] = prefix + str(folder / uri.removeprefix(prefix))
+    return made
+
+
+def _interpolate(value: Any, env: Mapping[str, str], at: str, problems: list[str]) -> Any:
+    """Replace ``${NAME}`` and ``${NAME:-default}`` in every text."""
+    if isinstance(value, dict):
+        return {
+            key: _interpolate(inner, env, f"{at}.{key}" if at else key, problems)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [_interpolate(inner, env, at, problems) for inner in value]
+    if not isinstance(value, str):
+        return value
+
+    def replace(match: re.Match[str]) -> str:
+        name, default = match.groups()
+        if name in env:
+            return env[name]
+        if default is None:
+            problems.append(f"{at}: the environment variable {name} is not set")
+            return ""
+        return default
+
+    return _VARIABLE.sub(replace, value)
+
+
+def _flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """``bootstrap.servers = "…"`` is a nested table to TOML; here it is one name."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            flat |= _flatten(value, f"{name}.")
+        else:
+            flat[name] = value
+    return flat
+
+
+def _check_kafka(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    flat = _flatten(value)
+    owned = sorted(DAEMON_OWNED_KAFKA & flat.keys())
+    if owned:
+        hint = " (the group is pipeline.NAME.group)" if "group.id" in owned else ""
+        raise ValueError(f"{', '.join(owned)} is set by binlogd itself{hint}")
+    return flat
+
+
+def _explain(error: ValidationError) -> Iterator[str]:
+    """Pydantic's findings as lines that name the key and what is allowed there."""
+    for found in error.errors():
+        at = ".".join(str(part) for part in found["loc"])
+        if found["type"] == "extra_forbidden":
+            yield f"{at}: unknown key; allowed: {', '.join(_allowed(found['loc']))}"
+        elif found["type"] == "missing":
+            yield f"{at}: missing"
+        elif found["type"] == "value_error":
+            for line in str(found["ctx"]["error"]).splitlines():
+                yield f"{at}: {line}" if at else line
+        else:
+            yield f"{at}: {found['msg']}, not {found['input']!r}"
+
+
+def _allowed(location: tuple[int | str, ...]) -> list[str]:
+    """The keys that are known where an unknown one stands."""
+    sections: dict[str, type[_Section]] = {
+        "daemon": DaemonSection, "log": LogSection, "batch": BatchSection,
+        "memory": MemorySection, "spark": SparkSection, "sink": SinkSection,
+        "pipeline": PipelineSection,
+    }
+    model: type[_Section] = Config
+    for part in location[:-1]:
+        if part == "route":
+            model = RouteSection
+        elif part == "start":
+            model = StartSection
+        elif model is Config:
+            model = sections.get(str(part), Config)
+    return sorted(model.model_fields)
+
+
+def _target_globs(route: Route) -> Iterator[str]:
+    for pattern in route.include:
+        database, dot, table = pattern.partition(".")
+        if not dot:
+            database, table = ("*", "*") if pattern == "*" else (pattern, "*")
+        yield route.template.replace("{database}", database).replace("{table}", table)
+
+
+def _globs_meet(one: str, two: str) -> bool:
+    """Whether some name matches both patterns (``*`` and ``?``; a class counts as any one)."""
+    one, two = (re.sub(r"\[[^\]]*\]", "?", glob) for glob in (one, two))
+    states = {(0, 0)}
+    seen: set[tuple[int, int]] = set()
+    while states:
+        i, j = states.pop()
+        if (i, j) in seen:
+            continue
+        seen.add((i, j))
+        if i == len(one) and j == len(two):
+            return True
+        a, b = one[i : i + 1], two[j : j + 1]
+        if a == "*":
+            states |= {(i + 1, j)} | ({(i, j + 1)} if b else set())
+        if b == "*":
+            states |= {(i, j + 1)} | ({(i + 1, j)} if a else set())
+        if a and b and "*" not in (a, b) and (a == b or "?" in (a, b)):
+            states.add((i + 1, j + 1))
+    return False

@@ -1,0 +1,252 @@
+"""The Kafka consumer as a ``RecordSource``. Every call is on the fetcher's thread.
+
+What librdkafka really does was found by experiment: an out-of-range position is told once and then
+the partition is silent, pause survives a rebalance, an exception inside ``on_assign`` loses the
+batch that is being returned.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+from confluent_kafka import (
+    OFFSET_INVALID,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+)
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from actors.messages import Assigned, Confirmed, Fetched, Polled, Revoked
+from actors.ports import SourceListener
+from offsets.position import TopicPartition
+from offsets.recovery import PositionError
+
+Resolver = Callable[[list[TopicPartition]], Assigned]
+"""Finds the start of each partition: reads file, broker and log. Raises PositionError."""
+
+ERROR_LOG_INTERVAL_S = 10.0
+"""librdkafka repeats its errors thousands of times while a broker is away."""
+
+FATAL = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.UNKNOWN_TOPIC_OR_PART,
+                   KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError._FATAL})
+"""Errors of a partition or the client after which reading on would skip changes unseen."""
+
+
+def consumer_settings(settings: Mapping[str, Any], group: str) -> dict[str, Any]:
+    """Our defaults, the configuration over them, and over both what being right rests on."""
+    defaults: dict[str, Any] = {
+        # The default of 1000 ms caps small queues at a third of the rate (measured).
+        "fetch.queue.backoff.ms": 10,
+        "queued.max.messages.kbytes": 32 * 1024,
+        "fetch.wait.max.ms": 100,
+        "isolation.level": "read_committed",
+    }
+    if settings.get("group.protocol") != "consumer":  # which refuses a strategy of the client's
+        defaults["partition.assignment.strategy"] = "cooperative-sticky"
+    return {
+        **defaults,
+        **settings,
+        "group.id": group,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",
+    }
+
+
+def assigns_incrementally(settings: Mapping[str, Any]) -> bool:
+    """Whether assignments come as differences: cooperative ones, and the new group protocol's."""
+    strategy = str(settings.get("partition.assignment.strategy", ""))
+    return settings.get("group.protocol") == "consumer" or strategy.startswith("cooperative")
+
+
+class KafkaSource:
+    """One consumer in one group."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        topics: list[str],
+        group: str,
+        resolve: Resolver,
+        pipeline: str,
+    ) -> None:
+        self._log = structlog.get_logger().bind(pipeline=pipeline, actor="fetcher-0")
+        self._topics = topics
+        self._resolve = resolve
+        self._listener: SourceListener | None = None
+        self._assigned: set[TopicPartition] = set()
+        self._trouble: str | None = None
+        self._error_at = float("-inf")
+        self._unlogged = 0
+        self._down_since: float | None = None
+        whole = consumer_settings(settings, group)
+        self._incremental = assigns_incrementally(whole)
+        self._consumer = Consumer(
+            {
+                **whole,
+                "error_cb": self._on_error,
+                "on_commit": self._on_commit,
+                "logger": _QuietLogger(self._log),
+            }
+        )
+
+    def start(self, listener: SourceListener) -> None:
+        """Join the group."""
+        self._listener = listener
+        self._consumer.subscribe(
+            self._topics,
+            on_assign=self._on_assign,
+            on_revoke=self._on_revoke,
+            on_lost=self._on_lost,
+        )
+
+    def poll(self, max_messages: int, timeout_s: float) -> Polled:
+        """Take what came, as columns per partition, in log order."""
+        messages = self._consumer.consume(max_messages, timeout_s)
+        if self._trouble is not None:
+            trouble, self._trouble = self._trouble, None
+            return Polled(error=trouble)
+        columns: dict[Any, tuple[list[Any], list[bytes | None]]] = {}
+        error: str | None = None
+        for message in messages:
+            problem = message.error()
+            if problem is not None:
+                error = error or self._problem(message, problem)
+                continue
+            # An error's value is its text, so value() only after error().
+            key = (message.topic(), message.partition())
+            column = columns.get(key)
+            if column is None:
+                column = columns[key] = ([], [])
+            column[0].append(message.offset())
+            column[1].append(message.value())
+        batches = tuple(
+            Fetched(TopicPartition(*key), offsets, values, offsets[-1] + 1)
+            for key, (offsets, values) in columns.items()
+        )
+        return Polled(batches, {} if messages else self._positions(), error)
+
+    def pause(self) -> None:
+        """Stop the flow."""
+        self._consumer.pause(self._as_kafka())
+
+    def resume(self) -> None:
+        """Let it flow again."""
+        self._consumer.resume(self._as_kafka())
+
+    def commit(self, frontiers: Mapping[TopicPartition, int], wait: bool) -> None:
+        """Commit; a failure is logged, the local file is what counts."""
+        offsets = [KafkaPartition(s.topic, s.partition, at) for s, at in frontiers.items()]
+        try:
+            if not wait:
+                self._consumer.commit(offsets=offsets, asynchronous=True)
+                return
+            self._on_commit(None, self._consumer.commit(offsets=offsets, asynchronous=False))
+        except KafkaException as error:
+            self._log.warning("commit_failed", reason=error.args[0].str())
+
+    def close(self) -> None:
+        """Leave the group; what is assigned is revoked inside."""
+        self._consumer.close()
+
+    # --- called by librdkafka inside consume, on this thread
+
+    def _on_assign(self, consumer: Consumer, partitions: list[KafkaPartition]) -> None:
+        sources = [TopicPartition(p.topic, p.partition) for p in partitions]
+        try:
+            assigned = self._resolve(sources)
+        except (PositionError, KafkaException) as error:
+            # An exception here would lose the batch that consume() is about to return.
+            self._trouble = str(error)
+            self._assign(consumer, [])
+            return
+        starts = [KafkaPartition(s.topic, s.partition, at) for s, at in assigned.starts.items()]
+        self._assign(consumer, starts)
+        self._assigned |= set(sources)
+        for source, start in assigned.starts.items():
+            self._log.info("assigned", source=str(source), start=start)
+        assert self._listener is not None
+        self._listener.assigned(assigned)
+
+    def _assign(self, consumer: Consumer, starts: list[KafkaPartition]) -> None:
+        if self._incremental:
+            consumer.incremental_assign(starts)
+        else:
+            consumer.assign(starts)
+
+    def _on_revoke(self, consumer: Consumer, partitions: list[KafkaPartition]) -> None:
+        self._gone(partitions, lost=False)
+
+    def _on_lost(self, consumer: Consumer, partitions: list[KafkaPartition]) -> None:
+        self._gone(partitions, lost=True)
+
+    def _gone(self, partitions: list[KafkaPartition], lost: bool) -> None:
+        sources = tuple(TopicPartition(p.topic, p.partition) for p in partitions)
+        self._log.info("lost" if lost else "revoked", sources=[str(s) for s in sources])
+        assert self._listener is not None
+        self._listener.revoked(Revoked(sources, lost))
+        self._assigned -= set(sources)
+
+    def _on_commit(self, error: KafkaError | None, partitions: list[KafkaPartition]) -> None:
+        if error is not None:
+            self._log.warning("commit_failed", reason=error.str())
+            return
+        taken = {
+            TopicPartition(p.topic, p.partition): p.offset
+            for p in partitions
+            if p.error is None and p.offset >= 0
+        }
+        if taken and self._listener is not None:
+            self._listener.confirmed(Confirmed(taken))
+
+    def _on_error(self, error: KafkaError) -> None:
+        """Client-wide errors: librdkafka reconnects by itself, so they are told, seldom."""
+        if error.fatal():
+            self._trouble = f"Kafka client: {error.str()}"
+        now = time.monotonic()
+        self._unlogged += 1
+        if now - self._error_at >= ERROR_LOG_INTERVAL_S:
+            self._log.warning("kafka_error", reason=error.str(), count=self._unlogged)
+            self._error_at, self._unlogged = now, 0
+
+    # --- helpers
+
+    def _problem(self, message: Message, problem: KafkaError) -> str | None:
+        place = f"{message.topic()}:{message.partition()}"
+        if problem.code() not in FATAL and not problem.fatal():
+            self._on_error(problem)
+            return None
+        if problem.code() == KafkaError._AUTO_OFFSET_RESET:
+            at = message.offset()
+            return f"{place}: the position {at} is outside the log: {problem.str()}"
+        return f"{place}: {problem.str()}"
+
+    def _positions(self) -> dict[TopicPartition, int]:
+        """Where the consumer stands: past transaction markers, without a new message."""
+        if not self._assigned:
+            return {}
+        places = self._consumer.position(self._as_kafka())
+        return {
+            TopicPartition(p.topic, p.partition): p.offset
+            for p in places
+            if p.offset != OFFSET_INVALID and p.offset >= 0
+        }
+
+    def _as_kafka(self) -> list[KafkaPartition]:
+        return [KafkaPartition(s.topic, s.partition) for s in self._assigned]
+
+
+class _QuietLogger:
+    """librdkafka's own log lines, as events of ours."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+
+    def log(self, level: int, form: str, *args: object) -> None:
+        """Called by confluent-kafka in place of ``logging.Logger.log``."""
+        self._log.debug("librdkafka", level=level, line=form % args if args else form)

@@ -1,0 +1,181 @@
+"""How the process and its pipelines end: deterministic, so every ending has a test.
+
+A pipeline runs, then drains (its processors write what they hold), then closes (last commit, the
+consumer leaves), then has ended. A data error takes one pipeline through this; a crash ends the
+process at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from actors import effects as fx
+from actors import messages as msg
+from actors.messages import Address
+
+CLOSE_TIMEOUT_S = 15.0
+"""For the last save and commit. A broker that is away blocks a commit for far longer."""
+
+
+class Exit(Enum):
+    """What the process's exit status says."""
+
+    OK = 0
+    PIPELINE_FAILED = 1
+    """A data error stopped a pipeline and no other runs any more."""
+    UNUSABLE = 2
+    """The configuration or the environment can't be used: nothing was started."""
+    CRASHED = 70
+    """Something nobody foresaw: systemd restarts, replay is harmless."""
+    DEADLINE = 75
+    """The drain did not end in time: what was not written is read again at the next start."""
+    KILLED = 130
+    """A second signal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """End the process with that status."""
+
+    status: Exit
+
+
+@dataclass(frozen=True, slots=True)
+class NameRemaining:
+    """Ask the processors of a pipeline what they still hold, and log it."""
+
+    processors: tuple[Address, ...]
+
+
+class Stage(Enum):
+    """Where a pipeline is in its life."""
+
+    RUNNING = "running"
+    DRAINING = "draining"
+    CLOSING = "closing"
+    ENDED = "ended"
+
+
+@dataclass(slots=True)
+class PipelineLife:
+    """One pipeline's life."""
+
+    name: str
+    processors: int
+    stage: Stage = Stage.RUNNING
+    failure: str | None = None
+    late: bool = False
+    deadline: float | None = None
+    undrained: set[Address] = field(default_factory=set)
+
+    def at(self, role: str) -> Address:
+        """The address of one of its actors."""
+        return Address(self.name, role)
+
+
+class Lifecycle:
+    """The supervisor's rule. One thread, the main one, calls ``handle`` and ``tick``."""
+
+    def __init__(self, pipelines: dict[str, int], drain_timeout_s: float) -> None:
+        """``pipelines`` maps a name to its number of processors."""
+        self._pipelines = {name: PipelineLife(name, count) for name, count in pipelines.items()}
+        self._drain_timeout_s = drain_timeout_s
+        self._stopping = False
+
+    @property
+    def deadline(self) -> float | None:
+        """The next monotonic second at which ``tick`` has something to do."""
+        deadlines = [p.deadline for p in self._pipelines.values() if p.deadline is not None]
+        return min(deadlines, default=None)
+
+    def handle(self, event: object, now: float) -> list[object]:
+        """React to what the actors, or the signals, say."""
+        match event:
+            case msg.ActorCrashed(sender, reason):
+                fields = {"actor": str(sender), "reason": reason}
+                return [fx.Log("critical", "crashed", fields), Finish(Exit.CRASHED)]
+            case msg.StopRequested(signal):
+                return self._stop_requested(signal, now)
+            case msg.PipelineFailed(name, reason):
+                return self._failed(self._pipelines[name], reason, now)
+            case msg.CaughtUp(name):
+                return self._drain(self._pipelines[name], now)
+            case msg.Drained(sender):
+                return self._drained(self._pipelines[sender.pipeline], sender, now)
+            case msg.SourceClosed(name):
+                return self._ended(self._pipelines[name])
+            case _:
+                raise TypeError(f"the supervisor does not know {event!r}")
+
+    def tick(self, now: float) -> list[object]:
+        """Enforce the deadlines."""
+        out: list[object] = []
+        for pipeline in self._pipelines.values():
+            if pipeline.deadline is None or now < pipeline.deadline:
+                continue
+            pipeline.late = True
+            if pipeline.stage is Stage.DRAINING:
+                out.append(NameRemaining(tuple(sorted(pipeline.undrained))))
+                out += self._close(pipeline, now)
+            else:
+                fields = {"pipeline": pipeline.name}
+                out.append(fx.Log("error", "close_deadline_passed", fields))
+                out += self._ended(pipeline)
+        return out
+
+    def _stop_requested(self, signal: str, now: float) -> list[object]:
+        if self._stopping:
+            return [fx.Log("warning", "stopping_now", {"signal": signal}), Finish(Exit.KILLED)]
+        self._stopping = True
+        out: list[object] = [fx.Log("info", "draining", {"signal": signal})]
+        for pipeline in self._pipelines.values():
+            out += self._drain(pipeline, now)
+        return out
+
+    def _failed(self, pipeline: PipelineLife, reason: str, now: float) -> list[object]:
+        fields = {"pipeline": pipeline.name, "reason": reason}
+        pipeline.failure = pipeline.failure or reason
+        return [fx.Log("error", "pipeline_failed", fields), *self._drain(pipeline, now)]
+
+    def _drain(self, pipeline: PipelineLife, now: float) -> list[object]:
+        if pipeline.stage is not Stage.RUNNING:
+            return []
+        pipeline.stage = Stage.DRAINING
+        pipeline.deadline = now + self._drain_timeout_s
+        pipeline.undrained = {
+            Address(pipeline.name, "processor", index) for index in range(pipeline.processors)
+        }
+        return [fx.Tell(pipeline.at("fetcher"), msg.StopFetching())]
+
+    def _drained(self, pipeline: PipelineLife, sender: Address, now: float) -> list[object]:
+        pipeline.undrained.discard(sender)
+        if pipeline.undrained or pipeline.stage is not Stage.DRAINING:
+            return []
+        return self._close(pipeline, now)
+
+    def _close(self, pipeline: PipelineLife, now: float) -> list[object]:
+        pipeline.stage = Stage.CLOSING
+        pipeline.deadline = now + CLOSE_TIMEOUT_S
+        return [fx.Tell(pipeline.at("committer"), msg.SaveNow())]
+
+    def _ended(self, pipeline: PipelineLife) -> list[object]:
+        if pipeline.stage is Stage.ENDED:
+            return []
+        pipeline.stage = Stage.ENDED
+        pipeline.deadline = None
+        fields = {"pipeline": pipeline.name, "failure": pipeline.failure}
+        out: list[object] = [fx.Log("info", "pipeline_ended", fields)]
+        if all(p.stage is Stage.ENDED for p in self._pipelines.values()):
+            out.append(Finish(self._status()))
+        return out
+
+    def _status(self) -> Exit:
+        lives = self._pipelines.values()
+        if any(p.failure for p in lives):
+            return Exit.PIPELINE_FAILED
+        return Exit.DEADLINE if any(p.late for p in lives) else Exit.OK
+
+    def failures(self) -> dict[str, str]:
+        """Why pipelines failed, by name."""
+        return {p.name: p.failure for p in self._pipelines.values() if p.failure is not None}

@@ -1,0 +1,46 @@
+"""The log: structlog, one event a line, pipeline and actor bound. The JVM's has a file of its own."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+import structlog
+
+from daemon.config import LogSection
+
+
+def set_up_logs(section: LogSection) -> None:
+    """Send the daemon's events where the configuration says. Raises OSError."""
+    stream: TextIO = sys.stderr
+    if section.file:
+        Path(section.file).parent.mkdir(parents=True, exist_ok=True)
+        stream = Path(section.file).open("a", encoding="utf-8", buffering=1)
+    last: list[Any]
+    if section.format == "json":
+        last = [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+    else:
+        last = [structlog.dev.ConsoleRenderer(colors=stream.isatty(), sort_keys=False)]
+    level = logging.getLevelNamesMapping()[section.level.upper()]
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            _drop_empty,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *last,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(stream),
+        cache_logger_on_first_use=True,
+    )
+    # py4j and pykka use the standard library; what they have to say of use comes as exceptions.
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    logging.getLogger("pykka").setLevel(logging.CRITICAL + 1)
+
+
+def _drop_empty(_: Any, __: str, event: Any) -> Any:
+    """Writers belong to no pipeline: then the line has no such field."""
+    return {key: value for key, value in event.items() if value is not None}

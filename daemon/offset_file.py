@@ -1,0 +1,89 @@
+"""The local offset file: a snapshot made durable, the one before kept beside it.
+
+Temp file, fsync, rename, fsync of the folder: a crash at any point leaves the old file or the new
+one, whole, never an empty one. (An earlier design rewrote the file in place: one crash and every
+position was gone.)
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from offsets.snapshot import DamagedSnapshot, Snapshot, decode, encode
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What the state directory holds: a snapshot or none, and what is worth telling about it."""
+
+    snapshot: Snapshot | None
+    damage: tuple[str, ...] = ()
+
+
+class OffsetFile:
+    """The file of one pipeline: ``<state>/<pipeline>.offsets.json``. Used by one thread."""
+
+    def __init__(self, state_dir: Path, pipeline: str) -> None:
+        self.path = state_dir / f"{pipeline}.offsets.json"
+        self.previous = state_dir / f"{pipeline}.offsets.previous.json"
+        self._temporary = state_dir / f"{pipeline}.offsets.new.json"
+
+    def load(self) -> Loaded:
+        """Read the newest whole snapshot. What is damaged is reported, never overwritten here."""
+        damage: list[str] = []
+        for path in (self.path, self.previous):
+            try:
+                return Loaded(decode(path.read_text(encoding="utf-8")), tuple(damage))
+            except FileNotFoundError:
+                if path == self.path and self.previous.exists():
+                    damage.append(f"{path}: missing, though an older one is there")
+            except (DamagedSnapshot, UnicodeDecodeError) as error:
+                damage.append(f"{path}: {error}")
+        return Loaded(None, tuple(damage))
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Make the snapshot durable. Raises OSError, and then the old file is whole."""
+        with self._temporary.open("w", encoding="utf-8") as file:
+            file.write(encode(snapshot))
+            file.flush()
+            os.fsync(file.fileno())
+        if self.path.exists():
+            # A link, not a rename: at no moment is there no file under the name that counts.
+            self.previous.unlink(missing_ok=True)
+            os.link(self.path, self.previous)
+        os.replace(self._temporary, self.path)
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+class StateDirBusy(Exception):
+    """Another process uses the state directory."""
+
+
+def lock_state_dir(state_dir: Path) -> IO[str]:
+    """Claim a state directory for this process; the claim ends with the process, however it ends.
+
+    Raises StateDirBusy with the owner's process id, OSError when the folder can't be written.
+    """
+    state_dir.mkdir(parents=True, exist_ok=True)
+    file = (state_dir / "lock").open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        owner = file.read().strip() or "unknown"
+        file.close()
+        raise StateDirBusy(
+            f"{state_dir} is used by another binlogd (process {owner})"
+        ) from None
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+    return file

@@ -1,0 +1,272 @@
+"""The running process: signals in, actors joined, an exit status out. The main thread's code."""
+
+from __future__ import annotations
+
+import queue
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from types import FrameType
+
+import pykka
+import structlog
+from pyspark.sql import SparkSession
+
+from actors import effects as fx
+from actors import messages as msg
+from actors.ports import BatchWriter, SinkUnavailable
+from daemon.config import Config
+from daemon.kafka_positions import (
+    BrokerUnreachable,
+    PositionResolver,
+    TopicMissing,
+    check_topic_ids,
+    topic_ids,
+)
+from daemon.kafka_source import KafkaSource
+from daemon.lifecycle import Exit, Finish, Lifecycle, NameRemaining
+from daemon.offset_file import OffsetFile, StateDirBusy, lock_state_dir
+from daemon.progress import Show
+from daemon.staging import StagingFolder, clean_staging
+from daemon.topology import PipelineParts, Topology
+from offsets.recovery import PositionError
+from offsets.snapshot import Snapshot
+from sparkwriter.iceberg import IcebergWriter, check_catalog
+from sparkwriter.jars import JarsError, lake_jars
+from sparkwriter.java import JavaMissing, find_java
+from sparkwriter.session import check_warehouse, start_session
+
+SHOW_INTERVAL_S = 0.2
+"""How often the progress line is drawn anew: smooth to the eye, nothing to the processor."""
+
+
+class Unusable(Exception):
+    """The process can't start: one line that says what and where."""
+
+
+class EventQueue:
+    """What the supervisor hears, from any thread; read by the main thread."""
+
+    def __init__(self) -> None:
+        self._events: queue.SimpleQueue[object] = queue.SimpleQueue()
+
+    def tell(self, message: object) -> None:
+        """Leave an event."""
+        self._events.put(message)
+
+    def get(self, timeout_s: float | None) -> object | None:
+        """The next event, or None when the time is over."""
+        try:
+            return self._events.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+
+class Service:
+    """One run of the daemon, from its configuration to its exit status."""
+
+    def __init__(self, config: Config, until_end: bool, show: Show) -> None:
+        self._config = config
+        self._until_end = until_end
+        self._show = show
+        self._events = EventQueue()
+        self._log = structlog.get_logger().bind(actor="supervisor")
+        self._run_id = f"run-{uuid.uuid4().hex[:12]}"
+
+    def run(self) -> Exit:
+        """Start everything, wait for the end, say how it ended. Raises Unusable."""
+        config = self._config
+        with _signals(self._events), self._claimed_state_dir():
+            clean_staging(config.daemon.staging_dir)
+            recorded = {name: self._recorded(name) for name in config.pipeline}
+            stager = StagingFolder(config.daemon.staging_dir, self._run_id)
+            spark = self._start_spark()
+            try:
+                topology = Topology(
+                    config, self._run_id, stager, self._events, self._until_end
+                )
+                topology.start_writers(lambda: self._sinks(spark))
+                for name in config.pipeline:
+                    topology.start_pipeline(self._parts(name, recorded[name]))
+                status = self._supervise(topology)
+            finally:
+                _stop_actors()
+                spark.stop()
+            stager.close()
+            return status
+
+    # --- before the actors
+
+    @contextmanager
+    def _claimed_state_dir(self) -> Iterator[None]:
+        folder = self._config.daemon.state_dir
+        try:
+            claim = lock_state_dir(folder)
+        except StateDirBusy as error:
+            raise Unusable(str(error)) from error
+        except OSError as error:
+            raise Unusable(f"daemon.state_dir {folder} can't be written: {error}") from error
+        with claim:
+            yield
+
+    def _recorded(self, name: str) -> Snapshot:
+        """The last run's snapshot of a pipeline, checked against the topics as they are."""
+        config = self._config
+        section = config.pipeline[name]
+        loaded = OffsetFile(config.daemon.state_dir, name).load()
+        for damage in loaded.damage:
+            self._log.error("offset_file_damaged", pipeline=name, problem=damage)
+        if loaded.damage:
+            taken = "the previous file" if loaded.snapshot else "Kafka's commit and the targets"
+            self._log.error("recovering", pipeline=name, taken=taken)
+        group = config.group(name)
+        snapshot = loaded.snapshot or Snapshot(name, group)
+        if (snapshot.pipeline, snapshot.group) != (name, group):
+            raise Unusable(
+                f"the offset file of pipeline.{name} was written by pipeline "
+                f"{snapshot.pipeline!r}, group {snapshot.group!r}; this is group {group!r}"
+            )
+        try:
+            ids = topic_ids({**config.kafka, **section.kafka}, section.topics)
+            check_topic_ids(snapshot, ids)
+        except (BrokerUnreachable, TopicMissing, PositionError) as error:
+            raise Unusable(f"pipeline.{name}: {error}") from error
+        return replace(snapshot, topic_ids=ids)
+
+    def _start_spark(self) -> SparkSession:
+        config = self._config
+        catalogs = {name: sink.catalog for name, sink in config.sink.items()}
+        try:
+            for name, properties in catalogs.items():
+                check_warehouse(name, properties)
+            java = find_java()
+            begun = time.monotonic()
+            spark = start_session(
+                conf=config.spark.conf,
+                master=config.spark.master,
+                jars=lake_jars(),
+                catalogs=catalogs,
+                log_file=config.daemon.state_dir / "jvm.log",
+            )
+            for name, properties in catalogs.items():
+                check_catalog(spark, name, properties)
+        except (SinkUnavailable, JarsError, JavaMissing) as error:
+            raise Unusable(str(error)) from error
+        self._log.info("spark_started", seconds=round(time.monotonic() - begun, 1), java=str(java))
+        return spark
+
+    def _sinks(self, spark: SparkSession) -> Mapping[str, BatchWriter]:
+        return {name: IcebergWriter(spark) for name in self._config.sink}
+
+    def _parts(self, name: str, recorded: Snapshot) -> PipelineParts:
+        config = self._config
+        section = config.pipeline[name]
+        force = section.start.force
+        resolver = PositionResolver(
+            settings={**config.kafka, **section.kafka},
+            group=config.group(name),
+            pipeline=section,
+            recorded=recorded,
+            apply_force=force is not None and force != recorded.forced,
+        )
+        source = KafkaSource(
+            resolver.settings, section.topics, resolver.group, resolver, name
+        )
+        store = OffsetFile(config.daemon.state_dir, name)
+        return PipelineParts(name, source, store, replace(recorded, forced=force))
+
+    # --- while the actors run
+
+    def _supervise(self, topology: Topology) -> Exit:
+        config = self._config
+        processors = dict.fromkeys(config.pipeline, config.daemon.processors)
+        lifecycle = Lifecycle(processors, config.daemon.drain_timeout_s)
+        begun = time.monotonic()
+        changes: dict[str, int] = {}
+        self._log.info("running", pipelines=sorted(processors), run=self._run_id)
+        while True:
+            self._show.draw(time.monotonic() - begun)
+            event = self._events.get(self._wait(lifecycle))
+            now = time.monotonic()
+            if isinstance(event, msg.Progress):
+                changes[event.pipeline] = event.changes
+                self._show.progress(event)
+                continue
+            if isinstance(event, msg.CaughtUp):
+                self._log_caught_up(event.pipeline, changes, now - begun)
+            out = lifecycle.handle(event, now) if event is not None else []
+            for effect in [*out, *lifecycle.tick(now)]:
+                if isinstance(effect, Finish):
+                    self._show.close()
+                    for name, failure in lifecycle.failures().items():
+                        self._show.failure(name, failure)
+                    return effect.status
+                self._carry_out(effect, topology)
+
+    def _wait(self, lifecycle: Lifecycle) -> float | None:
+        waits = [SHOW_INTERVAL_S] if self._show.visible else []
+        if lifecycle.deadline is not None:
+            waits.append(max(0.0, lifecycle.deadline - time.monotonic()))
+        return min(waits, default=None)
+
+    def _log_caught_up(self, name: str, changes: Mapping[str, int], seconds: float) -> None:
+        count = changes.get(name, 0)
+        self._log.info(
+            "caught_up",
+            pipeline=name,
+            changes=count,
+            seconds=round(seconds, 3),
+            rows_per_s=round(count / seconds),
+        )
+
+    def _carry_out(self, effect: object, topology: Topology) -> None:
+        match effect:
+            case fx.Tell(to, message):
+                topology.directory.tell(to, message)
+            case fx.Log(level, event, fields):
+                getattr(self._log, level)(event, **fields)
+            case NameRemaining(processors):
+                for processor in processors:
+                    self._name_remaining(topology, processor)
+            case _:
+                raise TypeError(f"not an effect of the supervisor: {effect!r}")
+
+    def _name_remaining(self, topology: Topology, processor: msg.Address) -> None:
+        try:
+            lines = topology.directory.ask(processor, msg.Remaining(), timeout_s=2.0)
+        except (pykka.Timeout, pykka.ActorDeadError) as error:
+            lines = (f"{processor} does not answer: {error}",)
+        for line in lines:
+            self._log.error("drain_deadline_passed", remaining=line)
+            self._show.failure("not written in time", line)
+
+
+@contextmanager
+def _signals(events: EventQueue) -> Iterator[None]:
+    """SIGTERM and Ctrl-C become events. The handler only leaves a note: raising loses a batch."""
+
+    def note(number: int, frame: FrameType | None) -> None:
+        events.tell(msg.StopRequested(signal.Signals(number).name))
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stop_actors() -> None:
+    """Tell all actors to end; those stuck in a call are daemon threads and end with the process."""
+    refs = pykka.ActorRegistry.get_all()
+    for ref in refs:
+        ref.stop(block=False)
+    for ref in refs:
+        ref.actor_stopped.wait(1.0)

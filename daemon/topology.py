@@ -1,0 +1,127 @@
+"""The actors of a daemon, made and joined: construction here, life cycle elsewhere."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from actors.committer import Begin, CommitterLogic
+from actors.fetcher import FetcherLogic, FetcherSettings
+from actors.mailbox import DataQueue, Mailbox, Tick
+from actors.messages import WRITERS, Address
+from actors.performers import CommitterEffects, FetcherEffects, ProcessorEffects, WriterEffects
+from actors.ports import BatchWriter, RecordSource, SnapshotStore, Stager
+from actors.processor import ProcessorLogic, ProcessorSettings
+from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
+from changes.formats import FORMATS
+from changes.formats.base import Format
+from changes.model import FormatOptions
+from changes.routing import Router
+from daemon.config import Config
+from offsets.snapshot import Snapshot
+from sparkwriter.writer import WriterLogic
+
+CONTROL_ONLY = 0
+"""The capacity of a mailbox that gets no data."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineParts:
+    """What the composition root made for one pipeline."""
+
+    name: str
+    source: RecordSource
+    store: SnapshotStore
+    recorded: Snapshot
+
+
+class Topology:
+    """All actors of the process. Built and started by the main thread."""
+
+    def __init__(
+        self, config: Config, run_id: str, stager: Stager, supervisor: Endpoint, until_end: bool
+    ) -> None:
+        self._config = config
+        self._run_id = run_id
+        self._stager = stager
+        self._supervisor = supervisor
+        self._until_end = until_end
+        self.directory = Directory()
+        self._work = WorkQueue()
+        self.directory.add_endpoint(WRITERS, self._work)
+
+    def start_writers(self, sinks: Callable[[], Mapping[str, BatchWriter]]) -> None:
+        """Start the writers. ``sinks`` makes each its own sessions, once for each writer."""
+        for index in range(self._config.spark.writers):
+            address = Address("", "writer", index)
+            effects = WriterEffects(sinks(), self._stager)
+            self._start(address, WriterLogic(), Mailbox(self._work.data), _just(effects))
+
+    def start_pipeline(self, parts: PipelineParts) -> None:
+        """Start one pipeline: committer and processors first, so that nobody is told too early."""
+        config = self._config
+        section = config.pipeline[parts.name]
+        self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
+        make_format = FORMATS[section.format]
+        options = FormatOptions(time_zone=section.time_zone)
+        router = Router(section.routes())
+        committer = Address(parts.name, "committer")
+        logic = CommitterLogic(
+            parts.name, parts.recorded, config.daemon.commit_interval_s, self._until_end
+        )
+        self._start(
+            committer, logic, Mailbox(DataQueue(CONTROL_ONLY)), _just(CommitterEffects(parts.store))
+        )
+        for index in range(config.daemon.processors):
+            self._start_processor(Address(parts.name, "processor", index),
+                                  make_format(options), router)
+        fetcher = FetcherLogic(
+            parts.name, make_format(options), router, config.daemon.processors, FetcherSettings()
+        )
+        self._start_fetcher(parts, fetcher)
+        self.directory.tell(committer, Begin())
+
+    def _start_processor(self, address: Address, format_: Format, router: Router) -> None:
+        config = self._config
+        pipelines, shards = len(config.pipeline), config.daemon.processors
+        held = config.memory.buffer_bytes // (pipelines * shards)
+        settings = ProcessorSettings(
+            batch_messages=config.batch.max_messages,
+            batch_bytes=config.batch.max_bytes,
+            batch_age_s=config.batch.max_age_s,
+            buffer_bytes=max(config.batch.max_bytes, held // 4),
+            memory_bytes=held,
+            staged_bytes=config.memory.staged_bytes // (pipelines * shards),
+        )
+        mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes // (pipelines * shards)))
+        logic = ProcessorLogic(
+            address, format_, router, settings, self._run_id, random.random
+        )
+        self._start(address, logic, mailbox, _just(ProcessorEffects(self._stager)))
+
+    def _start_fetcher(self, parts: PipelineParts, logic: FetcherLogic) -> None:
+        mailbox = Mailbox(DataQueue(CONTROL_ONLY))
+        self._start(
+            Address(parts.name, "fetcher"), logic, mailbox,
+            lambda run: FetcherEffects(parts.source, self.directory, parts.name, run),
+        )
+        mailbox.tell(Tick())
+
+    def _start(
+        self,
+        address: Address,
+        logic: Logic,
+        mailbox: Mailbox,
+        make_effects: Callable[[Run], Perform],
+    ) -> None:
+        self.directory.add_mailbox(address, mailbox)
+        ref = Shell.start(
+            address, logic, mailbox, self.directory, make_effects, supervisor=self._supervisor
+        )
+        self.directory.add_ref(address, ref)
+
+
+def _just(effects: Perform) -> Callable[[Run], Perform]:
+    """Effects that are never called back."""
+    return lambda run: effects

@@ -1,0 +1,66 @@
+"""The writer's rule: carry out one request for one target, tell everybody how it ended.
+
+Writers form a pool on one queue, so a slow target holds up no other while a writer is free. That
+there is one write per target at a time is the processor's care: it submits the next when it has
+heard of the last.
+"""
+
+from __future__ import annotations
+
+from actors import effects as fx
+from actors import messages as msg
+
+
+class WriterLogic:
+    """One per writer actor. Keeps nothing but the request in hand."""
+
+    def __init__(self) -> None:
+        self._request: msg.OpenTarget | msg.WriteBatch | None = None
+
+    def handle(self, message: object, now: float) -> list[object]:
+        """React to one message. ``now`` is not needed: nothing here depends on time."""
+        match message:
+            case msg.OpenTarget(target):
+                self._request = message
+                return [fx.OpenInSink(target)]
+            case msg.WriteBatch(batch):
+                self._request = message
+                return [fx.Publish(batch)]
+            case msg.Opened() | msg.Failed():
+                return self._answer(message)
+            case msg.Published():
+                return self._published(message)
+            case _:
+                raise TypeError(f"a writer does not know {message!r}")
+
+    def _answer(self, answer: object) -> list[object]:
+        request, self._request = self._request, None
+        assert request is not None
+        return [fx.Tell(request.reply_to, answer)]
+
+    def _published(self, published: msg.Published) -> list[object]:
+        request, self._request = self._request, None
+        assert isinstance(request, msg.WriteBatch)
+        batch = request.batch
+        written = msg.Written(
+            target=batch.target,
+            epochs=request.epochs,
+            through={source: span.through for source, span in batch.lanes.items()},
+            state=published.state,
+            changes=batch.changes,
+        )
+        fields = {
+            "target": str(batch.target),
+            "rows": batch.rows,
+            "changes": batch.changes,
+            "seconds": round(published.seconds, 3),
+            "version": published.state.version,
+        }
+        out: list[object] = [
+            fx.Log("info", "written", fields),
+            fx.Tell(request.reply_to, written),
+            fx.Tell(request.committer, written),
+        ]
+        if batch.path is not None:
+            out.append(fx.RemoveStaged((batch.path,)))
+        return out
