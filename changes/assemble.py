@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,6 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET, Struct
+from msgspec.structs import astuple
 
 from changes.convert import convert, first_misfit, fits
 from changes.model import HAS_PREFIX, OP
@@ -41,13 +41,13 @@ class Text(NamedTuple):
 
 @dataclass(slots=True)
 class Segment:
-    """Rows of one layout, in order. ``fields`` maps a column to its field in the rows' struct.
+    """Rows of one layout, in order. ``fields`` names the columns, in the order of the rows' struct.
 
     ``ops`` and ``records`` tell for each row what happened (I, U, D) and the record it came in.
     ``rows`` holds only the latest, the others are columns already.
     """
 
-    fields: Mapping[str, str]
+    fields: Sequence[str]
     rows: list[Struct] = field(default_factory=list)
     ops: list[str] = field(default_factory=list)
     records: list[int] = field(default_factory=list)
@@ -60,8 +60,8 @@ class Segment:
     def seal(self) -> None:
         """Turn the latest rows into columns."""
         if self.rows:
-            columns = {name: _gather(self.rows, place) for name, place in self.fields.items()}
-            self.blocks.append(columns)
+            columns = zip(*map(astuple, self.rows), strict=True)
+            self.blocks.append(dict(zip(self.fields, map(_as_text, columns), strict=True)))
             self.rows.clear()
 
     def column(self, name: str) -> Text:
@@ -214,9 +214,8 @@ class _Columns:
             raise Misfit(self._records[self._good], self._reason)
 
 
-def _gather(rows: Sequence[Struct], place: str) -> Text:
-    """Take one field of each row: msgspec's UNSET stands for a value that was not carried."""
-    values = list(map(operator.attrgetter(place), rows))
+def _as_text(values: Sequence[object]) -> Text:
+    """One column's values: msgspec's UNSET stands for one that was not carried."""
     try:
         return Text(pa.array(values, pa.string()), None)
     except pa.ArrowTypeError:

@@ -104,8 +104,9 @@ class _Reading:
 
     def _segment(self) -> Segment:
         """The segment of the present layout; a new one where the columns have changed."""
-        if not self.segments or self.segments[-1].fields != self.layout.fields:
-            self.segments.append(Segment(self.layout.fields))
+        names = list(self.layout.fields)
+        if not self.segments or self.segments[-1].fields != names:
+            self.segments.append(Segment(names))
         return self.segments[-1]
 
     def _read_known(self, values: Sequence[bytes]) -> bool:
