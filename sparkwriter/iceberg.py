@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
@@ -266,3 +267,5 @@ def _reasons(target: TargetName) -> Iterator[None]:
         if any(name in kind for name in _DATA_ERRORS):
             raise TargetRefused(text) from error
         raise SinkUnavailable(text) from error
+    except (OSError, pa.ArrowException) as error:
+        raise SinkUnavailable(f"{target}: the staged file: {reason(error)}") from error

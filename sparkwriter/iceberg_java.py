@@ -171,6 +171,7 @@ class LakeCatalog:
         self._session = spark._jsparkSession
         self._gateway: Java = spark.sparkContext._gateway
         self._jvm: Java = spark.sparkContext._jvm
+        self._catalogs: dict[str, Java] = {}
 
     def check(self, sink: str) -> None:
         """Open the catalog and ask it something; raises one of JavaFailure."""
@@ -220,7 +221,16 @@ class LakeCatalog:
                 raise
 
     def _catalog(self, sink: str) -> Java:
-        return self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog(self._session, sink)
+        """The session's catalog of that name, opened at first use.
+
+        Spark looks its settings up in the thread's active session: on a thread that ran no SQL
+        yet there is none, and it would say that the catalog does not exist.
+        """
+        if sink not in self._catalogs:
+            self._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self._session)
+            spark3 = self._jvm.org.apache.iceberg.spark.Spark3Util
+            self._catalogs[sink] = spark3.loadIcebergCatalog(self._session, sink)
+        return self._catalogs[sink]
 
     def _name(self, target: TargetName) -> Java:
         levels = self._gateway.new_array(self._jvm.String, 1)

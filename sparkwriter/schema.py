@@ -199,6 +199,10 @@ def _wanted_columns(
         if column.name.lower() in taken:
             raise TargetRefused(f"two columns are named {column.name} (case aside)")
         taken.add(column.name.lower())
+        if "${" in column.name:
+            # Spark hands the names to its Parquet reader inside a Hadoop setting, which expands
+            # this: the column would be read as null.
+            raise TargetRefused(f"column {column.name}: Spark can't read a name with ${{")
         try:
             columns.append(LakeColumn(column.name, iceberg_type(column.type)))
         except ValueError as error:

@@ -193,3 +193,10 @@ def test_names_that_collide(mode: Mode, name: str) -> None:
     """Two columns of one name, case aside, are refused: Spark could not tell them apart."""
     with pytest.raises(TargetRefused, match=name):
         plan_schema(wanted(("id", pa.int64()), (name, pa.int64())), mode, None)
+
+
+def test_name_that_spark_expands() -> None:
+    """A name with ``${`` is refused: read from the staged file, its column would be null."""
+    want = wanted(("id", pa.int64()), ("${user.name}", pa.string()))
+    with pytest.raises(TargetRefused, match=r"user\.name"):
+        plan_schema(want, Mode.UPSERT, None)
