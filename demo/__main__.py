@@ -1,0 +1,166 @@
+"""``python -m demo``: a change stream in a real broker becomes tables in a lake, and it is proved.
+
+Starts the dev broker, produces the shop's stream into one partition, runs the daemon until it has
+caught up, reads every table back with Spark and compares it row by row with the shop's own state.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import pyarrow as pa
+
+from actors.ports import SinkUnavailable
+from demo.broker import BrokerError, DevBroker
+from demo.compare import compare_all
+from demo.expected import expected_tables, keys_of
+from demo.lake import open_session, read_tables
+from demo.produce import ProduceError, create_topic, produce
+from demo.shop import DATABASE, Shop
+from demo.steps import Steps, TooLong
+from sparkwriter.jars import JarsError
+from sparkwriter.java import CHECKOUT, JavaMissing
+
+TOPIC = "shop"
+_ALL_WITHIN_S = 600.0
+_DRAIN_WITHIN_S = 20.0
+"""What a daemon gets to end by itself once the demo gave it up, before it is killed."""
+
+
+class DemoFailed(Exception):
+    """What went wrong, a line or several."""
+
+
+def _say(text: str) -> None:
+    print(f"demo: {text}", flush=True)
+
+
+def run(var: Path, config: Path, changes: int, seed: int) -> str:
+    """Run the whole demo in a folder that is made anew; gives the last line's text.
+
+    Raises DemoFailed, and what the steps raise. Main thread only.
+    """
+    steps = Steps(_ALL_WITHIN_S, _say)
+    shutil.rmtree(var, ignore_errors=True)
+    var.mkdir(parents=True)
+    shop = Shop(changes, seed)
+    broker = DevBroker(var / "broker")
+    try:
+        with steps.step("the broker is up", 90):
+            broker.start()
+        with steps.step(f"{changes:,} changes of {len(shop.live)} tables produced", 180):
+            create_topic(broker.bootstrap, TOPIC)
+            offsets = produce(broker.bootstrap, TOPIC, shop, _progress(changes))
+        with steps.step("the daemon has caught up", 450):
+            _run_daemon(var, config, broker.bootstrap)
+        applied, seconds = caught_up(var / "log" / "binlogd.log")
+    finally:
+        broker.stop()
+    with steps.step("every table read back", 150):
+        found = _read_back(var)
+    with steps.step("compared row by row", 100):
+        differences = compare_all(expected_tables(shop, offsets), found, keys_of(shop))
+    if applied != changes:
+        differences.append(f"the daemon counted {applied} changes, {changes} were produced")
+    if differences:
+        raise DemoFailed("\n".join(differences))
+    rate = round(changes / seconds) if seconds > 0 else 0
+    return f"OK, {changes} changes, {len(found)} tables equal, {rate} rows/s"
+
+
+def _progress(changes: int) -> Callable[[int], None]:
+    """Give what draws the producer's progress on a terminal, on one line."""
+
+    def draw(sent: int) -> None:
+        if sys.stderr.isatty():
+            end = "\n" if sent >= changes else ""
+            print(f"\rproducing {sent:,} of {changes:,} changes", end=end, file=sys.stderr)
+
+    return draw
+
+
+def _run_daemon(var: Path, config: Path, bootstrap: str) -> None:
+    """Run the daemon until it ends; raises DemoFailed when it ends badly.
+
+    Whatever interrupts the waiting, the daemon is ended before this returns.
+    """
+    command = [
+        sys.executable, "-m", "daemon.cli", "run",
+        "--until-caught-up", "--progress", "--config", str(config),
+    ]  # fmt: skip
+    environ = os.environ | {"BINLOGD_BROKER": bootstrap, "BINLOGD_VAR": str(var)}
+    daemon = subprocess.Popen(command, cwd=CHECKOUT, env=environ, stdin=subprocess.DEVNULL)
+    try:
+        code = daemon.wait()
+    except BaseException:
+        daemon.terminate()
+        try:
+            daemon.wait(_DRAIN_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            daemon.kill()
+            daemon.wait()
+        raise
+    if code:
+        raise DemoFailed(f"the daemon ended with code {code}; see {var / 'log' / 'binlogd.log'}")
+
+
+def caught_up(log: Path) -> tuple[int, float]:
+    """Read from the daemon's log what it applied until it had caught up: changes, seconds.
+
+    Raises DemoFailed when the log doesn't tell.
+    """
+    told = None
+    if log.exists():
+        for line in log.read_text().splitlines():
+            if '"caught_up"' in line:
+                event = json.loads(line)
+                if event.get("event") == "caught_up":
+                    told = event
+    if told is None:
+        raise DemoFailed(f"the daemon ended without having caught up; see {log}")
+    return int(told["changes"]), float(told["seconds"])
+
+
+def _read_back(var: Path) -> dict[str, pa.Table]:
+    session = open_session(var)
+    try:
+        return read_tables(session, DATABASE)
+    finally:
+        session.stop()
+
+
+def _interrupted(number: int, _frame: FrameType | None) -> None:
+    raise DemoFailed(f"interrupted by {signal.Signals(number).name}")
+
+
+def main() -> int:
+    """Run the demo; 0 when every table is equal, 1 otherwise."""
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    parser.add_argument("--changes", type=int, default=600_000, help="row changes (600000)")
+    parser.add_argument("--seed", type=int, default=1, help="another seed, another stream")
+    parser.add_argument("--var", type=Path, default=CHECKOUT / "var" / "demo", help="made anew")
+    parser.add_argument("--config", type=Path, default=CHECKOUT / "config.toml")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, _interrupted)
+    signal.signal(signal.SIGINT, _interrupted)
+    try:
+        _say(run(options.var.absolute(), options.config, options.changes, options.seed))
+    except (
+        DemoFailed, TooLong, BrokerError, ProduceError, JarsError, JavaMissing, SinkUnavailable
+    ) as problem:  # fmt: skip
+        print(f"demo: FAILED\n{problem}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

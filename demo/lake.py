@@ -1,0 +1,43 @@
+"""Reads the demo's tables back from the lake with a Spark session of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from sparkwriter.jars import lake_jars
+from sparkwriter.java import find_java
+from sparkwriter.session import start_session
+
+CATALOG = "lake"
+
+
+def open_session(var: Path) -> SparkSession:
+    """Start a session on the catalog in a demo's folder (5-10 s); ends by ``session.stop()``.
+
+    From the main thread only. It sets JAVA_HOME for this process. Raises JavaMissing, JarsError
+    or SinkUnavailable.
+    """
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    catalog = {
+        "type": "jdbc",
+        "uri": f"jdbc:sqlite:{var / 'catalog.db'}",
+        "jdbc.schema-version": "V1",
+        "warehouse": str(var / "warehouse"),
+    }
+    log = var / "log" / "readback" / "jvm.log"
+    conf = {"spark.sql.warehouse.dir": str(var / "spark-warehouse")}
+    return start_session(conf, "local[*]", lake_jars(), {CATALOG: catalog}, log)
+
+
+def read_tables(session: SparkSession, namespace: str) -> dict[str, pa.Table]:
+    """Read every table of a namespace of the lake whole; none where it doesn't exist."""
+    spaces = {row.namespace for row in session.sql(f"SHOW NAMESPACES IN {CATALOG}").collect()}
+    if namespace not in spaces:
+        return {}
+    place = f"{CATALOG}.`{namespace}`"
+    names = [row.tableName for row in session.sql(f"SHOW TABLES IN {place}").collect()]
+    return {name: session.table(f"{place}.`{name}`").toArrow() for name in names}

@@ -1,0 +1,91 @@
+"""Puts a shop's stream into a topic, and notes the offset that each message got."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+
+from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from demo.shop import Shop
+
+_WITHIN_S = 30.0
+"""For the broker's answer to a request and to the last messages; it answers in milliseconds."""
+_PROGRESS_EVERY = 20_000
+
+
+class ProduceError(Exception):
+    """The topic or a message could not be written, in one line."""
+
+
+def create_topic(bootstrap: str, topic: str, partitions: int = 1) -> None:
+    """Create a topic; raises ProduceError, also where it exists already."""
+    client = AdminClient({"bootstrap.servers": bootstrap})
+    for future in client.create_topics([NewTopic(topic, partitions, 1)]).values():
+        try:
+            future.result(_WITHIN_S)
+        except Exception as problem:  # the client raises its own, or a timeout of futures
+            raise ProduceError(f"topic {topic} can't be created: {problem}") from problem
+
+
+def produce(
+    bootstrap: str, topic: str, shop: Shop, progress: Callable[[int], None] = lambda _: None
+) -> list[int]:
+    """Send the whole stream to partition 0, in order; gives each message's offset.
+
+    ``progress`` is told the number of changes sent so far. Raises ProduceError.
+    """
+    offsets = array("q")
+    failed: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        # One partition and an idempotent producer: reports come in the order of sending.
+        if error is not None:
+            failed.append(error)
+        else:
+            offset = message.offset()
+            offsets.append(-1 if offset is None else offset)
+
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "enable.idempotence": True,
+            "log_level": 3,  # errors; that a new broker's coordinator still loads is no news
+            "linger.ms": 20,
+            "compression.type": "lz4",
+            "batch.size": 1_000_000,
+            "queue.buffering.max.messages": 200_000,
+        }
+    )
+    sent = told = 0
+    for message in shop.messages():
+        _send(producer, topic, message.value, delivered)
+        sent += message.rows
+        if sent - told >= _PROGRESS_EVERY:
+            told = sent
+            producer.poll(0)
+            progress(sent)
+            if failed:
+                break
+    left = producer.flush(_WITHIN_S)
+    if failed or left:
+        reason = failed[0].str() if failed else f"{left} without an answer in {_WITHIN_S:.0f} s"
+        raise ProduceError(f"messages could not be written to {topic}: {reason}")
+    return offsets.tolist()
+
+
+def _send(
+    producer: Producer,
+    topic: str,
+    value: bytes,
+    delivered: Callable[[KafkaError | None, Message], None],
+) -> None:
+    """Send one message; waits for room where the producer's queue is full."""
+    while True:
+        try:
+            producer.produce(topic, value, partition=0, on_delivery=delivered)
+            return
+        except BufferError:
+            producer.poll(1.0)
