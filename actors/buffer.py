@@ -105,7 +105,11 @@ class TargetBuffer:
     closing: Closing | None = None
     write: msg.WriteBatch | None = None
     retry_at: float | None = None
+    """When the sink is asked again, for the write or the opening. None: not waiting."""
     attempts: int = 0
+    stage_again_at: float | None = None
+    """When staging is tried again. On its own: a piece may fail to stage while a write waits."""
+    stage_attempts: int = 0
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
 
@@ -151,7 +155,7 @@ class TargetBuffer:
         self.pieces.clear()
         self.through.clear()
         self.epochs.clear()
-        self.closing = self.write = self.retry_at = None
+        self.closing = self.write = self.retry_at = self.stage_again_at = None
         self.phase = Phase.STOPPED
 
     @property

@@ -238,7 +238,7 @@ class ProcessorLogic:
         buffer = self._buffers[str(staged.target)]
         closing, buffer.closing = buffer.closing, None
         assert closing is not None
-        buffer.retry_at, buffer.attempts = None, 0
+        buffer.stage_again_at, buffer.stage_attempts = None, 0
         if closing.piece_of is not None:
             buffer.phase = Phase.WRITING if buffer.write is not None else Phase.READY
             piece = Piece(closing.piece_of, staged.path, closing.count, staged.size)
@@ -262,7 +262,10 @@ class ProcessorLogic:
 
     def _stage_failed(self, target: TargetName, reason: str, now: float) -> list[object]:
         buffer = self._buffers[str(target)]
-        return self._try_later(buffer, "stage_failed", reason, now)
+        buffer.stage_attempts += 1
+        wait = self._back_off(buffer.stage_attempts)
+        buffer.stage_again_at = now + wait
+        return [self._again(buffer, "stage_failed", reason, buffer.stage_attempts, wait)]
 
     # --- writing
 
@@ -288,7 +291,10 @@ class ProcessorLogic:
     def _failed(self, failed: msg.Failed, now: float) -> list[object]:
         buffer = self._buffers[str(failed.target)]
         if failed.kind is msg.FailureKind.RETRY:
-            return self._try_later(buffer, "sink_unavailable", failed.reason, now)
+            buffer.attempts += 1
+            wait = self._back_off(buffer.attempts)
+            buffer.retry_at = now + wait
+            return [self._again(buffer, "sink_unavailable", failed.reason, buffer.attempts, wait)]
         return self._stop_target(buffer, f"{buffer.name}: {failed.reason}")
 
     def _opened(self, target: TargetName, state: TargetState) -> list[object]:
@@ -307,30 +313,32 @@ class ProcessorLogic:
 
     # --- trying again
 
-    def _try_later(
-        self, buffer: TargetBuffer, event: str, reason: str, now: float
-    ) -> list[object]:
-        """Back off, doubling, with jitter; the target's changes pile up, others go on."""
+    def _back_off(self, attempts: int) -> float:
+        """Seconds to wait, doubling, with jitter; the target's changes pile up, others go on."""
         settings = self._settings
-        buffer.attempts += 1
-        wait = min(settings.retry_max_s, settings.retry_base_s * 2 ** min(buffer.attempts, 20) / 2)
-        wait *= 0.5 + self._jitter() / 2
-        buffer.retry_at = now + wait
+        wait = min(settings.retry_max_s, settings.retry_base_s * 2 ** min(attempts - 1, 20))
+        return wait * (0.5 + self._jitter() / 2)
+
+    @staticmethod
+    def _again(
+        buffer: TargetBuffer, event: str, reason: str, attempt: int, wait: float
+    ) -> fx.Log:
         fields = {
-            "target": buffer.name, "reason": reason, "attempt": buffer.attempts,
+            "target": buffer.name, "reason": reason, "attempt": attempt,
             "retry_in_s": round(wait, 3),
         }
-        return [fx.Log("warning", event, fields)]
+        return fx.Log("warning", event, fields)
 
     def _retry_due(self, now: float) -> list[object]:
         out: list[object] = []
         for buffer in self._buffers.values():
+            if buffer.stage_again_at is not None and buffer.stage_again_at <= now:
+                buffer.stage_again_at = None
+                out.append(self._stage(buffer))
             if buffer.retry_at is None or buffer.retry_at > now:
                 continue
             buffer.retry_at = None
-            if buffer.closing is not None:
-                out.append(self._stage(buffer))
-            elif buffer.write is not None:
+            if buffer.write is not None:
                 out.append(fx.Tell(WRITERS, buffer.write))
             else:
                 out.append(fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)))
@@ -399,6 +407,7 @@ class ProcessorLogic:
             self._drained = True
             out.append(fx.Tell(self._supervisor, msg.Drained(self._me)))
         times = [b.retry_at for b in self._buffers.values() if b.retry_at is not None]
+        times += [b.stage_again_at for b in self._buffers.values() if b.stage_again_at is not None]
         times += [
             b.since + self._settings.batch_age_s
             for b in self._buffers.values()

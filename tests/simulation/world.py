@@ -1,0 +1,457 @@
+"""One thread drives the logic of all actors against small fakes of broker, sink, disk and clock.
+
+A seeded scheduler picks who acts next; at any step everything volatile may be lost (``crash``).
+What survives is what survives in earnest: the log, the broker's commit, the offset file, the sink.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from actors import effects as fx
+from actors import messages as msg
+from actors.committer import Begin, CommitterLogic
+from actors.fetcher import FetcherLogic, FetcherSettings
+from actors.mailbox import Tick
+from actors.messages import WRITERS, Address
+from actors.ports import Fenced, SinkUnavailable, StagedBatch, TargetState
+from actors.processor import ProcessorLogic, ProcessorSettings
+from changes.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
+from changes.formats import FORMATS
+from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, OP, FormatOptions, Mode
+from changes.routing import Route, Router
+from offsets.position import NO_OFFSET, TopicPartition
+from offsets.recovery import StartAt, Watermarks, start_position
+from offsets.snapshot import Snapshot
+from sparkwriter.writer import WriterLogic
+
+SOURCE = TopicPartition("binlog", 0)
+PIPELINE = "p"
+FETCHER = Address(PIPELINE, "fetcher")
+COMMITTER = Address(PIPELINE, "committer")
+SUPERVISOR = Address(PIPELINE, "supervisor")
+ROUTES = (
+    Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None),
+    Route(("*",), (), "lake.{database}_log.{table}", Mode.APPEND, None),
+)
+
+
+class Crash(Exception):
+    """The process is gone in the middle of what it did."""
+
+
+@dataclass
+class FakeSink:
+    """Targets as dicts, with marks; publishes atomically, fences like a real one."""
+
+    tables: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
+    logs: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
+    states: dict[str, TargetState] = field(default_factory=dict)
+
+    def state(self, target: str) -> TargetState:
+        return self.states.get(target, TargetState())
+
+    def publish(self, batch: StagedBatch, table: pa.Table | None) -> TargetState:
+        name = str(batch.target)
+        held = self.state(name)
+        marks = {source: held.hwms.get(source, NO_OFFSET) for source in batch.lanes}
+        if held.hwms and all(marks[s] >= span.through for s, span in batch.lanes.items()):
+            return held
+        for source, span in batch.lanes.items():
+            if marks[source] != span.after:
+                raise Fenced(f"{name}: {source} is at {marks[source]}, not {span.after}")
+        if table is not None and batch.mode is Mode.APPEND:
+            rows = table.select([column for column, _ in CHANGELOG_COLUMNS]).to_pylist()
+            self.logs.setdefault(name, []).extend(tuple(row.values()) for row in rows)
+        elif table is not None:
+            self._apply(self.tables.setdefault(name, {}), table, batch)
+        hwms = {**held.hwms, **{s: span.through for s, span in batch.lanes.items()}}
+        version = str(int(held.version or 0) + 1)
+        state = self.states[name] = TargetState(batch.schema, batch.mode, hwms, version)
+        return state
+
+    @staticmethod
+    def _apply(
+        stored: dict[tuple[Any, ...], dict[str, Any]], table: pa.Table, batch: StagedBatch
+    ) -> None:
+        for row in table.to_pylist():
+            key = tuple(row[name] for name in batch.schema.keys)
+            if row[OP] == "D":
+                stored.pop(key, None)
+                continue
+            given = {
+                name: value
+                for name, value in row.items()
+                if not name.startswith("__binlogd") and row.get(HAS_PREFIX + name, True)
+            }
+            stored.setdefault(key, {}).update(given)
+
+
+@dataclass
+class Durable:
+    """What outlives a crash."""
+
+    log: list[tuple[int, bytes]] = field(default_factory=list)
+    end: int = 0
+    committed: int | None = None
+    snapshot: Snapshot = field(default_factory=lambda: Snapshot(PIPELINE, "g"))
+    sink: FakeSink = field(default_factory=FakeSink)
+
+
+class World:
+    """One life of the process: from start to crash or end. ``Durable`` goes from life to life."""
+
+    def __init__(
+        self,
+        durable: Durable,
+        rng: random.Random,
+        *,
+        shards: int = 2,
+        mailbox_bytes: int = 2000,
+        sink_fails: float = 0.0,
+        disk_fails: float = 0.0,
+        crash_rate: float = 0.0,
+        settings: ProcessorSettings | None = None,
+    ) -> None:
+        self.durable = durable
+        self.rng = rng
+        self.now = 0.0
+        self.mailbox_bytes = mailbox_bytes
+        self.sink_fails = sink_fails
+        self.disk_fails = disk_fails
+        self.crash_rate = crash_rate
+        self.trace: list[str] = []
+        self.heard: list[object] = []
+        self.staged: dict[str, pa.Table] = {}
+        self._paused = False
+        self._position: int | None = None
+        self._wake: dict[Address, float] = {}
+        self._held: set[Address] = set()
+        self._waiting: dict[Address, bool] = {}
+        self._answers: dict[Address, object] = {}
+        settings = settings or ProcessorSettings(
+            batch_messages=5, batch_bytes=4000, batch_age_s=0.5, buffer_bytes=1500,
+            memory_bytes=6000, retry_base_s=0.1, retry_max_s=1.0,
+        )
+        make = FORMATS["canal-json"]
+        router = Router(ROUTES)
+        self.logics: dict[Address, Any] = {
+            FETCHER: FetcherLogic(
+                PIPELINE, make(FormatOptions()), router, shards, FetcherSettings(max_messages=7)
+            ),
+            COMMITTER: CommitterLogic(PIPELINE, durable.snapshot, 1.0, True),
+        }
+        for number in range(shards):
+            me = Address(PIPELINE, "processor", number)
+            self.logics[me] = ProcessorLogic(
+                me, make(FormatOptions()), router, settings, "run", rng.random
+            )
+        self.control: dict[Address, deque[object]] = {a: deque() for a in self.logics}
+        self.data: dict[Address, deque[msg.RecordBatch]] = {a: deque() for a in self.logics}
+        self.work: deque[object] = deque()
+        self.writers = [WriterLogic() for _ in range(2)]
+        self.control[COMMITTER].append(Begin())
+        self.control[FETCHER].append(Tick())
+
+    # --- the scheduler
+
+    def run(self, limit: int = 20_000) -> bool:
+        """Act until caught up; False when the process crashed on the way."""
+        try:
+            for _ in range(limit):
+                if any(isinstance(event, msg.CaughtUp | msg.PipelineFailed) for event in self.heard):
+                    return True
+                self.act()
+        except Crash:
+            return False
+        raise AssertionError(f"not caught up after {limit} steps: {self.trace[-40:]}")
+
+    def act(self) -> None:
+        """Let one randomly chosen actor handle one message, or let time pass."""
+        ready = [a for a in self.logics if self._has_message(a)]
+        if self.work:
+            ready.append(WRITERS)
+        if not ready:
+            self.now = min(self._wake.values(), default=self.now + 1.0)
+            return
+        chosen = self.rng.choice(ready)
+        if chosen == WRITERS:
+            self._write(self.work.popleft())
+        else:
+            self._feed(chosen, self._next(chosen))
+
+    def _has_message(self, address: Address) -> bool:
+        due = self._wake.get(address, float("inf")) <= self.now
+        data = bool(self.data[address]) and address not in self._held
+        return bool(self.control[address]) or due or data
+
+    def _next(self, address: Address) -> object:
+        if self.control[address]:
+            return self.control[address].popleft()
+        if self._wake.get(address, float("inf")) <= self.now:
+            del self._wake[address]
+            return Tick()
+        batch = self.data[address].popleft()
+        if self._waiting.pop(address, False):
+            self.control[FETCHER].append(msg.RoomAgain(address))
+        return batch
+
+    def _feed(self, address: Address, message: object) -> None:
+        self.now += 0.001
+        self.trace.append(f"{self.now:.3f} {address} <- {type(message).__name__}")
+        waiting: deque[object] = deque([message])
+        while waiting:
+            for effect in self.logics[address].handle(waiting.popleft(), self.now):
+                if self.rng.random() < self.crash_rate:
+                    raise Crash
+                answer = self._carry_out(address, effect)
+                if answer is not None:
+                    waiting.append(answer)
+
+    # --- effects
+
+    def _carry_out(self, me: Address, effect: object) -> object | None:
+        match effect:
+            case fx.Tell(to, message):
+                self._tell(to, message)
+            case fx.WakeAt(None):
+                self._wake.pop(me, None)
+            case fx.WakeAt(when):
+                self._wake[me] = when
+            case fx.Log():
+                pass
+            case fx.Reply(value):
+                self._answers[me] = value
+            case fx.Hold(held):
+                (self._held.add if held else self._held.discard)(me)
+            case fx.Offer(to, batch):
+                return self._offer(to, batch)
+            case fx.Consume(max_messages, timeout_s):
+                polled = self._consume(max_messages)
+                self.now += 0.0 if polled.batches else timeout_s
+                return polled
+            case fx.Pause():
+                self._paused = True
+            case fx.Resume():
+                self._paused = False
+            case fx.Commit(frontiers, _):
+                self.durable.committed = frontiers[SOURCE]
+                self.control[COMMITTER].append(msg.Confirmed(dict(frontiers)))
+            case fx.CloseSource():
+                pass
+            case fx.Stage():
+                return self._stage(effect)
+            case fx.RemoveStaged(paths):
+                for path in paths:
+                    self.staged.pop(path, None)
+            case fx.SaveSnapshot(snapshot):
+                if self.rng.random() < self.disk_fails:
+                    return msg.SaveFailed("disk full")
+                self.durable.snapshot = snapshot
+                states = snapshot.partitions.items()
+                return msg.Saved({source: state.frontier for source, state in states})
+            case _:
+                raise TypeError(effect)
+        return None
+
+    def _tell(self, to: Address, message: object) -> None:
+        if to == WRITERS:
+            self.work.append(message)
+        elif to == SUPERVISOR:
+            self.heard.append(message)
+        else:
+            self.control[to].append(message)
+
+    def _offer(self, to: Address, batch: msg.RecordBatch) -> msg.Offered:
+        used = sum(waiting.size for waiting in self.data[to])
+        taken = not self.data[to] or used + batch.size <= self.mailbox_bytes
+        if taken:
+            self.data[to].append(batch)
+        else:
+            self._waiting[to] = True
+        return msg.Offered(to, batch, taken)
+
+    def _consume(self, limit: int) -> msg.Polled:
+        if self._position is None:
+            self._assign()
+        if self._paused:
+            return msg.Polled()
+        assert self._position is not None
+        found = [(o, v) for o, v in self.durable.log if o >= self._position][:limit]
+        if not found:
+            self._position = self.durable.end
+            return msg.Polled((), {SOURCE: self._position})
+        self._position = found[-1][0] + 1
+        offsets, values = [o for o, _ in found], [v for _, v in found]
+        return msg.Polled((msg.Fetched(SOURCE, offsets, list(values), self._position),))
+
+    def _assign(self) -> None:
+        log = Watermarks(0, self.durable.end)
+        start = start_position(
+            SOURCE,
+            recorded=self.durable.snapshot.partitions.get(SOURCE),
+            committed=self.durable.committed,
+            log=log,
+            configured=StartAt.EARLIEST,
+            configured_offset=None,
+        )
+        self._position = start.offset
+        starts = {SOURCE: start.offset}
+        assigned = msg.Assigned(starts, {SOURCE: log}, {SOURCE: self.durable.committed})
+        self._feed(FETCHER, assigned)
+
+    def _stage(self, request: fx.Stage) -> object:
+        if self.rng.random() < self.disk_fails:
+            return msg.StageFailed(request.target, "disk full")
+        tables = [self.staged.pop(path) for path in request.pieces]
+        if request.changes is not None:
+            tables.append(request.changes)
+        table = concat_changes(tables)
+        path = f"staged-{len(self.trace)}-{self.rng.random()}"
+        if request.mode is Mode.APPEND:
+            self.staged[path] = table
+            return msg.Staged(request.target, path, table.num_rows, table.nbytes)
+        table = self.staged[path] = fold(table, request.schema.keys)
+        return msg.Staged(
+            request.target, path, table.num_rows, table.nbytes, has_deletes(table),
+            partial_columns(table), key_bounds(table, request.schema.keys),
+        )
+
+    # --- the writers
+
+    def _write(self, request: Any) -> None:
+        writer = self.rng.choice(self.writers)
+        waiting: deque[object] = deque([request])
+        self.trace.append(f"{self.now:.3f} writer <- {type(request).__name__}")
+        while waiting:
+            for effect in writer.handle(waiting.popleft(), self.now):
+                if self.rng.random() < self.crash_rate:
+                    raise Crash
+                answer = self._in_sink(effect)
+                if answer is not None:
+                    waiting.append(answer)
+
+    def _in_sink(self, effect: object) -> object | None:
+        match effect:
+            case fx.OpenInSink(target):
+                if self.rng.random() < self.sink_fails:
+                    return msg.Failed(target, msg.FailureKind.RETRY, "away")
+                return msg.Opened(target, self.durable.sink.state(str(target)))
+            case fx.Publish(batch):
+                return self._publish(batch)
+            case _:
+                return self._carry_out(WRITERS, effect)
+
+    def _publish(self, batch: StagedBatch) -> object:
+        """A failure may come before the publish, or after it: then only the reply is lost."""
+        table = None if batch.path is None else self.staged[batch.path]
+        fate = self.rng.random()
+        try:
+            if fate < self.sink_fails / 2:
+                raise SinkUnavailable("away")
+            state = self.durable.sink.publish(batch, table)
+            if fate < self.sink_fails:
+                raise SinkUnavailable("the reply is lost")
+        except SinkUnavailable as error:
+            return msg.Failed(batch.target, msg.FailureKind.RETRY, str(error))
+        except Fenced as error:
+            return msg.Failed(batch.target, msg.FailureKind.FENCED, str(error))
+        return msg.Published(state, 0.0)
+
+
+# --- a random stream and what must come of it
+
+
+@dataclass
+class Stream:
+    """A change stream and, beside it, the tables and changelogs that it must lead to."""
+
+    log: list[tuple[int, bytes]] = field(default_factory=list)
+    end: int = 0
+    tables: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
+    changelog: dict[str, list[tuple[str, int, int, int]]] = field(default_factory=dict)
+
+
+def random_stream(rng: random.Random, messages: int, tables: int = 4) -> Stream:
+    """Inserts, updates, deletes and key changes, several rows a message, gaps between offsets."""
+    stream = Stream()
+    offset = 0
+    for _ in range(messages):
+        offset += rng.choice((0, 0, 0, 1, 3))
+        table = f"t{rng.randrange(tables)}"
+        rows = stream.tables.setdefault(f"lake.s.{table}", {})
+        kind = rng.choice(("INSERT", "INSERT", "UPDATE", "UPDATE", "DELETE"))
+        data, old = _random_rows(rng, kind, rows)
+        if data:
+            text = _message(table, kind, data, old)
+            stream.log.append((offset, text))
+            letters = {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}
+            log = stream.changelog.setdefault(f"lake.s_log.{table}", [])
+            log.extend((letters[kind], 0, offset, index) for index in range(len(data)))
+            offset += 1
+    stream.end = offset + rng.randrange(3)
+    return stream
+
+
+def _random_rows(
+    rng: random.Random, kind: str, rows: dict[tuple[Any, ...], dict[str, Any]]
+) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    data: list[dict[str, str]] = []
+    old: list[dict[str, str]] = []
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        value = str(rng.randrange(1000))
+        if kind == "INSERT":
+            key = rng.randrange(10_000)
+            if (key,) in rows:
+                continue
+            rows[(key,)] = {"id": key, "v": value}
+            data.append({"id": str(key), "v": value})
+        elif rows:
+            (key,) = rng.choice(sorted(rows))
+            before = rows.pop((key,))
+            if kind == "DELETE":
+                data.append({"id": str(key), "v": before["v"]})
+                continue
+            fresh = rng.randrange(10_000) if rng.random() < 0.2 else key
+            new = key if (fresh,) in rows else fresh
+            rows[(new,)] = {"id": new, "v": value}
+            data.append({"id": str(new), "v": value})
+            old.append({"v": before["v"], **({"id": str(key)} if new != key else {})})
+    return data, old
+
+
+def _message(table: str, kind: str, data: list[Any], old: list[Any]) -> bytes:
+    return msgspec.json.encode(
+        {
+            "id": 1, "database": "s", "table": table, "pkNames": ["id"], "isDdl": False,
+            "type": kind, "es": 1, "ts": 2, "sql": "", "sqlType": {"id": 4, "v": 12},
+            "mysqlType": {"id": "int(11)", "v": "varchar(20)"}, "data": data,
+            "old": old if kind == "UPDATE" else None,
+        }
+    )
+
+
+def live_through(
+    stream: Stream, rng: random.Random, crashes: int, faults: Mapping[str, float]
+) -> Durable:
+    """Run the process over a stream, crashing up to so many times, until it has caught up."""
+    durable = Durable(stream.log, stream.end)
+    for life in range(crashes + 1):
+        crash_rate = 0.01 if life < crashes else 0.0
+        world = World(durable, rng, crash_rate=crash_rate, **faults)
+        if world.run():
+            failed = [e for e in world.heard if isinstance(e, msg.PipelineFailed)]
+            assert not failed, failed
+            if life == crashes or rng.random() < 0.5:
+                break
+    return durable
+
+
+
