@@ -113,8 +113,8 @@ def _whole(low: int, high: int) -> Make:
 
     def make(world: World) -> str:
         drawn = world.draw()
-        if drawn < 0.004:
-            return first if drawn < 0.002 else last
+        if drawn < 0.008:
+            return first if drawn < 0.004 else last
         return str(low + int(world.draw() * span))
 
     return make
@@ -127,8 +127,8 @@ def _decimal(digits: int, scale: int, limit: int) -> Make:
 
     def make(world: World) -> str:
         drawn = world.draw()
-        if drawn < 0.004:
-            return most if drawn < 0.002 else "-" + most
+        if drawn < 0.008:
+            return most if drawn < 0.004 else "-" + most
         value = int(world.draw() * limit * unit)
         return f"{value // unit}.{value % unit:0{scale}d}"
 
