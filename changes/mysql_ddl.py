@@ -42,12 +42,12 @@ def read_ddl(sql: str, header: TableName) -> tuple[Ddl, ...]:
     empty is about the whole database.
     """
     try:
-        tokens = tokenize(sql)
-        found = [ddl for part in _statements(tokens) for ddl in _Reader(sql, header).read(part)]
+        statements = _statements(tokenize(sql))
     except NotUnderstood as error:
         return (Ddl(header, sql, refused=_not_understood(sql, error)),)
-    if not tokens:
+    if not statements:
         return (Ddl(header, sql, refused="a DDL message without a statement"),)
+    found = [ddl for part in statements for ddl in _Reader(sql, header).read(part)]
     return tuple(found)
 
 

@@ -1,0 +1,155 @@
+"""Which targets a table feeds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from changes.model import Mode, TableName, TargetName
+from changes.routing import Route, RouteConflict, Router, TargetRoute, shard_of
+
+LAKE = "lake.{database}.{table}"
+
+
+def route(
+    *include: str,
+    exclude: tuple[str, ...] = (),
+    template: str = LAKE,
+    mode: Mode = Mode.UPSERT,
+    keys: tuple[str, ...] | None = None,
+) -> Route:
+    return Route(include, exclude, template, mode, keys)
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "table", "taken"),
+    [
+        ("shop.*", (), "shop.orders", True),
+        ("shop.*", (), "shop2.orders", False),
+        ("shop.order_*", (), "shop.order_1", True),
+        ("shop.order_*", (), "shop.orders", False),
+        ("shop.order_?", (), "shop.order_12", False),
+        ("shop.order_[0-9]", (), "shop.order_7", True),
+        ("shop*.orders", (), "shop_2.orders", True),
+        ("*", (), "any.thing", True),
+        ("shop.Orders", (), "shop.orders", False),
+        ("shop.*", ("shop.tmp_*",), "shop.tmp_1", False),
+        ("shop.*", ("*.tmp_*", "x.y"), "shop.orders", True),
+    ],
+)
+def test_patterns(include: str, exclude: tuple[str, ...], table: str, taken: bool) -> None:
+    """Patterns match database.table, with case; an exclusion wins."""
+    name = TableName(*table.split("."))
+    assert bool(Router([route(include, exclude=exclude)]).targets(name)) is taken
+
+
+def test_target_names() -> None:
+    """Placeholders are filled with the source's names, whatever these hold."""
+    found = Router([route("*")]).targets(TableName("a.b", "{table}.c"))
+    assert found == (TargetRoute(TargetName("lake", "a.b", "{table}.c"), Mode.UPSERT, None),)
+    merged = route("*", template="lake.all.t_{table}", keys=("id", "shop"))
+    assert merged.target(TableName("x", "o")) == TargetName("lake", "all", "t_o")
+
+
+def test_one_table_to_several_targets() -> None:
+    """A table may feed an upsert target and a changelog, each by a route of its own."""
+    router = Router(
+        [route("shop.*"), route("shop.*", template="lake.log.{table}", mode=Mode.APPEND)]
+    )
+    found = router.targets(TableName("shop", "orders"))
+    assert [str(target.name) for target in found] == ["lake.shop.orders", "lake.log.orders"]
+    assert [target.mode for target in found] == [Mode.UPSERT, Mode.APPEND]
+    assert router.targets(TableName("shop", "orders")) is found
+
+
+def test_two_routes_to_one_target() -> None:
+    """The same changes twice in one target would be no exact copy."""
+    router = Router([route("shop.*"), route("*.orders", mode=Mode.APPEND)])
+    router.targets(TableName("shop", "items"))
+    with pytest.raises(RouteConflict, match=r"two routes send shop\.orders to lake\.shop\.orders"):
+        router.targets(TableName("shop", "orders"))
+
+
+def test_many_tables_to_one_target() -> None:
+    """Shards merge into one target, but only in one mode and by one key."""
+    router = Router(
+        [
+            route("s1.o", "s2.o", template="lake.all.o", keys=("id",)),
+            route("s3.o", template="lake.all.o", keys=("no",)),
+        ]
+    )
+    assert router.targets(TableName("s1", "o")) == router.targets(TableName("s2", "o"))
+    with pytest.raises(RouteConflict, match=r"s3\.o goes to lake\.all\.o"):
+        router.targets(TableName("s3", "o"))
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "database", "concerned"),
+    [
+        ("shop.*", (), "shop", True),
+        ("shop.order_*", (), "shop", True),
+        ("shop.order_*", (), "shop2", False),
+        ("sh*", (), "shop", True),
+        ("sh*", (), "s", False),
+        ("*", (), "x", True),
+        ("*.orders", (), "x", True),
+        ("*", ("x.*",), "x", False),
+        ("*", ("x.tmp_*",), "x", True),
+        ("shop.*", (), "", True),
+    ],
+)
+def test_whole_databases(
+    include: str, exclude: tuple[str, ...], database: str, concerned: bool
+) -> None:
+    """DROP DATABASE concerns each route that could take one of the database's tables."""
+    router = Router([route(include, exclude=exclude)])
+    assert bool(router.targets(TableName(database, ""))) is concerned
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("lake.orders", "sink.namespace.table"),
+        ("a.b.c.d", "sink.namespace.table"),
+        ("lake..{table}", "sink.namespace.table"),
+        ("lake.{database}.{tabel}", "allowed are"),
+        ("lake.{}.{table}", "allowed are"),
+        ("lake.{database.{table}", "brace"),
+        ("lake.{database}}.{table}", "brace"),
+        ("{database}.x.{table}", "sink must be named"),
+    ],
+)
+def test_bad_templates(template: str, said: str) -> None:
+    """A template that names no target is refused with what is allowed."""
+    with pytest.raises(ValueError, match=said):
+        route("*", template=template)
+
+
+def test_bad_patterns() -> None:
+    """Patterns that can match nothing are mistakes."""
+    for pattern in ("orders", ""):
+        with pytest.raises(ValueError, match="matches no table"):
+            route("shop.*", exclude=(pattern,))
+    with pytest.raises(ValueError, match="includes no table"):
+        route()
+
+
+def test_shards_are_stable() -> None:
+    """A target has the same shard in every process, and always one."""
+    script = (
+        "from changes.routing import shard_of\n"
+        "print([shard_of(f'lake.shop.t{n}', 7) for n in range(50)])"
+    )
+    here = str([shard_of(f"lake.shop.t{n}", 7) for n in range(50)])
+    for seed in ("1", "2"):
+        run = subprocess.run(
+            [sys.executable, "-c", script],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert run.stdout.strip() == here
+    assert {shard_of(f"lake.shop.t{n}", 7) for n in range(50)} == set(range(7))
