@@ -93,6 +93,9 @@ class IcebergWriter:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark.newSession()
         self._catalog = LakeCatalog(self._spark)
+        # Jobs of one pool wait for each other in turn; each writer has its own, so that a long
+        # write does not hold a short one.
+        self._pool = f"{BRANCH_PREFIX}{uuid4().hex[:8]}"
         # ${...} in a name or a value is that name or value, never a setting of Spark.
         self._spark.conf.set("spark.sql.variable.substitute", "false")
 
@@ -186,6 +189,7 @@ class IcebergWriter:
             empty=seen.table.summary(seen.main, "total-data-files") == "0",
         )
         spark = self._spark
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._pool)
         # The path is one file's name: no sign in it is a pattern.
         reader = spark.read.schema(read_schema(staged)).option("__globPaths__", "false")
         reader.parquet(path).createTempView(view)

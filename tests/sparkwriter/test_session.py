@@ -1,0 +1,132 @@
+"""The session's settings, its silence, and what it says when it can't be had."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from actors.ports import SinkUnavailable
+from sparkwriter.iceberg import check_catalog
+from sparkwriter.session import ICEBERG_EXTENSIONS, check_warehouse, session_conf
+
+LOG = Path("/logs/log4j2.properties")
+
+
+def test_user_wins() -> None:
+    """A setting of the user replaces ours."""
+    conf = {"spark.driver.memory": "5g", "spark.scheduler.mode": "FIFO"}
+    merged = session_conf(conf, "local[2]", [], {}, LOG)
+    assert conf.items() <= merged.items()
+
+
+def test_user_does_not_win_where_it_would_be_wrong() -> None:
+    """Zone, cached tables and the master are ours; extensions and jars are added to the user's."""
+    conf = {
+        "spark.sql.session.timeZone": "Asia/Tokyo",
+        "spark.sql.catalog.lake.cache-enabled": "true",
+        "spark.sql.extensions": "his.Extension",
+        "spark.jars": "/his.jar",
+    }
+    merged = session_conf(conf, "local[3]", [Path("/ours.jar")], {"lake": {"type": "jdbc"}}, LOG)
+    assert merged["spark.sql.session.timeZone"] == "UTC"
+    assert merged["spark.sql.catalog.lake.cache-enabled"] == "false"
+    assert merged["spark.sql.extensions"] == f"his.Extension,{ICEBERG_EXTENSIONS}"
+    assert merged["spark.jars"] == "/his.jar,/ours.jar"
+    assert merged["spark.sql.catalog.lake.type"] == "jdbc"
+
+
+@pytest.mark.parametrize(
+    ("master", "partitions"), [("local", "1"), ("local[3]", "3"), ("local[2,4]", "2")]
+)
+def test_shuffle_partitions(master: str, partitions: str) -> None:
+    """A shuffle has as many parts as there are cores."""
+    assert session_conf({}, master, [], {}, LOG)["spark.sql.shuffle.partitions"] == partitions
+
+
+def test_warehouse_that_can_not_be_made(tmp_path: Path) -> None:
+    """One line says which sink, which folder, and why."""
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(SinkUnavailable) as error:
+        check_warehouse("lake", {"warehouse": f"file://{file}/inside"})
+    assert str(error.value) == f"sink lake: can't write warehouse {file}/inside: Not a directory"
+
+
+def test_warehouse_elsewhere() -> None:
+    """A warehouse in an object store is the catalog's to check."""
+    check_warehouse("lake", {"warehouse": "s3://bucket/path"})
+
+
+@pytest.mark.integration
+def test_catalog_that_opens(spark: SparkSession, lake_conf: dict[str, str]) -> None:
+    """The check passes on the catalog of the tests and leaves nothing in its folder."""
+    check_catalog(spark, "lake", lake_conf)
+    assert not list(Path(lake_conf["warehouse"]).glob(".binlogd-*"))
+
+
+@pytest.mark.integration
+def test_catalog_that_does_not_open(spark: SparkSession, tmp_path: Path) -> None:
+    """One line says which sink and which catalog."""
+    uri = f"jdbc:sqlite:file:{tmp_path}/nowhere/catalog.db"
+    key = "spark.sql.catalog.broken"
+    properties = {"type": "jdbc", "uri": uri, "warehouse": str(tmp_path)}
+    session = spark.newSession()
+    session.conf.set(key, "org.apache.iceberg.spark.SparkCatalog")
+    for name, value in properties.items():
+        session.conf.set(f"{key}.{name}", value)
+    with pytest.raises(SinkUnavailable, match="sink broken: can't open the catalog") as error:
+        check_catalog(session, "broken", properties)
+    assert uri in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+QUIET = """
+import sys
+from pathlib import Path
+from sparkwriter.jars import lake_jars
+from sparkwriter.session import start_session
+conf = {"spark.driver.memory": "600m"}
+spark = start_session(conf, "local[1]", lake_jars(), {}, Path(sys.argv[1]))
+print(spark.sparkContext._jvm.java.lang.Runtime.getRuntime().maxMemory())
+spark.sql("SELECT 1").collect()
+spark.stop()
+"""
+
+
+@pytest.mark.integration
+def test_silence_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The JVM gets the heap it was given and says nothing but into its log file."""
+    from sparkwriter.java import find_java
+
+    monkeypatch.setenv("JAVA_HOME", str(find_java().home))
+    log = tmp_path / "logs" / "spark.log"
+    child = subprocess.run(
+        [sys.executable, "-c", QUIET, str(log)],
+        capture_output=True,
+        cwd=Path(__file__).parents[2],
+        timeout=120,
+        check=True,
+    )
+    assert child.stderr == b""
+    assert child.stdout == f"{600 * 2**20}\n".encode()
+    assert "incubator" in log.read_text()
+
+
+@pytest.mark.integration
+def test_java_that_does_not_start(tmp_path: Path) -> None:
+    """A JVM that can't start is told in one line that names its log."""
+    log = tmp_path / "spark.log"
+    child = subprocess.run(
+        [sys.executable, "-c", QUIET.replace("600m", "1m"), str(log)],
+        capture_output=True,
+        cwd=Path(__file__).parents[2],
+        timeout=120,
+        check=False,
+    )
+    last = child.stderr.decode().splitlines()[-1]
+    assert last.startswith("actors.ports.SinkUnavailable: Spark does not start: ")
+    assert str(log) in last
