@@ -33,7 +33,8 @@ class DataError(Exception):
 class Closed:
     """What came of some chunks. ``changes`` is None when there is no row to write.
 
-    ``count`` is how many row changes of the source they are, ``problem`` is what is wrong with the record after the last good one; the good ones are here.
+    ``count`` is how many row changes of
+    the source they are, ``problem`` what is wrong with the record after the last good one.
     """
 
     changes: pa.Table | None
@@ -94,9 +95,7 @@ def _decode(
     return changes, bad
 
 
-def _check_lanes(
-    buffer: TargetBuffer, source: TopicPartition, mode: Mode, offset: int
-) -> None:
+def _check_lanes(buffer: TargetBuffer, source: TopicPartition, mode: Mode, offset: int) -> None:
     """Rows with keys from two partitions have no order between them: refused, not guessed."""
     others = {*buffer.state.hwms, *buffer.through} - {source}
     if mode is Mode.UPSERT and others:

@@ -34,9 +34,7 @@ the disk hangs, and then the commit is given up rather than the membership."""
 class FetcherEffects:
     """The fetcher's effects, and what the consumer calls back: all on the fetcher's thread."""
 
-    def __init__(
-        self, source: RecordSource, directory: Directory, pipeline: str, run: Run
-    ) -> None:
+    def __init__(self, source: RecordSource, directory: Directory, pipeline: str, run: Run) -> None:
         self._run = run
         self._source = source
         self._started = False

@@ -123,8 +123,13 @@ class ProcessorLogic:
             if buffer.phase is not Phase.STOPPED and buffer.doomed is None:
                 buffer.add(
                     Chunk(
-                        batch.source, batch.epoch, share.offsets, share.values, share.size,
-                        share.ddl, now,
+                        batch.source,
+                        batch.epoch,
+                        share.offsets,
+                        share.values,
+                        share.size,
+                        share.ddl,
+                        now,
                     )
                 )
         return out
@@ -183,11 +188,17 @@ class ProcessorLogic:
             out.append(fx.Log("info", "replay_dropped", fields))
         pieces = () if piece_of is not None else tuple(buffer.pieces)
         if closed.changes is not None or pieces:
-            assert closed.schema is not None and buffer.mode is not None
+            assert closed.schema is not None
+            assert buffer.mode is not None
             buffer.closing = Closing(
-                closed.schema, buffer.mode, closed.changes,
-                closed.count + sum(piece.changes for piece in pieces), pieces,
-                buffer.spans(), dict(buffer.epochs), piece_of,
+                closed.schema,
+                buffer.mode,
+                closed.changes,
+                closed.count + sum(piece.changes for piece in pieces),
+                pieces,
+                buffer.spans(),
+                dict(buffer.epochs),
+                piece_of,
             )
             buffer.phase = Phase.STAGING
             out.append(self._stage(buffer))
@@ -316,15 +327,15 @@ class ProcessorLogic:
     def _back_off(self, attempts: int) -> float:
         """Seconds to wait, doubling, with jitter; the target's changes pile up, others go on."""
         settings = self._settings
-        wait = min(settings.retry_max_s, settings.retry_base_s * 2 ** min(attempts - 1, 20))
+        wait = min(settings.retry_max_s, settings.retry_base_s * 2.0 ** min(attempts - 1, 20))
         return wait * (0.5 + self._jitter() / 2)
 
     @staticmethod
-    def _again(
-        buffer: TargetBuffer, event: str, reason: str, attempt: int, wait: float
-    ) -> fx.Log:
+    def _again(buffer: TargetBuffer, event: str, reason: str, attempt: int, wait: float) -> fx.Log:
         fields = {
-            "target": buffer.name, "reason": reason, "attempt": attempt,
+            "target": buffer.name,
+            "reason": reason,
+            "attempt": attempt,
             "retry_in_s": round(wait, 3),
         }
         return fx.Log("warning", event, fields)
@@ -401,8 +412,10 @@ class ProcessorLogic:
     def _after(self, now: float) -> list[object]:
         """Say ``Drained`` when it is so, and ask for the next moment at which something is due."""
         out: list[object] = []
-        if not self._drained and self._received == self._drain_after and all(
-            b.empty or b.phase is Phase.STOPPED for b in self._buffers.values()
+        if (
+            not self._drained
+            and self._received == self._drain_after
+            and all(b.empty or b.phase is Phase.STOPPED for b in self._buffers.values())
         ):
             self._drained = True
             out.append(fx.Tell(self._supervisor, msg.Drained(self._me)))

@@ -176,9 +176,7 @@ class Shell(pykka.ThreadingActor):
         traceback: TracebackType | None,
     ) -> None:
         """Every failure comes here, ``on_start`` included (``on_failure`` would miss that)."""
-        self._log.critical(
-            "actor_crashed", exc_info=(exception_type, exception_value, traceback)
-        )
+        self._log.critical("actor_crashed", exc_info=(exception_type, exception_value, traceback))
         self._mailbox.close()
         pykka.ActorRegistry.unregister(self.actor_ref)
         self.actor_stopped.set()

@@ -47,10 +47,11 @@ def run(
         _refuse(f"log.file {settings.log.file} can't be written: {error}")
     # Late: pyspark costs most of a second, which `offsets show` need not wait for.
     from daemon.service import Service, Unusable
+    from daemon.spark_tier import SparkTier
 
     show = Bar() if progress else Quiet()
     try:
-        status = Service(settings, until_caught_up, show).run()
+        status = Service(settings, until_caught_up, show, SparkTier()).run()
     except Unusable as error:
         show.close()
         _refuse(str(error))

@@ -24,8 +24,9 @@ from offsets.recovery import StartAt
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
-DAEMON_OWNED_KAFKA = frozenset({"group.id", "enable.auto.commit", "enable.auto.offset.store",
-                                "auto.offset.reset"})
+DAEMON_OWNED_KAFKA = frozenset(
+    {"group.id", "enable.auto.commit", "enable.auto.offset.store", "auto.offset.reset"}
+)
 """librdkafka settings on which exactly-once rests: binlogd sets them, a configuration may not."""
 
 
@@ -404,8 +405,12 @@ def _explain(error: ValidationError) -> Iterator[str]:
 def _allowed(location: tuple[int | str, ...]) -> list[str]:
     """The keys that are known where an unknown one stands."""
     sections: dict[str, type[_Section]] = {
-        "daemon": DaemonSection, "log": LogSection, "batch": BatchSection,
-        "memory": MemorySection, "spark": SparkSection, "sink": SinkSection,
+        "daemon": DaemonSection,
+        "log": LogSection,
+        "batch": BatchSection,
+        "memory": MemorySection,
+        "spark": SparkSection,
+        "sink": SinkSection,
         "pipeline": PipelineSection,
     }
     model: type[_Section] = Config

@@ -17,7 +17,7 @@ from confluent_kafka import (
     TopicCollection,
 )
 from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from actors.messages import Assigned
 from daemon.config import PipelineSection
@@ -164,4 +164,3 @@ def check_topic_ids(recorded: Snapshot, now: Mapping[str, str]) -> None:
                 "one. Use another group and other targets, or remove the offset file and the "
                 "targets to read the new topic from its start"
             )
-

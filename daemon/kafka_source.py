@@ -32,8 +32,14 @@ Resolver = Callable[[list[TopicPartition]], Assigned]
 ERROR_LOG_INTERVAL_S = 10.0
 """librdkafka repeats its errors thousands of times while a broker is away."""
 
-FATAL = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.UNKNOWN_TOPIC_OR_PART,
-                   KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError._FATAL})
+FATAL = frozenset(
+    {
+        KafkaError._AUTO_OFFSET_RESET,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError._FATAL,
+    }
+)
 """Errors of a partition or the client after which reading on would skip changes unseen."""
 
 

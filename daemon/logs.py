@@ -1,4 +1,4 @@
-"""The log: structlog, one event a line, pipeline and actor bound. The JVM's has a file of its own."""
+"""The log: structlog, one event a line, pipeline and actor bound. The JVM has its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def set_up_logs(section: LogSection) -> None:
     stream: TextIO = sys.stderr
     if section.file:
         Path(section.file).parent.mkdir(parents=True, exist_ok=True)
-        stream = Path(section.file).open("a", encoding="utf-8", buffering=1)
+        # Open as long as the process lives.
+        stream = Path(section.file).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115
     last: list[Any]
     if section.format == "json":
         last = [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]

@@ -14,11 +14,10 @@ from types import FrameType
 
 import pykka
 import structlog
-from pyspark.sql import SparkSession
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.ports import BatchWriter, SinkUnavailable
+from actors.ports import SinkUnavailable
 from daemon.config import Config
 from daemon.kafka_positions import (
     BrokerUnreachable,
@@ -31,14 +30,13 @@ from daemon.kafka_source import KafkaSource
 from daemon.lifecycle import Exit, Finish, Lifecycle, NameRemaining
 from daemon.offset_file import OffsetFile, StateDirBusy, lock_state_dir
 from daemon.progress import Show
+from daemon.spark_tier import SinkTier
 from daemon.staging import StagingFolder, clean_staging
 from daemon.topology import PipelineParts, Topology
 from offsets.recovery import PositionError
 from offsets.snapshot import Snapshot
-from sparkwriter.iceberg import IcebergWriter, check_catalog
-from sparkwriter.jars import JarsError, lake_jars
-from sparkwriter.java import JavaMissing, find_java
-from sparkwriter.session import check_warehouse, start_session
+from sparkwriter.jars import JarsError
+from sparkwriter.java import JavaMissing
 
 SHOW_INTERVAL_S = 0.2
 """How often the progress line is drawn anew: smooth to the eye, nothing to the processor."""
@@ -69,8 +67,9 @@ class EventQueue:
 class Service:
     """One run of the daemon, from its configuration to its exit status."""
 
-    def __init__(self, config: Config, until_end: bool, show: Show) -> None:
+    def __init__(self, config: Config, until_end: bool, show: Show, tier: SinkTier) -> None:
         self._config = config
+        self._tier = tier
         self._until_end = until_end
         self._show = show
         self._events = EventQueue()
@@ -84,19 +83,17 @@ class Service:
             clean_staging(config.daemon.staging_dir)
             recorded = {name: self._recorded(name) for name in config.pipeline}
             stager = StagingFolder(config.daemon.staging_dir, self._run_id)
-            spark = self._start_spark()
             try:
-                topology = Topology(
-                    config, self._run_id, stager, self._events, self._until_end
-                )
-                topology.start_writers(lambda: self._sinks(spark))
+                self._start_sinks()
+                topology = Topology(config, self._run_id, stager, self._events, self._until_end)
+                topology.start_writers(self._tier.sinks)
                 for name in config.pipeline:
                     topology.start_pipeline(self._parts(name, recorded[name]))
                 status = self._supervise(topology)
             finally:
                 _stop_actors()
-                spark.stop()
-            stager.close()
+                self._tier.stop()
+                stager.close()
             return status
 
     # --- before the actors
@@ -137,30 +134,11 @@ class Service:
             raise Unusable(f"pipeline.{name}: {error}") from error
         return replace(snapshot, topic_ids=ids)
 
-    def _start_spark(self) -> SparkSession:
-        config = self._config
-        catalogs = {name: sink.catalog for name, sink in config.sink.items()}
+    def _start_sinks(self) -> None:
         try:
-            for name, properties in catalogs.items():
-                check_warehouse(name, properties)
-            java = find_java()
-            begun = time.monotonic()
-            spark = start_session(
-                conf=config.spark.conf,
-                master=config.spark.master,
-                jars=lake_jars(),
-                catalogs=catalogs,
-                log_file=config.daemon.state_dir / "jvm.log",
-            )
-            for name, properties in catalogs.items():
-                check_catalog(spark, name, properties)
+            self._tier.start(self._config)
         except (SinkUnavailable, JarsError, JavaMissing) as error:
             raise Unusable(str(error)) from error
-        self._log.info("spark_started", seconds=round(time.monotonic() - begun, 1), java=str(java))
-        return spark
-
-    def _sinks(self, spark: SparkSession) -> Mapping[str, BatchWriter]:
-        return {name: IcebergWriter(spark) for name in self._config.sink}
 
     def _parts(self, name: str, recorded: Snapshot) -> PipelineParts:
         config = self._config
@@ -173,9 +151,7 @@ class Service:
             recorded=recorded,
             apply_force=force is not None and force != recorded.forced,
         )
-        source = KafkaSource(
-            resolver.settings, section.topics, resolver.group, resolver, name
-        )
+        source = KafkaSource(resolver.settings, section.topics, resolver.group, resolver, name)
         store = OffsetFile(config.daemon.state_dir, name)
         return PipelineParts(name, source, store, replace(recorded, forced=force))
 

@@ -74,8 +74,9 @@ class Topology:
             committer, logic, Mailbox(DataQueue(CONTROL_ONLY)), _just(CommitterEffects(parts.store))
         )
         for index in range(config.daemon.processors):
-            self._start_processor(Address(parts.name, "processor", index),
-                                  make_format(options), router)
+            self._start_processor(
+                Address(parts.name, "processor", index), make_format(options), router
+            )
         fetcher = FetcherLogic(
             parts.name, make_format(options), router, config.daemon.processors, FetcherSettings()
         )
@@ -95,15 +96,15 @@ class Topology:
             staged_bytes=config.memory.staged_bytes // (pipelines * shards),
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes // (pipelines * shards)))
-        logic = ProcessorLogic(
-            address, format_, router, settings, self._run_id, random.random
-        )
+        logic = ProcessorLogic(address, format_, router, settings, self._run_id, random.random)
         self._start(address, logic, mailbox, _just(ProcessorEffects(self._stager)))
 
     def _start_fetcher(self, parts: PipelineParts, logic: FetcherLogic) -> None:
         mailbox = Mailbox(DataQueue(CONTROL_ONLY))
         self._start(
-            Address(parts.name, "fetcher"), logic, mailbox,
+            Address(parts.name, "fetcher"),
+            logic,
+            mailbox,
             lambda run: FetcherEffects(parts.source, self.directory, parts.name, run),
         )
         mailbox.tell(Tick())

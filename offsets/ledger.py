@@ -27,7 +27,7 @@ class _Partition:
 
     next_offset: int
     pending: dict[str, tuple[int, int]] = field(default_factory=dict)
-    by_first: SortedSet = field(default_factory=SortedSet)
+    by_first: SortedSet[tuple[int, str]] = field(default_factory=SortedSet)
 
 
 class LaneLedger:

@@ -18,8 +18,9 @@ from offsets.snapshot import (
     encode,
 )
 
-SOURCES = st.builds(TopicPartition, st.from_regex(r"[a-zA-Z0-9._-]{1,20}", fullmatch=True),
-                    st.integers(0, 999))
+SOURCES = st.builds(
+    TopicPartition, st.from_regex(r"[a-zA-Z0-9._-]{1,20}", fullmatch=True), st.integers(0, 999)
+)
 OFFSETS = st.integers(0, 2**62)
 SNAPSHOTS = st.builds(
     Snapshot,
@@ -31,9 +32,7 @@ SNAPSHOTS = st.builds(
     ),
     targets=st.dictionaries(
         st.text(max_size=12),
-        st.builds(
-            TargetMark, st.none() | st.text(max_size=9), st.dictionaries(SOURCES, OFFSETS)
-        ),
+        st.builds(TargetMark, st.none() | st.text(max_size=9), st.dictionaries(SOURCES, OFFSETS)),
         max_size=4,
     ),
     forced=st.none() | st.text(max_size=5),

@@ -23,7 +23,7 @@ SEEDS = range(250)
 def assert_equal(durable: Durable, stream: Stream) -> None:
     """The tables equal the oracle's, and the changelog has every change once, in order."""
     expected = {name: rows for name, rows in stream.tables.items() if name in durable.sink.states}
-    assert {name for name in stream.changelog} == set(durable.sink.logs)
+    assert set(stream.changelog) == set(durable.sink.logs)
     for name, rows in expected.items():
         assert durable.sink.tables.get(name, {}) == rows, name
     for name, log in stream.changelog.items():
@@ -99,8 +99,6 @@ def test_a_stalled_sink_pauses_reading_at_the_bound() -> None:
         for chunk in buffer.chunks
     )
     waiting = sum(batch.size for queue in world.data.values() for batch in queue)
-    parked = sum(
-        batch.size for queue in world.logics[FETCHER]._parked.values() for batch in queue
-    )
+    parked = sum(batch.size for queue in world.logics[FETCHER]._parked.values() for batch in queue)
     total = sum(len(value) for _, value in stream.log)
     assert held + waiting + parked < 40_000 < total

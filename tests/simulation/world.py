@@ -137,8 +137,13 @@ class World:
         self._waiting: dict[Address, bool] = {}
         self._answers: dict[Address, object] = {}
         settings = settings or ProcessorSettings(
-            batch_messages=5, batch_bytes=4000, batch_age_s=0.5, buffer_bytes=1500,
-            memory_bytes=6000, retry_base_s=0.1, retry_max_s=1.0,
+            batch_messages=5,
+            batch_bytes=4000,
+            batch_age_s=0.5,
+            buffer_bytes=1500,
+            memory_bytes=6000,
+            retry_base_s=0.1,
+            retry_max_s=1.0,
         )
         make = FORMATS["canal-json"]
         router = Router(ROUTES)
@@ -166,7 +171,9 @@ class World:
         """Act until caught up; False when the process crashed on the way."""
         try:
             for _ in range(limit):
-                if any(isinstance(event, msg.CaughtUp | msg.PipelineFailed) for event in self.heard):
+                if any(
+                    isinstance(event, msg.CaughtUp | msg.PipelineFailed) for event in self.heard
+                ):
                     return True
                 self.act()
         except Crash:
@@ -320,8 +327,13 @@ class World:
             return msg.Staged(request.target, path, table.num_rows, table.nbytes)
         table = self.staged[path] = fold(table, request.schema.keys)
         return msg.Staged(
-            request.target, path, table.num_rows, table.nbytes, has_deletes(table),
-            partial_columns(table), key_bounds(table, request.schema.keys),
+            request.target,
+            path,
+            table.num_rows,
+            table.nbytes,
+            has_deletes(table),
+            partial_columns(table),
+            key_bounds(table, request.schema.keys),
         )
 
     # --- the writers
@@ -430,9 +442,18 @@ def _random_rows(
 def _message(table: str, kind: str, data: list[Any], old: list[Any]) -> bytes:
     return msgspec.json.encode(
         {
-            "id": 1, "database": "s", "table": table, "pkNames": ["id"], "isDdl": False,
-            "type": kind, "es": 1, "ts": 2, "sql": "", "sqlType": {"id": 4, "v": 12},
-            "mysqlType": {"id": "int(11)", "v": "varchar(20)"}, "data": data,
+            "id": 1,
+            "database": "s",
+            "table": table,
+            "pkNames": ["id"],
+            "isDdl": False,
+            "type": kind,
+            "es": 1,
+            "ts": 2,
+            "sql": "",
+            "sqlType": {"id": 4, "v": 12},
+            "mysqlType": {"id": "int(11)", "v": "varchar(20)"},
+            "data": data,
             "old": old if kind == "UPDATE" else None,
         }
     )
@@ -452,6 +473,3 @@ def live_through(
             if life == crashes or rng.random() < 0.5:
                 break
     return durable
-
-
-

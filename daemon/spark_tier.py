@@ -1,0 +1,73 @@
+"""The sink tier as the composition root starts it: one Spark session, a sink for each name."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+import structlog
+from pyspark.sql import SparkSession
+
+from actors.ports import BatchWriter
+from daemon.config import Config
+from sparkwriter.iceberg import IcebergWriter, check_catalog
+from sparkwriter.jars import lake_jars
+from sparkwriter.java import find_java
+from sparkwriter.session import check_warehouse, start_session
+
+
+class SinkTier(Protocol):
+    """What the service needs of the sinks. Called by the main thread."""
+
+    def start(self, config: Config) -> None:
+        """Be ready to write. Raises SinkUnavailable, JarsError, JavaMissing: one line each."""
+        ...
+
+    def sinks(self) -> Mapping[str, BatchWriter]:
+        """A set of sinks for one writer, by the name in the configuration."""
+        ...
+
+    def stop(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+class SparkTier:
+    """The real one: a JVM of its own for this process."""
+
+    def __init__(self) -> None:
+        self._spark: SparkSession | None = None
+        self._names: tuple[str, ...] = ()
+
+    def start(self, config: Config) -> None:
+        """Check the warehouses first (it is quick), then start Spark and open the catalogs."""
+        catalogs = {name: sink.catalog for name, sink in config.sink.items()}
+        for name, properties in catalogs.items():
+            check_warehouse(name, properties)
+        java = find_java()
+        os.environ["JAVA_HOME"] = str(java.home)  # where pyspark's launcher looks
+        begun = time.monotonic()
+        self._spark = start_session(
+            conf=config.spark.conf,
+            master=config.spark.master,
+            jars=lake_jars(),
+            catalogs=catalogs,
+            log_file=config.daemon.state_dir / "jvm.log",
+        )
+        for name, properties in catalogs.items():
+            check_catalog(self._spark, name, properties)
+        self._names = tuple(catalogs)
+        seconds = round(time.monotonic() - begun, 1)
+        structlog.get_logger().info("spark_started", seconds=seconds, java=str(java.home))
+
+    def sinks(self) -> Mapping[str, BatchWriter]:
+        """Each writer has sessions of its own: snapshot properties must not leak between them."""
+        assert self._spark is not None
+        return {name: IcebergWriter(self._spark) for name in self._names}
+
+    def stop(self) -> None:
+        """Stop Spark; the JVM ends with it."""
+        if self._spark is not None:
+            self._spark.stop()
