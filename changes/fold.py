@@ -31,19 +31,45 @@ def fold(table: pa.Table, keys: Sequence[str]) -> pa.Table:
     places = pa.array(range(table.num_rows), pa.int64())
     last = _last_places(groups, places)
     if len(last) == table.num_rows:
-        folded = table
-    else:
-        last = last.sort_by([(_PLACE, "ascending")])
-        folded = table.take(last[_PLACE])
-    partial = partial_columns(table)
-    if not partial:
-        return folded
-    gone = pc.equal(table[OP], "D")
-    order = last[_GROUP]
-    for name in partial:
-        values, carried = _inherited(table, name, groups, places, gone, order)
-        folded = _replaced(_replaced(folded, name, values), HAS_PREFIX + name, carried)
+        return _without_full_flags(table)
+    last = last.sort_by([(_PLACE, "ascending")])
+    folded = table.take(last[_PLACE])
+    partial = [name for name in partial_columns(table) if _lacks(folded, name)]
+    if partial:
+        folded = _completed_rows(table, folded, groups, last[_GROUP], partial)
     return _without_full_flags(folded)
+
+
+def _lacks(table: pa.Table, name: str) -> bool:
+    return not pc.all(table[HAS_PREFIX + name]).as_py()
+
+
+def _completed_rows(
+    table: pa.Table,
+    folded: pa.Table,
+    groups: pa.Array,
+    order: pa.ChunkedArray,
+    partial: Sequence[str],
+) -> pa.Table:
+    """Let the last rows that lack a column take it over from earlier rows of their key.
+
+    ``order`` are the groups of ``folded``'s rows. Only the keys concerned are looked at: few rows
+    of a batch may be partial.
+    """
+    concerned = pc.invert(folded[HAS_PREFIX + partial[0]])
+    for name in partial[1:]:
+        concerned = pc.or_(concerned, pc.invert(folded[HAS_PREFIX + name]))
+    wanted = order.filter(concerned)
+    rows = pc.is_in(groups, wanted)
+    table, groups = table.filter(rows), groups.filter(rows)
+    gone = pc.equal(table[OP], "D")
+    mask = concerned.combine_chunks()
+    for name in partial:
+        values, carried = _inherited(table, name, groups, gone, wanted)
+        for column, new in ((name, values), (HAS_PREFIX + name, carried)):
+            old = folded[column].combine_chunks()
+            folded = _replaced(folded, column, pc.replace_with_mask(old, mask, new))
+    return folded
 
 
 def _groups(table: pa.Table, keys: Sequence[str]) -> pa.Array:
@@ -82,19 +108,18 @@ def _inherited(
     table: pa.Table,
     name: str,
     groups: pa.Array,
-    places: pa.Array,
     gone: pa.ChunkedArray,
-    order: pa.ChunkedArray,
-) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """A column's value for each group in ``order``: that of the last row which tells it.
+    wanted: pa.ChunkedArray,
+) -> tuple[pa.Array, pa.Array]:
+    """A column's value for each group in ``wanted``: that of the last row which tells it.
 
     A D tells it as well: null.
     """
     tells = pc.or_(table[HAS_PREFIX + name], gone)
+    places = pa.array(range(table.num_rows), pa.int64())
     last = _last_places(groups.filter(tells), places.filter(tells))
-    found = pc.index_in(order, last[_GROUP])
-    source = last[_PLACE].take(found)
-    column = pc.if_else(gone, pa.scalar(None, table[name].type), table[name])
+    source = last[_PLACE].take(pc.index_in(wanted, last[_GROUP])).combine_chunks()
+    column = pc.if_else(gone, pa.scalar(None, table[name].type), table[name]).combine_chunks()
     return column.take(source), pc.is_valid(source)
 
 

@@ -128,16 +128,13 @@ class _Reading:
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 stopped = True
                 break
-            if message.mysqlType != types and bytes(message.mysqlType) in known:
+            if message.mysqlType != types:
+                if bytes(message.mysqlType) not in known:
+                    stopped = True
+                    break
                 types = message.mysqlType
             data, op = message.data, _LETTERS.get(message.type)
-            if (
-                message.mysqlType != types
-                or message.pkNames != names
-                or not data
-                or op is None
-                or message.tidb is not None
-            ):
+            if message.pkNames != names or not data or op is None or message.tidb is not None:
                 stopped = True
                 break
             if keyed and op == "U" and message.old and _names_key(message.old, no_key):

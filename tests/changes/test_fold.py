@@ -209,6 +209,31 @@ def test_key_bounds_by_type(values: pa.Array, expected: tuple[object, object] | 
     assert found == (() if expected is None else (KeyBound("k", *expected),))
 
 
+def test_large_batches_of_several_chunks() -> None:
+    """Size and chunks, which set threads to work, change neither rows nor their order."""
+    rows = 70_000
+    ids = [n * 7919 % 30_011 for n in range(rows)]
+    carried = [n % 3 != 0 for n in range(rows)]
+    table = pa.table(
+        {
+            OP: ["U"] * rows,
+            "id": ids,
+            "a": [n if has else None for n, has in enumerate(carried)],
+            A: carried,
+        }
+    )
+    pieces = pa.concat_tables([table.slice(start, 9_001) for start in range(0, rows, 9_001)])
+    expected: dict[int, int | None] = {}
+    for n, (key, has) in enumerate(zip(ids, carried, strict=True)):
+        value = n if has else expected.get(key)
+        expected.pop(key, None)
+        expected[key] = value
+    folded = fold(pieces, ["id"])
+    assert folded["id"].to_pylist() == list(expected)
+    assert folded["a"].to_pylist() == list(expected.values())
+    assert folded[A].to_pylist() == [value is not None for value in expected.values()]
+
+
 # -- against a plain table in a dict --------------------------------------------------------------
 
 EVENTS = st.lists(
