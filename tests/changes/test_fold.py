@@ -213,7 +213,7 @@ def test_large_batches_of_several_chunks() -> None:
     """Size and chunks, which set threads to work, change neither rows nor their order."""
     rows = 70_000
     ids = [n * 7919 % 30_011 for n in range(rows)]
-    carried = [n % 3 != 0 for n in range(rows)]
+    carried = [n % 3 != 0 and key % 5 != 0 for n, key in enumerate(ids)]
     table = pa.table(
         {
             OP: ["U"] * rows,
