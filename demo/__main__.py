@@ -27,6 +27,7 @@ from demo.lake import open_session, read_tables
 from demo.produce import ProduceError, create_topic, produce
 from demo.shop import DATABASE, Shop
 from demo.steps import Steps, TooLong
+from sparkwriter.iceberg_java import JavaFailure, reason
 from sparkwriter.jars import JarsError
 from sparkwriter.java import CHECKOUT, JavaMissing
 
@@ -134,6 +135,8 @@ def _read_back(var: Path) -> dict[str, pa.Table]:
     session = open_session(var)
     try:
         return read_tables(session, DATABASE)
+    except JavaFailure as problem:
+        raise DemoFailed(f"the tables can't be read back: {reason(problem)}") from problem
     finally:
         session.stop()
 

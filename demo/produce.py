@@ -22,7 +22,7 @@ class ProduceError(Exception):
 
 def create_topic(bootstrap: str, topic: str, partitions: int = 1) -> None:
     """Create a topic; raises ProduceError, also where it exists already."""
-    client = AdminClient({"bootstrap.servers": bootstrap})
+    client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 3})
     for future in client.create_topics([NewTopic(topic, partitions, 1)]).values():
         try:
             future.result(_WITHIN_S)

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 from sparkwriter.java import CHECKOUT, JavaMissing, find_java
+from sparkwriter.truststore import PASSWORD, write_truststore
 
 LISTS = CHECKOUT / "jars"
 LOCK = LISTS / "jars.lock"
@@ -128,9 +129,15 @@ def _run_ivy(cache: Path, fresh: Path) -> None:
         java = find_java().java
     except JavaMissing as problem:
         raise JarsError(str(problem)) from problem
+    trusted = cache / "authorities.jks"
+    trust = [
+        f"-Djavax.net.ssl.trustStore={trusted}",
+        f"-Djavax.net.ssl.trustStorePassword={PASSWORD}",
+    ]
     command: list[str | Path] = [
         java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Divy.default.ivy.user.dir={cache}",
-        "-jar", ivy_jar(), "-settings", LISTS / "ivysettings.xml", "-cache", cache / "cache",
+        *(trust if write_truststore(trusted) else []), "-jar", ivy_jar(),
+        "-settings", LISTS / "ivysettings.xml", "-cache", cache / "cache",
         "-ivy", LISTS / "ivy.xml", "-retrieve", f"{fresh}/[conf]/[artifact]-[revision].[ext]",
     ]  # fmt: skip
     log = cache / "ivy.log"
@@ -147,7 +154,9 @@ def _run_ivy(cache: Path, fresh: Path) -> None:
         except subprocess.TimeoutExpired:
             raise JarsError(f"jars not fetched in {_FETCH_WITHIN_S:.0f} s: see {log}") from None
     if code:
-        raise JarsError(f"jars could not be fetched: {_first_problem(log)} (see {log})")
+        raise JarsError(
+            f"jars could not be fetched, is there a network? {_first_problem(log)} ({log})"
+        )
     (cache / "done").touch()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -20,6 +21,8 @@ from sparkwriter.jars import (
     read_lock,
     verify,
 )
+from sparkwriter.java import find_java
+from sparkwriter.truststore import PASSWORD, write_truststore
 
 CONTENT = {"kafka/a-1.jar": b"first", "lake/b-2.jar": b"second"}
 
@@ -112,3 +115,32 @@ def test_list_and_lock_name_the_same_jars() -> None:
 def test_pyspark_brings_ivy() -> None:
     """The one Ivy of pyspark is found, whatever its version."""
     assert ivy_jar().name.startswith("ivy-")
+
+
+@pytest.mark.integration
+def test_java_reads_the_truststore(tmp_path: Path) -> None:
+    """Every authority of this machine is in the file, as Java's own keytool sees it."""
+    path = tmp_path / "authorities.jks"
+    if not write_truststore(path):
+        pytest.skip("this machine names no certificate authority")
+    keytool = find_java().home.resolve() / "bin" / "keytool"
+    if not keytool.exists():
+        pytest.skip("this Java has no keytool")
+    listed = subprocess.run(
+        [keytool, "-list", "-keystore", path, "-storepass", PASSWORD],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    count = int.from_bytes(path.read_bytes()[8:12], "big")
+    assert count == listed.stdout.count("trustedCertEntry") > 0
+
+
+@pytest.mark.integration
+def test_no_network_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can be fetched: one line with the first jar that failed, and no half folder."""
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9")
+    with pytest.raises(JarsError, match="jars could not be fetched, is there a network") as told:
+        fetch(tmp_path / "jars")
+    assert "\n" not in str(told.value)
+    assert not (tmp_path / "jars").exists()
