@@ -44,6 +44,23 @@ _ARROW_TYPES = {
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)$")
 
 
+ICEBERG_RESERVED = frozenset(
+    {
+        "_file",
+        "_pos",
+        "_deleted",
+        "_spec_id",
+        "_partition",
+        "_row_id",
+        "_last_updated_sequence_number",
+        "_change_type",
+        "_change_ordinal",
+        "_commit_snapshot_id",
+    }
+)
+"""Names of Iceberg's metadata columns (org.apache.iceberg.MetadataColumns)."""
+
+
 class LakeColumn(NamedTuple):
     """A column by Iceberg's name of its type (``long``, ``decimal(10, 2)``, ``timestamptz``)."""
 
@@ -133,6 +150,16 @@ def spark_type(name: str) -> str:
     )
 
 
+def lake_name(name: str) -> str:
+    """How a changelog's own column is spelled in the lake.
+
+    Iceberg refuses to read a column that is named like one of its metadata columns, and compares
+    by case; Spark doesn't. So ``_partition`` is stored as ``_PARTITION``, and ``SELECT
+    _partition`` finds it.
+    """
+    return name.upper() if name in ICEBERG_RESERVED else name
+
+
 def plan_schema(
     wanted: TableSchema,
     mode: Mode,
@@ -193,12 +220,14 @@ def _wanted_columns(
     named = {column.name.lower() for column in wanted.columns}
     extra = tuple(add.column for add in adds if add.column.name.lower() not in named)
     own = CHANGELOG_COLUMNS if mode is Mode.APPEND else ()
-    columns = [LakeColumn(name, iceberg_type(type_)) for name, type_ in own]
+    columns = [LakeColumn(lake_name(name), iceberg_type(type_)) for name, type_ in own]
     taken = {column.name.lower() for column in columns}
     for column in (*wanted.columns, *extra):
         if column.name.lower() in taken:
             raise TargetRefused(f"two columns are named {column.name} (case aside)")
         taken.add(column.name.lower())
+        if column.name.lower() in ICEBERG_RESERVED:
+            raise TargetRefused(f"column {column.name}: Iceberg keeps that name for itself")
         if "${" in column.name:
             # Spark hands the names to its Parquet reader inside a Hadoop setting, which expands
             # this: the column would be read as null.
@@ -231,4 +260,4 @@ def _lower(names: Iterable[str]) -> frozenset[str]:
 
 
 def _changelog_names() -> frozenset[str]:
-    return frozenset(name for name, _ in CHANGELOG_COLUMNS)
+    return frozenset(name.lower() for name, _ in CHANGELOG_COLUMNS)

@@ -161,11 +161,12 @@ def test_append(writer, staging, rows: Rows) -> None:
     staging.schema = TableSchema((Column("note", pa.string()),), ())
     writer.write(staging.batch(changelog(("I", 0, 0, "a"), ("U", 0, 1, "b")), 0, mode=Mode.APPEND))
     state = writer.write(staging.batch(changelog(("D", 1, 0, "b")), 1, mode=Mode.APPEND))
-    assert rows(staging.target, "_offset, _index, _op, note") == [
-        (0, 0, "I", "a"),
-        (0, 1, "U", "b"),
-        (1, 0, "D", "b"),
+    assert rows(staging.target, "_offset, _index, _partition, _op, note") == [
+        (0, 0, 0, "I", "a"),
+        (0, 1, 0, "U", "b"),
+        (1, 0, 0, "D", "b"),
     ]
+    assert len(rows(staging.target)) == 3
     assert state.schema == staging.schema
     assert state.mode is Mode.APPEND
 

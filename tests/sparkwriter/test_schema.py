@@ -16,6 +16,7 @@ from sparkwriter.schema import (
     apply_steps,
     arrow_type,
     iceberg_type,
+    lake_name,
     plan_schema,
     spark_type,
 )
@@ -76,12 +77,13 @@ def test_create_changelog() -> None:
     (create,) = plan_schema(wanted(("a", pa.string()), keys=()), Mode.APPEND, None)
     assert isinstance(create, CreateTable)
     names = [column.name for column in create.columns]
-    assert names == [*(name for name, _ in CHANGELOG_COLUMNS), "a"]
+    assert names == [*(lake_name(name) for name, _ in CHANGELOG_COLUMNS), "a"]
 
 
 def test_stored_changelog_hides_bookkeeping() -> None:
     """The schema that a changelog shows to the others is the source's."""
-    table = stored(("_op", "string"), ("_offset", "long"), ("a", "int"), keys=(), mode=Mode.APPEND)
+    bookkeeping = [(lake_name(name), iceberg_type(type_)) for name, type_ in CHANGELOG_COLUMNS]
+    table = stored(*bookkeeping, ("a", "int"), keys=(), mode=Mode.APPEND)
     assert table.schema == TableSchema((Column("a", pa.int32()),), ())
 
 
@@ -200,3 +202,10 @@ def test_name_that_spark_expands() -> None:
     want = wanted(("id", pa.int64()), ("${user.name}", pa.string()))
     with pytest.raises(TargetRefused, match=r"user\.name"):
         plan_schema(want, Mode.UPSERT, None)
+
+
+@pytest.mark.parametrize("name", ["_file", "_POS"])
+def test_name_that_iceberg_keeps(name: str) -> None:
+    """A source column named like a metadata column is refused: the table could not be read."""
+    with pytest.raises(TargetRefused, match=f"column {name}: Iceberg keeps that name"):
+        plan_schema(wanted(("id", pa.int64()), (name, pa.int64())), Mode.UPSERT, None)
