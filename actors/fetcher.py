@@ -126,10 +126,14 @@ class FetcherLogic:
         for fetched in polled.batches:
             if fetched.source in self._reading and not self._stopped:
                 out += self._route(fetched)
+        if self._stopped:
+            # The consumer has run ahead of what was dispatched: its position counts no more, or
+            # the frontier would pass a bad message that was never sent on.
+            return out
         for source, position in polled.positions.items():
             if source in self._reading and position > self._positions[source]:
                 out.append(self._dispatched(source, position, {}))
-        if polled.error is not None and not self._stopped:
+        if polled.error is not None:
             out += self._fail(polled.error)
         return out
 

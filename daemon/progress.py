@@ -12,6 +12,9 @@ from rich.table import Table
 
 from actors.messages import Progress
 
+PLAIN_INTERVAL_S = 5.0
+"""Between two lines where there is no terminal to draw on (a pipe, a build's log)."""
+
 
 class Show(Protocol):
     """Where the main thread shows how it goes."""
@@ -62,8 +65,12 @@ class Bar(Quiet):
     def __init__(self) -> None:
         self._seen: dict[str, Progress] = {}
         self._most: dict[str, int] = {}
-        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=False)
-        self._live.start()
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, auto_refresh=False)
+        self._elapsed_s = 0.0
+        self._printed_s = 0.0
+        if self._console.is_terminal:
+            self._live.start()
 
     def progress(self, progress: Progress) -> None:
         """Take note of a pipeline's progress."""
@@ -72,20 +79,41 @@ class Bar(Quiet):
         self._most[name] = max(self._most.get(name, 0), progress.lag)
 
     def draw(self, elapsed_s: float) -> None:
-        """Draw the lines anew."""
-        table = Table.grid(padding=(0, 2))
-        for name, progress in sorted(self._seen.items()):
-            most = max(self._most[name], 1)
-            rate = round(progress.changes / max(elapsed_s, 0.001))
-            table.add_row(
-                name,
-                ProgressBar(total=most, completed=most - progress.lag, width=32),
-                f"{progress.changes:,} rows",
-                f"{rate:,} rows/s",
-                f"lag {progress.lag:,} messages",
-            )
-        self._live.update(table, refresh=True)
+        """Draw the lines anew; without a terminal print them now and then."""
+        self._elapsed_s = elapsed_s
+        if self._live.is_started:
+            self._live.update(self._table(), refresh=True)
+        elif elapsed_s >= self._printed_s + PLAIN_INTERVAL_S:
+            self._print()
 
     def close(self) -> None:
         """Leave the last state on the screen."""
-        self._live.stop()
+        if self._live.is_started:
+            self._live.update(self._table(), refresh=True)
+            self._live.stop()
+        else:
+            self._print()
+
+    def _print(self) -> None:
+        self._printed_s = self._elapsed_s
+        for name in sorted(self._seen):
+            print(*self._words(name), sep="  ", file=sys.stderr, flush=True)
+
+    def _words(self, name: str) -> tuple[str, str, str, str]:
+        seen = self._seen[name]
+        rate = round(seen.changes / max(self._elapsed_s, 0.001))
+        return (
+            name,
+            f"{seen.changes:,} rows",
+            f"{rate:,} rows/s",
+            f"lag {seen.lag:,} messages",
+        )
+
+    def _table(self) -> Table:
+        table = Table.grid(padding=(0, 2))
+        for name, seen in sorted(self._seen.items()):
+            most = max(self._most[name], 1)
+            bar = ProgressBar(total=most, completed=most - seen.lag, width=32)
+            first, *rest = self._words(name)
+            table.add_row(first, bar, *rest)
+        return table

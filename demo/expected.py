@@ -17,6 +17,7 @@ import pyarrow as pa
 from changes.model import CHANGELOG_COLUMNS
 from demo.shop import Shop
 from demo.tables import Field
+from sparkwriter.schema import lake_name
 
 _WHOLE = {"tinyint": pa.int32(), "smallint": pa.int32(), "mediumint": pa.int32()}
 _TEXT = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}
@@ -84,8 +85,9 @@ def _columns(fields: Sequence[Field], rows: Sequence[tuple[str | None, ...]]) ->
 
 def keys_of(shop: Shop) -> dict[str, list[str]]:
     """What tells the rows of each table apart: its key, or the position in a changelog."""
+    places = [lake_name(column) for column, _ in CHANGELOG_COLUMNS[1:]]
     return {
-        name: live.names[: live.spec.keys] or [column for column, _ in CHANGELOG_COLUMNS[1:]]
+        name: live.names[: live.spec.keys] or places
         for name, live in shop.live.items()
     }
 
@@ -111,7 +113,7 @@ def _changelog(shop: Shop, name: str, offsets: Sequence[int], partition: int) ->
     changes = shop.changelog[name]
     places = [(op, partition, offsets[message], index) for message, index, op, _ in changes]
     marks = {
-        column: pa.array([place[number] for place in places], kind)
+        lake_name(column): pa.array([place[number] for place in places], kind)
         for number, (column, kind) in enumerate(CHANGELOG_COLUMNS)
     }
     rows = [row for _, _, _, row in changes]

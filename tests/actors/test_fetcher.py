@@ -1,0 +1,201 @@
+"""The fetcher's rule: what it tells, in which order, and what it never skips."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from actors import effects as fx
+from actors import messages as msg
+from actors.fetcher import FetcherLogic, FetcherSettings
+from actors.mailbox import Tick
+from actors.messages import Address
+from changes.formats import FORMATS
+from changes.model import FormatOptions, Mode
+from changes.routing import Route, Router, shard_of
+from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
+
+SOURCE = TopicPartition("binlog", 0)
+LOG = Watermarks(0, 100)
+
+
+def message(table: str = "t", kind: str = "INSERT", **more: Any) -> bytes:
+    body = {"database": "s", "table": table, "type": kind, "isDdl": False, "data": [{"id": "1"}]}
+    return json.dumps(body | more).encode()
+
+
+def ddl(table: str, sql: str) -> bytes:
+    return message(table, "ALTER", isDdl=True, sql=sql, data=None)
+
+
+def fetcher(shards: int = 2, include: tuple[str, ...] = ("*",)) -> FetcherLogic:
+    routes = [Route(include, (), "lake.{database}.{table}", Mode.UPSERT, None)]
+    logic = FetcherLogic(
+        "p", FORMATS["canal-json"](FormatOptions()), Router(routes), shards, FetcherSettings()
+    )
+    logic.handle(msg.Assigned({SOURCE: 0}, {SOURCE: LOG}), 0.0)
+    return logic
+
+
+def polled(*values: bytes | None, first: int = 0) -> msg.Polled:
+    offsets = list(range(first, first + len(values)))
+    return msg.Polled((msg.Fetched(SOURCE, offsets, list(values), first + len(values)),))
+
+
+def dispatched(out: list[object]) -> list[msg.Dispatched]:
+    messages = [e.message for e in out if isinstance(e, fx.Tell)]
+    return [m for m in messages if isinstance(m, msg.Dispatched)]
+
+
+def offers(out: list[object]) -> list[fx.Offer]:
+    return [e for e in out if isinstance(e, fx.Offer)]
+
+
+def failure(out: list[object]) -> str | None:
+    for effect in out:
+        if isinstance(effect, fx.Tell) and isinstance(effect.message, msg.PipelineFailed):
+            return effect.message.reason
+    return None
+
+
+def test_dispatched_precedes_the_data() -> None:
+    """Or an acknowledgement could overtake its registration, and the frontier pass it."""
+    out = fetcher().handle(polled(message("a"), message("b")), 0.0)
+    first = next(i for i, e in enumerate(out) if isinstance(e, fx.Offer))
+    told = [i for i, e in enumerate(out) if isinstance(e, fx.Tell)]
+    assert told
+    assert max(told) < first
+
+
+def test_each_target_gets_its_messages_in_order_as_one_lane() -> None:
+    """Interleaved tables are taken apart; offsets keep their order."""
+    out = fetcher(shards=1).handle(polled(*(message(t) for t in "abab")), 0.0)
+    assert dispatched(out)[0].lanes == {"lake.s.a": (0, 2), "lake.s.b": (1, 3)}
+    (offer,) = offers(out)
+    assert [share.offsets for share in offer.batch.shares] == [[0, 2], [1, 3]]
+
+
+def test_a_target_goes_to_the_same_processor_always() -> None:
+    """Fixed across restarts and machines: crc32, not ``hash()``."""
+    out = fetcher(shards=8).handle(polled(message("orders")), 0.0)
+    assert offers(out)[0].to == Address("p", "processor", shard_of("lake.s.orders", 8))
+    assert shard_of("lake.s.orders", 8) == 6
+
+
+def test_what_has_nothing_to_apply_moves_the_position_only() -> None:
+    """Heartbeats, commit marks and tables without a route."""
+    logic = fetcher(include=("other.*",))
+    out = logic.handle(polled(message("a"), message("a", "QUERY")), 0.0)
+    assert dispatched(out) == [msg.Dispatched(1, SOURCE, 2, {})]
+    assert offers(out) == []
+
+
+def test_markers_at_the_end_of_the_log_move_the_position() -> None:
+    """So lag is zero at the tail of a transactional topic."""
+    out = fetcher().handle(msg.Polled((), {SOURCE: 7}), 0.0)
+    assert dispatched(out) == [msg.Dispatched(1, SOURCE, 7, {})]
+
+
+def test_a_ddl_is_a_share_of_its_own_between_the_rows() -> None:
+    """A barrier in its lane, and in no other."""
+    out = fetcher(shards=1).handle(
+        polled(message("a"), message("b"), ddl("a", "ALTER TABLE a ADD c int"), message("a")), 0.0
+    )
+    shares = [(s.route.name.table, s.offsets, s.ddl) for s in offers(out)[0].batch.shares]
+    assert shares == [
+        ("a", [0], False), ("a", [2], True), ("b", [1], False), ("a", [3], False)
+    ]  # fmt: skip
+
+
+def test_a_ddl_goes_to_the_table_that_its_sql_names() -> None:
+    """The header may name the session's schema while the statement names another."""
+    out = fetcher(shards=1).handle(polled(ddl("a", "ALTER TABLE other.x ADD c int")), 0.0)
+    assert dispatched(out)[0].lanes == {"lake.other.x": (0, 0)}
+
+
+def test_a_bad_message_stops_there_and_gives_what_came_before() -> None:
+    """The good ones are sent on, the position stays on the bad one."""
+    out = fetcher().handle(polled(message("a"), b"garbage", message("a")), 0.0)
+    assert dispatched(out)[-1].next_offset == 1
+    assert (failure(out) or "").startswith("binlog:0 offset 1: ")
+
+
+def test_after_a_stop_the_consumers_position_counts_no_more() -> None:
+    """It has run ahead of what was dispatched: following it would commit past the bad record."""
+    logic = fetcher()
+    logic.handle(polled(message("a"), b"garbage", message("a")), 0.0)
+    assert logic.handle(msg.Polled((), {SOURCE: 3}), 0.0) == []
+    assert logic.handle(polled(message("a"), first=3), 0.0) == []
+
+
+def test_a_full_mailbox_parks_the_share_and_pauses() -> None:
+    """Polling goes on, so the group keeps this member; nothing blocks."""
+    logic = fetcher(shards=1)
+    (offer,) = offers(logic.handle(polled(message("a")), 0.0))
+    assert logic.handle(msg.Offered(offer.to, offer.batch, False), 0.0) == [fx.Pause()]
+    poll, wake = logic.handle(Tick(), 5.0)
+    assert poll == fx.Consume(FetcherSettings().max_messages, 0.0)
+    assert wake == fx.WakeAt(5.0 + FetcherSettings().paused_poll_s)
+
+
+def test_room_again_sends_the_parked_share_and_resumes() -> None:
+    """The oldest first; when nothing is parked any more, the flow goes on."""
+    logic = fetcher(shards=1)
+    (offer,) = offers(logic.handle(polled(message("a")), 0.0))
+    logic.handle(msg.Offered(offer.to, offer.batch, False), 0.0)
+    assert logic.handle(msg.RoomAgain(offer.to), 0.0) == [offer, fx.Resume(), fx.WakeAt(0.0)]
+
+
+def test_what_comes_while_a_share_is_parked_waits_behind_it() -> None:
+    """A later batch must never overtake an earlier one of its lane."""
+    logic = fetcher(shards=1)
+    (first,) = offers(logic.handle(polled(message("a")), 0.0))
+    logic.handle(msg.Offered(first.to, first.batch, False), 0.0)
+    assert offers(logic.handle(polled(message("a"), first=1), 0.0)) == []
+    (again,) = offers(logic.handle(msg.RoomAgain(first.to), 0.0))
+    assert again == first
+    (second,) = offers(logic.handle(msg.Offered(first.to, first.batch, True), 0.0))
+    assert second.batch.shares[0].offsets == [1]
+
+
+def test_a_revoke_forgets_parked_shares_before_it_releases() -> None:
+    """They will be read again by whoever gets the partition."""
+    logic = fetcher(shards=1)
+    (offer,) = offers(logic.handle(polled(message("a")), 0.0))
+    logic.handle(msg.Offered(offer.to, offer.batch, False), 0.0)
+    out = logic.handle(msg.Revoked((SOURCE,)), 0.0)
+    assert fx.ReleaseSources((SOURCE,), commit=True) in out
+    assert logic.handle(msg.RoomAgain(offer.to), 0.0) == []
+
+
+def test_a_lost_partition_is_released_without_a_commit() -> None:
+    """Another member may have it already and be ahead."""
+    out = fetcher().handle(msg.Revoked((SOURCE,), lost=True), 0.0)
+    assert fx.ReleaseSources((SOURCE,), commit=False) in out
+
+
+def test_a_new_assignment_has_a_new_epoch_and_says_pause_or_resume_again() -> None:
+    """A pause survives a rebalance inside librdkafka."""
+    logic = fetcher()
+    out = logic.handle(msg.Assigned({SOURCE: 5}, {SOURCE: LOG}), 0.0)
+    started = [e.message for e in out if isinstance(e, fx.Tell)]
+    assert started == [msg.EpochStarted(2, SOURCE, 5, 100, None)]
+    assert out[-1] == fx.Resume()
+
+
+def test_a_stop_tells_the_processors_how_much_was_sent() -> None:
+    """Control overtakes data: the count tells when everything has come."""
+    logic = fetcher(shards=1)
+    (offer,) = offers(logic.handle(polled(message("a")), 0.0))
+    out = logic.handle(msg.StopFetching(), 0.0)
+    assert fx.Tell(offer.to, msg.Drain(1)) in out
+    refused = logic.handle(msg.Offered(offer.to, offer.batch, False), 0.0)
+    assert refused == [fx.Tell(offer.to, msg.Drain(0))]
+
+
+def test_only_partitions_that_are_assigned_are_committed() -> None:
+    """The file may know more of them than this member has."""
+    other = TopicPartition("binlog", 1)
+    out = fetcher().handle(msg.CommitFrontiers({SOURCE: 4, other: 9}), 0.0)
+    assert out == [fx.Commit({SOURCE: 4}, wait=False)]

@@ -1,0 +1,178 @@
+"""What the integration tests share: topics, Canal messages, configurations, runs of the daemon."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+from actors.ports import BatchWriter
+from daemon.config import Config, load
+from daemon.lifecycle import Exit
+from daemon.offset_file import OffsetFile
+from daemon.progress import Quiet
+from daemon.service import Service
+from demo.broker import DevBroker
+from offsets.snapshot import Snapshot
+from sparkwriter.iceberg import IcebergWriter
+
+MYSQL_TYPES = {"id": "int(11)", "name": "varchar(255)", "qty": "bigint(20)"}
+
+_names = itertools.count(1)
+
+
+class SharedSpark:
+    """The test run's Spark session in place of one of the daemon's own: 10 s a test saved."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def start(self, config: Config) -> None:
+        """It runs already."""
+
+    def sinks(self) -> Mapping[str, BatchWriter]:
+        """As the real tier makes them."""
+        return {"lake": IcebergWriter(self._spark)}
+
+    def stop(self) -> None:
+        """The next test needs it."""
+
+
+def canal(table: str, kind: str, rows: Sequence[Mapping[str, Any]], **more: Any) -> bytes:
+    """A Canal JSON message of table ``shop.<table>``-like names, as Canal writes it."""
+    database, _, name = table.partition(".")
+    data = [{k: None if v is None else str(v) for k, v in row.items()} for row in rows]
+    message = {
+        "id": 1, "database": database, "table": name, "pkNames": ["id"], "isDdl": False,
+        "type": kind, "es": 1700000000000, "ts": 1700000000123, "sql": "",
+        "sqlType": {"id": 4, "name": 12, "qty": -5}, "mysqlType": MYSQL_TYPES,
+        "data": data, "old": None,
+    } | more  # fmt: skip
+    return json.dumps(message, ensure_ascii=False).encode()
+
+
+def ddl(table: str, kind: str, sql: str) -> bytes:
+    """A Canal JSON DDL message."""
+    nothing = dict.fromkeys(("data", "old", "mysqlType", "sqlType", "pkNames"))
+    return canal(table, kind, [], isDdl=True, sql=sql, **nothing)
+
+
+class Rig:
+    """One test's world. Databases and topics have names of their own, so tests don't meet."""
+
+    def __init__(
+        self, broker: DevBroker, spark: SparkSession, lake: Mapping[str, str], folder: Path
+    ) -> None:
+        self.broker = broker
+        self.spark = spark
+        self.lake = dict(lake)
+        self.folder = folder
+        self.db = f"shop{next(_names)}_{uuid.uuid4().hex[:6]}"
+        self.topic = f"binlog-{self.db}"
+        self.stderr = ""
+        self.create_topic(self.topic)
+
+    # --- Kafka
+
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
+        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(20)
+
+    def delete_topic(self, name: str) -> None:
+        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
+        admin.delete_topics([name])[name].result(20)
+
+    def produce(self, *messages: bytes, topic: str | None = None) -> None:
+        """Write messages to partition 0, in order, and wait until the broker has them."""
+        producer = Producer({"bootstrap.servers": self.broker.bootstrap})
+        for message in messages:
+            producer.produce(topic or self.topic, message, partition=0)
+        assert producer.flush(30) == 0
+
+    # --- the daemon
+
+    def write_config(self, **pipelines: Mapping[str, Any]) -> Path:
+        """A configuration; without pipelines one named ``p`` into ``lake.{database}.{table}``."""
+        sections = pipelines or {"p": self.pipeline()}
+        lines = [
+            "[daemon]", f'state_dir = "{self.folder}/state"',
+            f'staging_dir = "{self.folder}/staging"', "commit_interval_s = 0.3",
+            "drain_timeout_s = 60", "[log]", 'format = "json"', f'file = "{self.log_file}"',
+            "[batch]", "max_age_s = 0.2", "[kafka]",
+            f'"bootstrap.servers" = "{self.broker.bootstrap}"', "[spark]", "writers = 2",
+            "[sink.lake]", 'kind = "iceberg"', "[sink.lake.catalog]",
+            *(f'"{key}" = "{value}"' for key, value in self.lake.items()),
+        ]  # fmt: skip
+        for name, section in sections.items():
+            lines.append(f"[pipeline.{name}]")
+            lines += [f"{key} = {_toml(value)}" for key, value in section.items()]
+        path = self.folder / "config.toml"
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    def pipeline(self, **more: Any) -> dict[str, Any]:
+        """The section of one pipeline on this test's topic."""
+        section = {
+            "topics": [self.topic], "format": "canal-json", "group": f"g-{self.db}",
+            "include": [f"{self.db}.*"], "target": "lake.{database}.{table}",
+        } | more  # fmt: skip
+        return {key: value for key, value in section.items() if value is not None}
+
+    def run(self, config: Path | None = None) -> Exit:
+        """Run the daemon until caught up, in this process; raises Unusable."""
+        said = io.StringIO()
+        from daemon.logs import set_up_logs
+
+        settings = load(config or self.write_config())
+        set_up_logs(settings.log)
+        try:
+            with redirect_stderr(said):
+                return Service(settings, True, Quiet(), SharedSpark(self.spark)).run()
+        finally:
+            self.stderr = said.getvalue()
+
+    # --- what came of it
+
+    @property
+    def log_file(self) -> Path:
+        return self.folder / "log" / "binlogd.log"
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """The log's events of that name."""
+        lines = self.log_file.read_text().splitlines()
+        return [event for event in map(json.loads, lines) if event["event"] == name]
+
+    def snapshot(self, pipeline: str = "p") -> Snapshot:
+        """The offset file."""
+        snapshot = OffsetFile(self.folder / "state", pipeline).load().snapshot
+        assert snapshot is not None
+        return snapshot
+
+    def rows(self, table: str, order: str = "id") -> list[tuple[Any, ...]]:
+        """A target's rows, ordered."""
+        found = self.spark.sql(f"SELECT * FROM lake.`{self.db}`.`{table}` ORDER BY {order}")
+        return [tuple(row) for row in found.collect()]
+
+    def version(self, table: str) -> Any:
+        """The snapshot id of a target."""
+        refs = self.spark.sql(
+            f"SELECT snapshot_id FROM lake.`{self.db}`.`{table}`.refs WHERE name = 'main'"
+        )
+        return refs.collect()[0][0]
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f'"{key}" = {_toml(inner)}' for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)
