@@ -206,7 +206,12 @@ class FetcherLogic:
         """One for each target that the statement concerns, whatever its number of tables."""
         routes: dict[str, TargetRoute] = {}
         for statement in self._format.ddl(value):
-            for route in self._router.targets(statement.table):
+            concerned = self._router.targets(statement.table)
+            if concerned and not statement.table.table:
+                # The whole database: there is no one target whose lane could carry it.
+                name, sql = statement.table.database, " ".join(statement.sql.split())
+                raise BadMessage(f"{name}: {statement.refused} is not followed: {sql}")
+            for route in concerned:
                 routes[str(route.name)] = route
         return [_Slot(route, [offset], [value], ddl=True) for route in routes.values()]
 

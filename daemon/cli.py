@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -55,6 +56,9 @@ def run(
     except Unusable as error:
         show.close()
         _refuse(str(error))
+    if status is Exit.KILLED:
+        # No thread is waited for, and no library's clean-up: the next start replays harmlessly.
+        os._exit(status.value)
     sys.exit(status.value)
 
 

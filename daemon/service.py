@@ -14,6 +14,7 @@ from types import FrameType
 
 import pykka
 import structlog
+from confluent_kafka import KafkaException
 
 from actors import effects as fx
 from actors import messages as msg
@@ -82,18 +83,21 @@ class Service:
         with _signals(self._events), self._claimed_state_dir():
             clean_staging(config.daemon.staging_dir)
             recorded = {name: self._recorded(name) for name in config.pipeline}
+            parts = [self._parts(name, recorded[name]) for name in config.pipeline]
             stager = StagingFolder(config.daemon.staging_dir, self._run_id)
+            status: Exit | None = None
             try:
                 self._start_sinks()
                 topology = Topology(config, self._run_id, stager, self._events, self._until_end)
                 topology.start_writers(self._tier.sinks)
-                for name in config.pipeline:
-                    topology.start_pipeline(self._parts(name, recorded[name]))
+                for part in parts:
+                    topology.start_pipeline(part)
                 status = self._supervise(topology)
             finally:
-                _stop_actors()
-                self._tier.stop()
-                stager.close()
+                if status is not Exit.KILLED:  # whoever asks twice does not wait for a clean end
+                    _stop_actors()
+                    self._tier.stop()
+                    stager.close()
             return status
 
     # --- before the actors
@@ -151,7 +155,10 @@ class Service:
             recorded=recorded,
             apply_force=force is not None and force != recorded.forced,
         )
-        source = KafkaSource(resolver.settings, section.topics, resolver.group, resolver, name)
+        try:
+            source = KafkaSource(resolver.settings, section.topics, resolver.group, resolver, name)
+        except KafkaException as error:
+            raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str()}") from error
         store = OffsetFile(config.daemon.state_dir, name)
         return PipelineParts(name, source, store, replace(recorded, forced=force))
 

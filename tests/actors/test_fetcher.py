@@ -199,3 +199,10 @@ def test_only_partitions_that_are_assigned_are_committed() -> None:
     other = TopicPartition("binlog", 1)
     out = fetcher().handle(msg.CommitFrontiers({SOURCE: 4, other: 9}), 0.0)
     assert out == [fx.Commit({SOURCE: 4}, wait=False)]
+
+
+def test_a_ddl_on_a_whole_database_stops_there() -> None:
+    """DROP DATABASE has no single lane that could carry it; its tables are routed, so it counts."""
+    drop = message("", "QUERY", isDdl=True, sql="DROP DATABASE s", data=None)
+    out = fetcher().handle(polled(message("a"), drop), 0.0)
+    assert failure(out) == "binlog:0 offset 1: s: DROP DATABASE s is not followed: DROP DATABASE s"

@@ -1,0 +1,230 @@
+"""The configuration: what is taken, and what each mistake is answered with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from changes.model import Mode
+from daemon.config import Config, ConfigError, load
+
+BASE = """
+[kafka]
+bootstrap.servers = "127.0.0.1:9092"
+[sink.lake]
+kind = "iceberg"
+[sink.lake.catalog]
+type = "jdbc"
+uri = "jdbc:sqlite:var/catalog.db"
+warehouse = "var/warehouse"
+"""
+PIPELINE = """
+[pipeline.shop]
+topics = ["shop"]
+format = "canal-json"
+target = "lake.{database}.{table}"
+"""
+
+
+def read(tmp_path: Path, text: str, **environment: str) -> Config:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    return load(path, environment)
+
+
+def problems(tmp_path: Path, text: str, **environment: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path, text, **environment)
+    prefix = f"{tmp_path / 'config.toml'}: "
+    return [problem.removeprefix(prefix) for problem in caught.value.problems]
+
+
+def test_the_embedded_default_is_valid() -> None:
+    """``config.toml`` of the checkout runs as it is."""
+    config = load(Path(__file__).parents[2] / "config.toml", {})
+    assert config.kafka == {"bootstrap.servers": "127.0.0.1:9092"}
+    assert config.group("shop") == "binlogd-shop"
+    assert config.spark.conf["spark.driver.memory"] == "2g"
+
+
+def test_relative_paths_count_from_the_files_folder(tmp_path: Path) -> None:
+    """The working directory of a service is no place to count from."""
+    config = read(tmp_path, BASE + PIPELINE)
+    assert config.daemon.state_dir == tmp_path / "var/state"
+    assert config.sink["lake"].catalog["uri"] == f"jdbc:sqlite:{tmp_path}/var/catalog.db"
+    assert config.sink["lake"].catalog["warehouse"] == f"{tmp_path}/var/warehouse"
+
+
+@pytest.mark.parametrize("warehouse", ["s3://bucket/lake", "file:/data/lake", "/data/lake"])
+def test_absolute_places_stay_as_they_are(tmp_path: Path, warehouse: str) -> None:
+    """A bucket has no folder to count from."""
+    config = read(tmp_path, BASE.replace("var/warehouse", warehouse) + PIPELINE)
+    assert config.sink["lake"].catalog["warehouse"] == warehouse
+
+
+def test_dotted_and_quoted_names_are_the_same_setting(tmp_path: Path) -> None:
+    """TOML reads an unquoted dot as a table."""
+    quoted = BASE.replace("bootstrap.servers", '"bootstrap.servers"')
+    assert read(tmp_path, quoted + PIPELINE).kafka == read(tmp_path, BASE + PIPELINE).kafka
+
+
+def test_variables_are_taken_from_the_environment(tmp_path: Path) -> None:
+    """With a default where one is given."""
+    text = BASE.replace("127.0.0.1:9092", "${BROKER}") + PIPELINE.replace(
+        '["shop"]', '["${TOPIC:-shop}"]'
+    )
+    config = read(tmp_path, text, BROKER="b:1")
+    assert config.kafka["bootstrap.servers"] == "b:1"
+    assert config.pipeline["shop"].topics == ["shop"]
+
+
+def test_a_variable_that_is_not_set_is_named_with_its_key(tmp_path: Path) -> None:
+    """An empty password would fail much later, and elsewhere."""
+    text = BASE.replace("127.0.0.1:9092", "${BROKER}") + PIPELINE
+    assert problems(tmp_path, text) == [
+        "kafka.bootstrap.servers: the environment variable BROKER is not set"
+    ]
+
+
+def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
+    """A typo must not be a silent default."""
+    (found,) = problems(tmp_path, BASE + PIPELINE + 'modee = "append"\n')
+    assert found.startswith("pipeline.shop.modee: unknown key; allowed: exclude, format, group, ")
+    assert " mode, " in found
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('mode = "upset"', "pipeline.shop.mode: Input should be 'upsert' or 'append', not 'upset'"),
+        ("keys = []", "pipeline.shop.keys: List should have at least 1 item"),
+        ('time_zone = "Mars/Base"', "pipeline.shop.time_zone: unknown time zone 'Mars/Base'"),
+        ('start = "middle"', "pipeline.shop.start.at: Input should be 'earliest', 'latest'"),
+        ('start = {at = "offset"}', 'pipeline.shop.start: at = "offset" and offsets = '),
+        (
+            'start = {at = "timestamp", timestamp = 2026-01-01T00:00:00}',
+            "pipeline.shop.start: timestamp needs a zone",
+        ),
+        (
+            'start = {at = "offset", offsets = {"shop" = 1}}',
+            "pipeline.shop.start.offsets: not a topic:partition: 'shop'",
+        ),
+        ('kafka = {group.id = "x"}', "pipeline.shop.kafka: group.id is set by binlogd itself"),
+    ],
+)
+def test_a_wrong_value_names_its_key_and_what_is_allowed(
+    tmp_path: Path, line: str, expected: str
+) -> None:
+    """One line for each mistake."""
+    (found,) = problems(tmp_path, f"{BASE}{PIPELINE}{line}\n")
+    assert found.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('"canal-json"', '"canal"', "pipeline.shop.format: unknown format 'canal'; allowed: "),
+        ('"lake.{database}', '"pond.{database}', "pipeline.shop: target 'pond.{database}.{table}'"),
+        ('topics = ["shop"]\n', "", "pipeline.shop.topics: missing"),
+        ("[pipeline.shop]", '[pipeline."a b"]', "pipeline.a b: a name is letters, digits"),
+    ],
+)
+def test_what_does_not_fit_together_is_named(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
+    """Formats, sinks, names."""
+    assert problems(tmp_path, BASE + PIPELINE.replace(old, new))[0].startswith(expected)
+
+
+@pytest.mark.parametrize("template", ["lake.{table}", "lake.{db}.{table}", "{sink}.a.b", "lake.a."])
+def test_a_target_that_is_no_template_is_refused(tmp_path: Path, template: str) -> None:
+    """Sink, namespace, table; and only the two placeholders."""
+    text = BASE + PIPELINE.replace("lake.{database}.{table}", template)
+    assert problems(tmp_path, text)[0].startswith("pipeline.shop")
+
+
+def test_several_routes_carry_their_own_mode_and_keys(tmp_path: Path) -> None:
+    """One source feeds an upsert and a changelog target."""
+    text = BASE + PIPELINE.replace('target = "lake.{database}.{table}"', "") + """
+[[pipeline.shop.route]]
+target = "lake.{database}.{table}"
+keys = ["id"]
+[[pipeline.shop.route]]
+tables = ["shop.orders"]
+target = "lake.{database}.{table}_log"
+mode = "append"
+"""
+    one, two = read(tmp_path, text).pipeline["shop"].routes()
+    assert (one.mode, one.keys, one.include) == (Mode.UPSERT, ("id",), ("*",))
+    assert (two.mode, two.keys, two.include) == (Mode.APPEND, None, ("shop.orders",))
+
+
+def test_target_and_routes_together_are_refused(tmp_path: Path) -> None:
+    """Which of them would be meant?"""
+    text = BASE + PIPELINE + '[[pipeline.shop.route]]\ntarget = "lake.a.b"\n'
+    assert problems(tmp_path, text) == [
+        "pipeline.shop: either target or one or more [[route]] is wanted, not both"
+    ]
+
+
+SECOND = PIPELINE.replace("pipeline.shop", "pipeline.other")
+
+
+def test_two_owners_of_a_target_are_refused(tmp_path: Path) -> None:
+    """They would fence each other for ever."""
+    (found,) = problems(tmp_path, BASE + PIPELINE + SECOND)
+    assert "pipeline.other: its targets 'lake.*.*' may be those of pipeline.shop" in found
+
+
+def test_pipelines_with_targets_of_their_own_go_together(tmp_path: Path) -> None:
+    """Told apart by what they include, or by the target's name."""
+    apart = SECOND + 'include = ["billing.*"]\n'
+    config = read(tmp_path, BASE + PIPELINE + 'include = ["shop.*"]\n' + apart)
+    assert sorted(config.pipeline) == ["other", "shop"]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "meet"),
+    [
+        ("shop.*", "shop.orders", True),
+        ("shop.o*", "shop.*s", True),
+        ("shop.a*", "shop.b*", False),
+        ("shop_?.x", "shop_1.x", True),
+        ("shop_?.x", "shop_10.x", False),
+        ("*.x", "shop.y", False),
+    ],
+)
+def test_patterns_are_compared_not_names(tmp_path: Path, one: str, two: str, meet: bool) -> None:
+    """Whether some table could match both."""
+    text = f'{BASE}{PIPELINE}include = ["{one}"]\n{SECOND}include = ["{two}"]\n'
+    if meet:
+        assert "a target has one owner" in problems(tmp_path, text)[0]
+    else:
+        assert len(read(tmp_path, text).pipeline) == 2
+
+
+def test_two_pipelines_in_one_group_are_refused(tmp_path: Path) -> None:
+    """They would take each other's partitions."""
+    text = BASE + PIPELINE + 'group = "g"\ninclude = ["a.*"]\n'
+    found = problems(tmp_path, text + SECOND + 'group = "g"\ninclude = ["b.*"]\n')
+    assert found == ["pipeline.other: group 'g' is pipeline.shop's already"]
+
+
+def test_a_missing_broker_address_is_named(tmp_path: Path) -> None:
+    """Nothing is guessed."""
+    text = BASE.replace('bootstrap.servers = "127.0.0.1:9092"', "") + PIPELINE
+    assert problems(tmp_path, text) == ['kafka: "bootstrap.servers" is missing']
+
+
+def test_a_file_that_is_not_toml_names_the_line(tmp_path: Path) -> None:
+    """The parser's word, with the place."""
+    (found,) = problems(tmp_path, "[kafka\n")
+    assert found.startswith("not TOML: ")
+    assert "line 1" in found
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """The path, and why."""
+    with pytest.raises(ConfigError, match=r"nowhere\.toml: can't be read"):
+        load(tmp_path / "nowhere.toml")

@@ -1,0 +1,44 @@
+"""The consumer's settings: what is ours, what the configuration may say."""
+
+from __future__ import annotations
+
+import pytest
+
+from daemon.kafka_source import assigns_incrementally, consumer_settings
+
+
+def test_what_exactly_once_rests_on_is_not_up_for_configuration() -> None:
+    """Positions are committed by us alone, and never reset in silence."""
+    asked = {"enable.auto.commit": True, "auto.offset.reset": "latest", "group.id": "x"}
+    made = consumer_settings(asked, "g")
+    assert (made["group.id"], made["enable.auto.commit"], made["auto.offset.reset"]) == (
+        "g", False, "error"
+    )  # fmt: skip
+
+
+def test_the_configuration_overrules_the_defaults() -> None:
+    """Any librdkafka setting passes through."""
+    made = consumer_settings({"fetch.wait.max.ms": 7, "client.rack": "r1"}, "g")
+    assert (made["fetch.wait.max.ms"], made["client.rack"]) == (7, "r1")
+
+
+@pytest.mark.parametrize(
+    ("settings", "incremental"),
+    [
+        ({}, True),
+        ({"partition.assignment.strategy": "range"}, False),
+        ({"partition.assignment.strategy": "cooperative-sticky"}, True),
+        ({"group.protocol": "consumer"}, True),
+    ],
+)
+def test_assignments_come_as_differences_or_whole(
+    settings: dict[str, str], incremental: bool
+) -> None:
+    """Answering in the wrong way makes librdkafka refuse the assignment."""
+    assert assigns_incrementally(consumer_settings(settings, "g")) is incremental
+
+
+def test_the_new_group_protocol_gets_no_strategy() -> None:
+    """librdkafka's constructor refuses the two together."""
+    made = consumer_settings({"group.protocol": "consumer"}, "g")
+    assert "partition.assignment.strategy" not in made
