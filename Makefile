@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check clean lock lock-jars
+.PHONY: help setup demo test check bench clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
 	@echo "make test    the test suite"
 	@echo "make check   ruff, mypy, import-linter and the tests that need no JVM"
+	@echo "make bench   what each stage costs, and the flow on a real broker; var/bench.json"
 	@echo "make setup   what the others need: .venv and var/jars (PYTHON=... names another Python)"
 	@echo "make clean   remove what the above made; other files in var/ stay"
 
@@ -27,6 +28,11 @@ check: setup
 	$(VENV)/mypy
 	$(VENV)/lint-imports
 	$(VENV)/python -m pytest -m "not integration"
+
+# BENCH_MESSAGES=... sets the topic's size; the figures go to var/bench.json, too.
+bench: setup
+	@mkdir -p var
+	$(VENV)/python -m pytest bench --timeout 1200 --benchmark-json var/bench.json
 
 clean:
 	rm -rf .venv var/jars var/jars.ivy var/jars.new var/java var/demo *.egg-info

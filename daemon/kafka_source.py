@@ -8,7 +8,7 @@ batch that is being returned.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import structlog
@@ -113,27 +113,21 @@ class KafkaSource:
 
     def poll(self, max_messages: int, timeout_s: float) -> Polled:
         """Take what came, as columns per partition, in log order."""
+        assigned_before = frozenset(self._assigned)
         messages = self._consumer.consume(max_messages, timeout_s)
         if self._trouble is not None:
             trouble, self._trouble = self._trouble, None
             return Polled(error=trouble)
-        columns: dict[Any, tuple[list[Any], list[bytes | None]]] = {}
         error: str | None = None
-        for message in messages:
-            problem = message.error()
-            if problem is not None:
-                error = error or self._problem(message, problem)
-                continue
-            # An error's value is its text, so value() only after error().
-            key = (message.topic(), message.partition())
-            column = columns.get(key)
-            if column is None:
-                column = columns[key] = ([], [])
-            column[0].append(message.offset())
-            column[1].append(message.value())
+        if any(message.error() is not None for message in messages):
+            # An error's value is its text: it must never be taken for a record.
+            errors = [m for m in messages if m.error() is not None]
+            error = next(filter(None, map(self._problem, errors)), None)
+            messages = [m for m in messages if m.error() is None]
         batches = tuple(
-            Fetched(TopicPartition(*key), offsets, values, offsets[-1] + 1)
-            for key, (offsets, values) in columns.items()
+            _fetched(source, mine)
+            for source, mine in self._by_source(messages, assigned_before)
+            if mine
         )
         return Polled(batches, {} if messages else self._positions(), error)
 
@@ -222,7 +216,20 @@ class KafkaSource:
 
     # --- helpers
 
-    def _problem(self, message: Message, problem: KafkaError) -> str | None:
+    def _by_source(
+        self, messages: list[Message], assigned_before: frozenset[TopicPartition]
+    ) -> Iterable[tuple[TopicPartition, list[Message]]]:
+        """Messages by partition. With one assigned, before and after, none is asked for its own."""
+        if len(assigned_before) == 1 and assigned_before == self._assigned:
+            return [(*assigned_before, messages)]
+        by_source: dict[Any, list[Message]] = {}
+        for message in messages:
+            by_source.setdefault((message.topic(), message.partition()), []).append(message)
+        return [(TopicPartition(*key), mine) for key, mine in by_source.items()]
+
+    def _problem(self, message: Message) -> str | None:
+        problem = message.error()
+        assert problem is not None
         place = f"{message.topic()}:{message.partition()}"
         if problem.code() not in FATAL and not problem.fatal():
             self._on_error(problem)
@@ -245,6 +252,12 @@ class KafkaSource:
 
     def _as_kafka(self) -> list[KafkaPartition]:
         return [KafkaPartition(s.topic, s.partition) for s in self._assigned]
+
+
+def _fetched(source: TopicPartition, messages: list[Message]) -> Fetched:
+    offsets: list[Any] = [message.offset() for message in messages]
+    values = [message.value() for message in messages]
+    return Fetched(source, offsets, values, offsets[-1] + 1)
 
 
 class _QuietLogger:

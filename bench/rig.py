@@ -1,0 +1,178 @@
+"""What the benchmarks share: messages of a known size, a topic full of them, the flow on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pykka
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from actors.effects import Stage
+from actors.messages import CaughtUp, PipelineFailed, Staged
+from actors.ports import BatchWriter, StagedBatch, TargetState
+from changes.fold import concat_changes, fold
+from changes.model import Mode, TargetName
+from daemon.config import Config, load
+from daemon.kafka_positions import PositionResolver
+from daemon.kafka_source import KafkaSource
+from daemon.offset_file import OffsetFile
+from daemon.service import EventQueue
+from daemon.topology import PipelineParts, Topology
+from offsets.position import NO_OFFSET, TopicPartition
+from offsets.snapshot import Snapshot
+
+TYPES = {
+    "id": "bigint(20)", "name": "varchar(64)", "email": "varchar(64)", "city": "varchar(32)",
+    "amount": "decimal(10,2)", "qty": "int(11)", "created": "datetime",
+}  # fmt: skip
+SQL_TYPES = {"id": -5, "name": 12, "email": 12, "city": 12, "amount": 3, "qty": 4,
+             "created": 93}  # fmt: skip
+
+
+def row(number: int) -> dict[str, str]:
+    """A row of seven columns, about 170 bytes of JSON."""
+    return {
+        "id": str(number), "name": f"customer {number}", "email": f"u{number}@example.com",
+        "city": "Amsterdam", "amount": f"{number % 1000}.{number % 100:02}",
+        "qty": str(number % 100), "created": "2026-01-01 12:00:00",
+    }  # fmt: skip
+
+
+def message(number: int, table: str, rows: int = 1) -> bytes:
+    """A Canal message: one row is about 500 bytes. One in three is an update."""
+    update = number % 3 == 2
+    return msgspec.json.encode(
+        {
+            "data": [row(number * rows + i) for i in range(rows)], "database": "bench",
+            "es": 1700000000000, "id": number, "isDdl": False, "mysqlType": TYPES,
+            "old": [{"qty": "1"}] * rows if update else None, "pkNames": ["id"], "sql": "",
+            "sqlType": SQL_TYPES, "table": table, "ts": 1700000000123,
+            "type": "UPDATE" if update else "INSERT",
+        }
+    )  # fmt: skip
+
+
+def messages(count: int, tables: int = 20, rows: int = 1) -> Iterator[bytes]:
+    """Messages over so many tables, interleaved."""
+    return (message(number, f"t{number % tables}", rows) for number in range(count))
+
+
+def fill(bootstrap: str, topic: str, values: Iterator[bytes]) -> int:
+    """Make a topic of one partition and write the messages; returns their bytes."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "linger.ms": 20, "batch.size": 1 << 20,
+         "queue.buffering.max.messages": 1_000_000}
+    )  # fmt: skip
+    size = 0
+    for number, value in enumerate(values):
+        producer.produce(topic, value)
+        size += len(value)
+        if number % 1000 == 0:
+            producer.poll(0)
+    assert producer.flush(60) == 0
+    return size
+
+
+@dataclass
+class Folded:
+    """A staging folder without a disk: net changes are made, counted and let go."""
+
+    rows: int = 0
+
+    def stage(self, request: Stage) -> Staged:
+        """Fold; nothing is written."""
+        assert request.changes is not None
+        table: pa.Table = concat_changes([request.changes])
+        if request.mode is Mode.UPSERT:
+            table = fold(table, request.schema.keys)
+        self.rows += table.num_rows
+        return Staged(request.target, "none", table.num_rows, table.nbytes)
+
+    def remove(self, paths: tuple[str, ...]) -> None:
+        """There are no files."""
+
+
+@dataclass
+class Swallow:
+    """A sink that takes every batch at once."""
+
+    states: dict[TargetName, TargetState] = field(default_factory=dict)
+
+    def open(self, target: TargetName) -> TargetState:
+        """As it was left."""
+        return self.states.get(target, TargetState())
+
+    def write(self, batch: StagedBatch) -> TargetState:
+        """Remember the marks."""
+        marks: Mapping[TopicPartition, int] = {s: span.through for s, span in batch.lanes.items()}
+        assert all(span.through > NO_OFFSET for span in batch.lanes.values())
+        state = TargetState(batch.schema, batch.mode, dict(marks), "1")
+        self.states[batch.target] = state
+        return state
+
+
+CONFIG = """
+[daemon]
+state_dir = "{folder}/state"
+processors = {processors}
+[batch]
+max_messages = 50_000
+[kafka]
+bootstrap.servers = "{bootstrap}"
+[sink.lake]
+kind = "iceberg"
+catalog = {{}}
+[pipeline.bench]
+topics = ["{topic}"]
+group = "{group}"
+format = "canal-json"
+target = "lake.{{database}}.{{table}}"
+"""
+
+
+def config(folder: Path, bootstrap: str, topic: str, group: str, processors: int) -> Config:
+    """A configuration for one run of the flow."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "state").mkdir(exist_ok=True)
+    path = folder / "config.toml"
+    path.write_text(
+        CONFIG.format(
+            folder=folder, bootstrap=bootstrap, topic=topic, group=group, processors=processors
+        )
+    )
+    return load(path)
+
+
+def run_flow(settings: Config) -> tuple[float, Folded]:
+    """Fetch, route, decode and fold a topic with the real actors, without a sink; seconds."""
+    (name,) = settings.pipeline
+    section = settings.pipeline[name]
+    events = EventQueue()
+    stager = Folded()
+    topology = Topology(settings, "run-bench", stager, events, until_end=True)
+    sink: BatchWriter = Swallow()
+    topology.start_writers(lambda: {"lake": sink})
+    recorded = Snapshot(name, settings.group(name))
+    resolver = PositionResolver(settings.kafka, recorded.group, section, recorded, False)
+    source = KafkaSource(settings.kafka, section.topics, recorded.group, resolver, name)
+    store = OffsetFile(settings.daemon.state_dir, name)
+    begun = time.perf_counter()
+    topology.start_pipeline(PipelineParts(name, source, store, recorded))
+    try:
+        while True:
+            event = events.get(120)
+            assert event is not None, "the flow stands still"
+            assert not isinstance(event, PipelineFailed), event
+            if isinstance(event, CaughtUp):
+                return time.perf_counter() - begun, stager
+    finally:
+        pykka.ActorRegistry.stop_all(timeout=10)
+        source.close()

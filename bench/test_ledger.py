@@ -1,0 +1,60 @@
+"""What the ledger costs: an acknowledgement among 10,000 lanes, memory of 10 million."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from offsets.ledger import LaneLedger
+from offsets.position import Lane, TopicPartition
+
+SOURCE = TopicPartition("binlog", 0)
+LANES = 10_000
+RUNS = 1_000
+
+
+def test_acknowledgement_among_10_000_lanes(benchmark: BenchmarkFixture) -> None:
+    """At most 2 µs per acknowledged run is wanted; the figure is for 1,000 of them."""
+    ledger = LaneLedger()
+    ledger.assign(SOURCE, 0)
+    lanes = [f"lake.s.t{number}" for number in range(LANES)]
+    rounds = itertools.count()
+
+    def send() -> tuple[tuple[list[tuple[Lane, int]]], dict[str, object]]:
+        base = next(rounds) * 2 * LANES
+        spans = {lane: (base + 2 * i, base + 2 * i + 1) for i, lane in enumerate(lanes)}
+        ledger.dispatched(SOURCE, base + 2 * LANES, spans)
+        done = [(Lane(SOURCE, lane), spans[lane][0]) for lane in lanes[:: LANES // RUNS]]
+        return (done,), {}
+
+    def acknowledge(done: list[tuple[Lane, int]]) -> None:
+        for lane, through in done:
+            ledger.done(lane, through)
+
+    benchmark.pedantic(acknowledge, setup=send, rounds=30)
+    per_run = benchmark.stats.stats.min / RUNS
+    benchmark.extra_info["us_per_acknowledgement"] = round(per_run * 1e6, 3)
+    assert ledger.frontier(SOURCE) >= 0
+
+
+def test_memory_with_10_million_messages_in_flight(benchmark: BenchmarkFixture) -> None:
+    """It grows with the lanes, not with the messages: 300 lanes, kilobytes."""
+
+    def fill() -> int:
+        ledger = LaneLedger()
+        ledger.assign(SOURCE, 0)
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        for batch in range(2_000):  # of 5,000 messages each
+            base = batch * 5_000
+            lanes = {f"lake.s.t{i}": (base + i, base + 4_999) for i in range(300)}
+            ledger.dispatched(SOURCE, base + 5_000, lanes)
+        used = tracemalloc.get_traced_memory()[0] - before
+        tracemalloc.stop()
+        return used
+
+    used = benchmark.pedantic(fill, rounds=1)
+    benchmark.extra_info["bytes"] = used
+    assert used < 200_000
