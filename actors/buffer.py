@@ -40,7 +40,7 @@ class Chunk:
         if cut == len(self.offsets):
             return None
         values = self.values[cut:]
-        size = sum(map(len, values))
+        size = self.size * len(values) // len(self.values)
         return Chunk(
             self.source, self.epoch, self.offsets[cut:], values, size, self.ddl, self.since
         )

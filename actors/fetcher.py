@@ -21,6 +21,10 @@ from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 
 
+MESSAGE_OVERHEAD = 80
+"""Bytes that a message costs besides its own: a bytes object's head, an int, two list places."""
+
+
 @dataclass(frozen=True, slots=True)
 class FetcherSettings:
     """How the source is polled.
@@ -53,9 +57,8 @@ class _Slot:
     ddl: bool = False
 
     def share(self) -> msg.Share:
-        return msg.Share(
-            self.route, self.offsets, self.values, sum(map(len, self.values)), self.ddl
-        )
+        size = sum(map(len, self.values)) + MESSAGE_OVERHEAD * len(self.values)
+        return msg.Share(self.route, self.offsets, self.values, size, self.ddl)
 
 
 class FetcherLogic:

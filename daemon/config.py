@@ -69,11 +69,26 @@ class BatchSection(_Section):
 
 
 class MemorySection(_Section):
-    """``[memory]``: bytes of raw messages held by the process, and of staged files on disk."""
+    """``[memory]``: one budget for all messages in hand, and one for staged files on disk.
 
-    mailbox_bytes: int = Field(32 << 20, ge=1 << 20)
-    buffer_bytes: int = Field(256 << 20, ge=1 << 20)
+    The pipelines share both evenly. An eighth of the memory is librdkafka's queue, an eighth the
+    mailboxes, the rest the buffers.
+    """
+
+    budget_bytes: int = Field(256 << 20, ge=16 << 20)
     staged_bytes: int = Field(8 << 30, ge=1 << 20)
+
+    def queue_kbytes(self, pipelines: int) -> int:
+        """librdkafka's queue of one pipeline, in its unit."""
+        return self.budget_bytes // 8 // pipelines // 1024
+
+    def mailbox_bytes(self, processors: int) -> int:
+        """The mailbox of one of so many processors in the process."""
+        return self.budget_bytes // 8 // processors
+
+    def buffer_bytes(self, processors: int) -> int:
+        """The buffers of one of so many processors in the process."""
+        return self.budget_bytes * 3 // 4 // processors
 
 
 class SparkSection(_Section):

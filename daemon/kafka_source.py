@@ -48,7 +48,6 @@ def consumer_settings(settings: Mapping[str, Any], group: str) -> dict[str, Any]
     defaults: dict[str, Any] = {
         # The default of 1000 ms caps small queues at a third of the rate (measured).
         "fetch.queue.backoff.ms": 10,
-        "queued.max.messages.kbytes": 32 * 1024,
         "fetch.wait.max.ms": 100,
         "isolation.level": "read_committed",
     }
@@ -221,7 +220,8 @@ class KafkaSource:
     ) -> Iterable[tuple[TopicPartition, list[Message]]]:
         """Messages by partition. With one assigned, before and after, none is asked for its own."""
         if len(assigned_before) == 1 and assigned_before == self._assigned:
-            return [(*assigned_before, messages)]
+            (source,) = assigned_before
+            return [(source, messages)]
         by_source: dict[Any, list[Message]] = {}
         for message in messages:
             by_source.setdefault((message.topic(), message.partition()), []).append(message)

@@ -149,7 +149,11 @@ class Service:
         section = config.pipeline[name]
         force = section.start.force
         resolver = PositionResolver(
-            settings={**config.kafka, **section.kafka},
+            settings={
+                "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
+                **config.kafka,
+                **section.kafka,
+            },
             group=config.group(name),
             pipeline=section,
             recorded=recorded,

@@ -85,17 +85,17 @@ class Topology:
 
     def _start_processor(self, address: Address, format_: Format, router: Router) -> None:
         config = self._config
-        pipelines, shards = len(config.pipeline), config.daemon.processors
-        held = config.memory.buffer_bytes // (pipelines * shards)
+        processors = len(config.pipeline) * config.daemon.processors
+        held = config.memory.buffer_bytes(processors)
         settings = ProcessorSettings(
             batch_messages=config.batch.max_messages,
             batch_bytes=config.batch.max_bytes,
             batch_age_s=config.batch.max_age_s,
-            buffer_bytes=max(config.batch.max_bytes, held // 4),
+            buffer_bytes=max(1 << 20, held // 4),
             memory_bytes=held,
-            staged_bytes=config.memory.staged_bytes // (pipelines * shards),
+            staged_bytes=config.memory.staged_bytes // processors,
         )
-        mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes // (pipelines * shards)))
+        mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
         logic = ProcessorLogic(address, format_, router, settings, self._run_id, random.random)
         self._start(address, logic, mailbox, _just(ProcessorEffects(self._stager)))
 
