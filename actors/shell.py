@@ -62,6 +62,10 @@ class Directory:
         """Make a started actor known, for questions and for its end."""
         self._refs[address] = ref
 
+    def refs(self) -> tuple[pykka.ActorRef[Any], ...]:
+        """All started actors."""
+        return tuple(self._refs.values())
+
     def tell(self, address: Address, message: object) -> None:
         """Leave a control message."""
         self._endpoints[address].tell(message)

@@ -86,16 +86,16 @@ class Service:
             parts = [self._parts(name, recorded[name]) for name in config.pipeline]
             stager = StagingFolder(config.daemon.staging_dir, self._run_id)
             status: Exit | None = None
+            topology = Topology(config, self._run_id, stager, self._events, self._until_end)
             try:
                 self._start_sinks()
-                topology = Topology(config, self._run_id, stager, self._events, self._until_end)
                 topology.start_writers(self._tier.sinks)
                 for part in parts:
                     topology.start_pipeline(part)
                 status = self._supervise(topology)
             finally:
                 if status is not Exit.KILLED:  # whoever asks twice does not wait for a clean end
-                    _stop_actors()
+                    topology.stop()
                     self._tier.stop()
                     stager.close()
             return status
@@ -248,12 +248,3 @@ def _signals(events: EventQueue) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _stop_actors() -> None:
-    """Tell all actors to end; those stuck in a call are daemon threads and end with the process."""
-    refs = pykka.ActorRegistry.get_all()
-    for ref in refs:
-        ref.stop(block=False)
-    for ref in refs:
-        ref.actor_stopped.wait(1.0)

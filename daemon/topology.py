@@ -22,6 +22,9 @@ from daemon.config import Config
 from offsets.snapshot import Snapshot
 from sparkwriter.writer import WriterLogic
 
+STOP_TIMEOUT_S = 1.0
+"""For one actor to see that it is to stop, once it is idle; a stuck one is left behind."""
+
 CONTROL_ONLY = 0
 """The capacity of a mailbox that gets no data."""
 
@@ -82,6 +85,17 @@ class Topology:
         )
         self._start_fetcher(parts, fetcher)
         self.directory.tell(committer, Begin())
+
+    def stop(self) -> None:
+        """Tell all actors to end. One stuck in a call is a daemon thread: it ends with the process.
+
+        Actors of other topologies of the process (in a test) are left alone.
+        """
+        refs = self.directory.refs()
+        for ref in refs:
+            ref.stop(block=False)
+        for ref in refs:
+            ref.actor_stopped.wait(STOP_TIMEOUT_S)
 
     def _start_processor(self, address: Address, format_: Format, router: Router) -> None:
         config = self._config

@@ -28,8 +28,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevBroker]:
 
 
 @pytest.fixture
-def rig(
-    broker: DevBroker, spark: SparkSession, lake_conf: dict[str, str], tmp_path: Path
-) -> Rig:
+def rig(broker: DevBroker, spark: SparkSession, lake_conf: dict[str, str], tmp_path: Path) -> Rig:
     """A topic, a configuration and the daemon for one test, with names that nobody else has."""
     return Rig(broker, spark, lake_conf, tmp_path)

@@ -157,9 +157,7 @@ def test_a_rewound_group_is_refused_with_the_hint(rig: Rig) -> None:
     message = canal(f"{rig.db}.orders", "INSERT", [{"id": 1, "name": "a", "qty": 1}])
     rig.produce(message, message)
     rig.run()
-    consumer = Consumer(
-        {"bootstrap.servers": rig.broker.bootstrap, "group.id": f"g-{rig.db}"}
-    )
+    consumer = Consumer({"bootstrap.servers": rig.broker.bootstrap, "group.id": f"g-{rig.db}"})
     consumer.commit(offsets=[KafkaPartition(rig.topic, 0, 1)], asynchronous=False)
     consumer.close()
     assert rig.run() is Exit.PIPELINE_FAILED

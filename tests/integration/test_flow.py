@@ -50,8 +50,7 @@ def test_a_replay_of_all_messages_changes_nothing_and_is_counted(rig: Rig) -> No
         {"target": "lake.{database}.{table}_log", "mode": "append"},
     ]
     messages = [
-        canal(f"{rig.db}.t{i % 3}", "INSERT", [{"id": i, "name": "n", "qty": i}])
-        for i in range(30)
+        canal(f"{rig.db}.t{i % 3}", "INSERT", [{"id": i, "name": "n", "qty": i}]) for i in range(30)
     ]
     rig.produce(*messages)
     rig.run(rig.write_config(p=rig.pipeline(target=None, route=routes)))

@@ -1,0 +1,105 @@
+"""A process of its own for the memory test: the real flow on the real broker, a sink that hangs.
+
+Prints one JSON line: resident memory before and at its peak, what was read, what is staged.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import threading
+import time
+from pathlib import Path
+
+import structlog
+from confluent_kafka import Consumer
+
+from actors.ports import StagedBatch, TargetState
+from changes.model import TargetName
+from daemon.config import load
+from daemon.kafka_positions import PositionResolver
+from daemon.kafka_source import KafkaSource
+from daemon.offset_file import OffsetFile
+from daemon.service import EventQueue
+from daemon.staging import StagingFolder
+from daemon.topology import PipelineParts, Topology
+from offsets.snapshot import Snapshot
+
+
+class Stalled:
+    """A sink whose writes never end."""
+
+    def __init__(self) -> None:
+        self.never = threading.Event()
+
+    def open(self, target: TargetName) -> TargetState:
+        return TargetState()
+
+    def write(self, batch: StagedBatch) -> TargetState:
+        self.never.wait()
+        raise AssertionError("it never ends")
+
+
+class Held:
+    """Notes when the flow stands: both processors leave their mailboxes waiting."""
+
+    def __init__(self, processors: int) -> None:
+        self.standing = threading.Event()
+        self._missing = processors
+
+    def __call__(self, logger: object, level: str, event: dict[str, object]) -> dict[str, object]:
+        if event["event"] == "hold":
+            self._missing -= 1
+        if event["event"] == "flow":
+            self._missing += 1
+        if self._missing == 0:
+            self.standing.set()
+        raise structlog.DropEvent
+
+
+def peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def main(path: str) -> None:
+    config = load(Path(path))
+    held = Held(config.daemon.processors)
+    structlog.configure(processors=[held])
+    (name,) = config.pipeline
+    section = config.pipeline[name]
+    config.daemon.state_dir.mkdir(parents=True)
+    stager = StagingFolder(config.daemon.staging_dir, "run-stalled")
+    topology = Topology(config, "run-stalled", stager, EventQueue(), until_end=True)
+    topology.start_writers(lambda: {"lake": Stalled()})
+    recorded = Snapshot(name, config.group(name))
+    settings = {"queued.max.messages.kbytes": config.memory.queue_kbytes(1), **config.kafka}
+    resolver = PositionResolver(settings, recorded.group, section, recorded, False)
+    # Metadata, threads and libraries are loaded by a first look, so they are no part of the load.
+    warm = Consumer({**settings, "group.id": "warm"})
+    warm.list_topics(timeout=20)
+    warm.close()
+    before = peak_bytes()
+    source = KafkaSource(settings, section.topics, recorded.group, resolver, name)
+    begun = time.monotonic()
+    store = OffsetFile(config.daemon.state_dir, name)
+    topology.start_pipeline(PipelineParts(name, source, store, recorded))
+    standing = held.standing.wait(90)
+    staged = sum(file.stat().st_size for file in config.daemon.staging_dir.rglob("*.parquet"))
+    print(
+        json.dumps(
+            {
+                "standing": standing, "before": before, "peak": peak_bytes(), "staged": staged,
+                "seconds": time.monotonic() - begun,
+            }
+        ),
+        flush=True,
+    )  # fmt: skip
+    sys.stdout.flush()
+    import os
+
+    os._exit(0)  # the writers hang, as they should
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
