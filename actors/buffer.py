@@ -13,6 +13,7 @@ from enum import Enum
 import pyarrow as pa
 
 from actors import messages as msg
+from actors.figures import Tally, TargetFigures, WriteFigures
 from actors.ports import Span, StagedBatch, TargetState
 from changes.formats.base import TableDecoder
 from changes.model import Mode, TableSchema
@@ -112,6 +113,7 @@ class TargetBuffer:
     stage_attempts: int = 0
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
+    tally: Tally = field(default_factory=Tally)
 
     @property
     def name(self) -> str:
@@ -205,6 +207,38 @@ class TargetBuffer:
             self.through.pop(source, None)
             self.epochs.pop(source, None)
         return gone
+
+    def figures(self, now: float) -> TargetFigures:
+        """How the target stands."""
+        tally = self.tally
+        return TargetFigures(
+            target=self.name,
+            phase=self.phase.value,
+            buffered_messages=self.messages,
+            buffered_bytes=self.size,
+            waiting_s=None if self.since is None else now - self.since,
+            staged_files=len(self.pieces),
+            staged_bytes=sum(piece.size for piece in self.pieces),
+            messages_read=tally.messages_read,
+            messages_replayed=tally.messages_replayed,
+            messages_dropped=tally.messages_dropped,
+            rows_read=tally.rows_read,
+            rows_written=tally.rows_written,
+            rows_stored=tally.rows_stored,
+            write=self._write_figures(now),
+            error=tally.last_error(now),
+        )
+
+    def _write_figures(self, now: float) -> WriteFigures | None:
+        if self.write is None:
+            return None
+        since, retry_at = self.tally.write_since, self.retry_at
+        return WriteFigures(
+            rows=self.write.batch.rows,
+            attempt=max(self.attempts, 1),
+            age_s=0.0 if since is None else now - since,
+            retry_in_s=None if retry_at is None else max(0.0, retry_at - now),
+        )
 
     def remaining(self) -> str | None:
         """One line that names what is held, None when nothing is."""

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from actors import effects as fx
 from actors import messages as msg
+from actors.figures import CommitterFigures, Figures, LaneFigures, PartitionFigures
 from actors.mailbox import Tick
 from actors.messages import Address
 from offsets.ledger import LaneLedger
 from offsets.position import Lane, TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
+from offsets.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,10 @@ class CommitterLogic:
         self._ending = False
         self._stale = 0
         self._changes = 0
+        self._timelines: dict[TopicPartition, Timeline] = {}
+        self._applied_ms: dict[str, int] = {}
+        self._saved_at: float | None = None
+        self._save_error: str | None = None
 
     def handle(self, message: object, now: float) -> list[object]:
         """React to one message. ``now`` is in monotonic seconds."""
@@ -71,7 +77,10 @@ class CommitterLogic:
                 self._releasing = sources
                 out = self._save()
             case msg.Saved():
+                self._saved_at, self._save_error = now, None
                 out = self._saved_as(message)
+            case Figures():
+                return [fx.Reply(self._figures(now))]
             case msg.SaveFailed(reason):
                 out = self._save_failed(reason)
             case _:
@@ -84,6 +93,7 @@ class CommitterLogic:
         source = started.source
         self._epochs[source] = started.epoch
         self._ledger.assign(source, started.start)
+        self._timelines[source] = Timeline()
         self._until.setdefault(source, started.until)
         self._confirmed[source] = started.confirmed
         return []
@@ -92,6 +102,10 @@ class CommitterLogic:
         if self._epochs.get(sent.source) != sent.epoch:
             return self._drop_stale(sent.source, sent.epoch)
         self._ledger.dispatched(sent.source, sent.next_offset, sent.lanes)
+        if sent.time_ms is not None:
+            timeline = self._timelines[sent.source]
+            timeline.add(sent.next_offset, sent.time_ms)
+            timeline.forget_below(self._ledger.frontier(sent.source))
         return []
 
     def _written(self, written: msg.Written) -> list[object]:
@@ -108,12 +122,20 @@ class CommitterLogic:
                 out += self._drop_stale(source, epoch)
             else:
                 self._ledger.done(Lane(source, target), through)
+                self._note_time(source, target, through)
         if written.state is not None:
             mark = TargetMark(written.state.version, dict(written.state.hwms))
             self._marks[target] = mark
         self._changes += written.changes
         out.append(fx.Tell(self._supervisor, self._progress()))
         return out
+
+    def _note_time(self, source: TopicPartition, target: str, through: int) -> None:
+        timeline = self._timelines[source]
+        time_ms = timeline.time_ms(through)
+        if time_ms is not None:
+            self._applied_ms[target] = max(time_ms, self._applied_ms.get(target, time_ms))
+        timeline.forget_below(self._ledger.frontier(source))
 
     def _progress(self) -> msg.Progress:
         frontiers = self._ledger.frontiers()
@@ -173,7 +195,7 @@ class CommitterLogic:
 
     def _save_failed(self, reason: str) -> list[object]:
         """The file before is whole and Kafka's commit is at or below it: only time is lost."""
-        self._saving = None
+        self._saving, self._save_error = None, reason
         out: list[object] = [fx.Log("error", "offset_file_not_written", {"reason": reason})]
         if self._releasing:
             self._let_go(self._releasing)
@@ -190,4 +212,30 @@ class CommitterLogic:
             if source in self._epochs:
                 self._left[source] = self._ledger.frontier(source)
                 del self._epochs[source]
+                del self._timelines[source]
                 self._ledger.drop(source)
+
+    # --- figures
+
+    def _figures(self, now: float) -> CommitterFigures:
+        return CommitterFigures(
+            partitions={source: self._partition(source) for source in self._ledger.sources},
+            applied_ms=dict(self._applied_ms),
+            changes=self._changes,
+            stale=self._stale,
+            saved_age_s=None if self._saved_at is None else now - self._saved_at,
+            save_error=self._save_error,
+        )
+
+    def _partition(self, source: TopicPartition) -> PartitionFigures:
+        timeline, frontier = self._timelines[source], self._ledger.frontier(source)
+        return PartitionFigures(
+            frontier=frontier,
+            position=self._ledger.position(source),
+            confirmed=self._confirmed.get(source),
+            applied_ms=timeline.newest_below(frontier),
+            lanes=tuple(
+                LaneFigures(target, first, timeline.time_ms(first))
+                for target, first in self._ledger.holders(source)
+            ),
+        )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from actors import effects as fx
 from actors import messages as msg
+from actors.figures import FetcherFigures, Figures
 from actors.mailbox import Tick
 from actors.messages import Address
 from changes.formats.base import Format
@@ -19,7 +20,6 @@ from changes.model import BadMessage, Kind, TableName
 from changes.routing import Router, TargetRoute, shard_of
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
-
 
 MESSAGE_OVERHEAD = 80
 """Bytes that a message costs besides its own: a bytes object's head, an int, two list places."""
@@ -86,6 +86,10 @@ class FetcherLogic:
         self._sent = dict.fromkeys(self._processors, 0)
         self._stopped = False
         self._closed = False
+        self._was_assigned = False
+        self._ends: dict[TopicPartition, int] = {}
+        self._unreachable_since: float | None = None
+        self._messages = self._dropped = 0
 
     def handle(self, message: object, now: float) -> list[object]:
         """React to one message. ``now`` is in monotonic seconds."""
@@ -93,7 +97,7 @@ class FetcherLogic:
             case Tick():
                 return self._poll(now)
             case msg.Polled():
-                return self._polled(message)
+                return self._polled(message, now)
             case msg.Offered():
                 return self._offered(message)
             case msg.RoomAgain(to):
@@ -106,6 +110,8 @@ class FetcherLogic:
                 return self._commit(frontiers, last)
             case msg.StopFetching():
                 return self._stop()
+            case Figures():
+                return [fx.Reply(self._figures(now))]
             case _:
                 raise TypeError(f"the fetcher does not know {message!r}")
 
@@ -124,8 +130,10 @@ class FetcherLogic:
         poll = fx.Consume(self._settings.max_messages, self._settings.poll_timeout_s)
         return [poll, fx.WakeAt(now)]
 
-    def _polled(self, polled: msg.Polled) -> list[object]:
+    def _polled(self, polled: msg.Polled, now: float) -> list[object]:
         out: list[object] = []
+        if polled.state is not None:
+            self._hear(polled.state, now)
         for fetched in polled.batches:
             if fetched.source in self._reading and not self._stopped:
                 out += self._route(fetched)
@@ -155,7 +163,8 @@ class FetcherLogic:
             lanes[target] = (first, share.offsets[-1])
             shard = self._processors[shard_of(target, len(self._processors))]
             by_shard.setdefault(shard, []).append(share)
-        out: list[object] = [self._dispatched(source, next_offset, lanes)]
+        self._messages += good
+        out: list[object] = [self._dispatched(source, next_offset, lanes, fetched.time_ms)]
         reading = self._reading[source]
         for to, mine in by_shard.items():
             size = sum(share.size for share in mine)
@@ -184,10 +193,14 @@ class FetcherLogic:
                     slots = by_table.get(table)  # type: ignore[arg-type]
                     if slots is None:
                         slots = by_table[table] = self._slots(table, by_target)  # type: ignore
+                    if not slots:
+                        self._dropped += 1
                     for slot in slots:
                         slot.offsets.append(offset)
                         slot.values.append(value)  # type: ignore[arg-type]
-                elif kind is not nothing:
+                elif kind is nothing:
+                    self._dropped += 1
+                else:
                     assert value is not None
                     for barrier in self._barriers(offset, value):
                         before = by_target.pop(str(barrier.route.name), None)
@@ -219,12 +232,16 @@ class FetcherLogic:
         return [_Slot(route, [offset], [value], ddl=True) for route in routes.values()]
 
     def _dispatched(
-        self, source: TopicPartition, next_offset: int, lanes: dict[str, tuple[int, int]]
+        self,
+        source: TopicPartition,
+        next_offset: int,
+        lanes: dict[str, tuple[int, int]],
+        time_ms: int | None = None,
     ) -> fx.Tell:
         self._positions[source] = next_offset
         return fx.Tell(
             self._committer,
-            msg.Dispatched(self._reading[source].epoch, source, next_offset, lanes),
+            msg.Dispatched(self._reading[source].epoch, source, next_offset, lanes, time_ms),
         )
 
     # --- backpressure
@@ -257,6 +274,7 @@ class FetcherLogic:
 
     def _assigned(self, assigned: msg.Assigned) -> list[object]:
         out: list[object] = []
+        self._was_assigned = True
         for source, start in assigned.starts.items():
             self._epoch += 1
             log = assigned.logs[source]
@@ -290,6 +308,28 @@ class FetcherLogic:
             self._closed = True
             out += [fx.CloseSource(), fx.Tell(self._supervisor, msg.SourceClosed(self._pipeline))]
         return out
+
+    # --- figures
+
+    def _hear(self, state: msg.SourceState, now: float) -> None:
+        self._ends.update(state.ends)
+        if state.connected:
+            self._unreachable_since = None
+        elif self._unreachable_since is None:
+            self._unreachable_since = now
+
+    def _figures(self, now: float) -> FetcherFigures:
+        since = self._unreachable_since
+        return FetcherFigures(
+            assigned=self._was_assigned,
+            paused=self._paused,
+            positions=dict(self._positions),
+            ends={s: max(self._ends.get(s, 0), r.log.high) for s, r in self._reading.items()},
+            messages=self._messages,
+            dropped=self._dropped,
+            parked_bytes=sum(batch.size for parked in self._parked.values() for batch in parked),
+            unreachable_s=None if since is None else now - since,
+        )
 
     # --- the end
 

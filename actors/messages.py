@@ -43,6 +43,16 @@ class Fetched:
     offsets: list[int]
     values: list[bytes | None]
     next_offset: int
+    time_ms: int | None = None
+    """When the last one was made, in Unix milliseconds, as the log has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """What the client said of its broker: the log's ends, and whether it is connected at all."""
+
+    ends: Mapping[TopicPartition, int]
+    connected: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,8 @@ class Polled:
     positions: Mapping[TopicPartition, int] = field(default_factory=dict)
     error: str | None = None
     """The source can't be read on (a position outside the log...): why, in one line."""
+    state: SourceState | None = None
+    """Now and then, when there is something new to tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +285,7 @@ class Dispatched:
     source: TopicPartition
     next_offset: int
     lanes: Mapping[str, tuple[int, int]]
+    time_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from actors import effects as fx
 from actors import messages as msg
 from actors.buffer import Chunk, Closing, Phase, Piece, TargetBuffer
 from actors.closing import DataError, close_rows, plan_ddl
+from actors.figures import Figures, ProcessorFigures
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
 from actors.ports import StagedBatch, TargetState
@@ -71,9 +72,11 @@ class ProcessorLogic:
         self._drained = False
         self._held = False
         self._batch_number = 0
+        self._now = 0.0
 
     def handle(self, message: object, now: float) -> list[object]:
         """React to one message. ``now`` is in monotonic seconds."""
+        self._now = now
         match message:
             case msg.RecordBatch():
                 out = self._take(message, now)
@@ -97,6 +100,9 @@ class ProcessorLogic:
             case msg.Remaining():
                 lines = (buffer.remaining() for buffer in self._buffers.values())
                 return [fx.Reply(tuple(line for line in lines if line is not None))]
+            case Figures():
+                targets = tuple(buffer.figures(now) for buffer in self._buffers.values())
+                return [fx.Reply(ProcessorFigures(self._held, targets))]
             case _:
                 raise TypeError(f"a processor does not know {message!r}")
         for buffer in list(self._buffers.values()):
@@ -120,7 +126,10 @@ class ProcessorLogic:
             if buffer is None:
                 buffer = self._new_buffer(share.route)
                 out.append(fx.Tell(WRITERS, msg.OpenTarget(share.route.name, self._me)))
-            if buffer.phase is not Phase.STOPPED and buffer.doomed is None:
+            buffer.tally.messages_read += len(share.offsets)
+            if buffer.phase is Phase.STOPPED or buffer.doomed is not None:
+                buffer.tally.messages_dropped += len(share.offsets)
+            else:
                 buffer.add(
                     Chunk(
                         batch.source,
@@ -183,6 +192,8 @@ class ProcessorLogic:
         """Decode chunks and have them staged: as the batch, or as a piece of ``piece_of``."""
         closed = close_rows(buffer, chunks)
         out: list[object] = []
+        buffer.tally.rows_read += closed.count
+        buffer.tally.messages_replayed += closed.replayed
         if closed.replayed:
             fields = {"target": buffer.name, "messages": closed.replayed}
             out.append(fx.Log("info", "replay_dropped", fields))
@@ -273,6 +284,7 @@ class ProcessorLogic:
 
     def _stage_failed(self, target: TargetName, reason: str, now: float) -> list[object]:
         buffer = self._buffers[str(target)]
+        buffer.tally.failed(reason, now)
         buffer.stage_attempts += 1
         wait = self._back_off(buffer.stage_attempts)
         buffer.stage_again_at = now + wait
@@ -285,12 +297,17 @@ class ProcessorLogic:
         buffer.through.clear()
         buffer.epochs.clear()
         buffer.write = write
+        buffer.tally.write_since = self._now
         buffer.phase = Phase.WRITING
         buffer.attempts = 1
         return [fx.Tell(WRITERS, write)]
 
     def _written(self, written: msg.Written) -> list[object]:
         buffer = self._buffers[str(written.target)]
+        buffer.tally.rows_written += written.changes
+        if buffer.write is not None:
+            buffer.tally.rows_stored += buffer.write.batch.rows
+            buffer.tally.lasting = False
         buffer.write = None
         buffer.retry_at, buffer.attempts = None, 0
         assert written.state is not None
@@ -302,6 +319,7 @@ class ProcessorLogic:
     def _failed(self, failed: msg.Failed, now: float) -> list[object]:
         buffer = self._buffers[str(failed.target)]
         if failed.kind is msg.FailureKind.RETRY:
+            buffer.tally.failed(failed.reason, now)
             buffer.attempts += 1
             wait = self._back_off(buffer.attempts)
             buffer.retry_at = now + wait
@@ -320,6 +338,7 @@ class ProcessorLogic:
         buffer.state = state
         if buffer.phase is Phase.OPENING:
             buffer.phase = Phase.READY
+            buffer.tally.lasting = False
         return []
 
     # --- trying again
@@ -367,6 +386,7 @@ class ProcessorLogic:
         """Apply nothing more: the frontier stays below, and the pipeline is told to stop."""
         if buffer.phase is Phase.STOPPED:
             return []
+        buffer.tally.failed(reason, self._now)
         paths = [piece.path for piece in buffer.pieces]
         if buffer.write is not None and buffer.write.batch.path is not None:
             paths.append(buffer.write.batch.path)

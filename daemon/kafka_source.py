@@ -7,6 +7,7 @@ batch that is being returned.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import structlog
 from confluent_kafka import (
     OFFSET_INVALID,
+    TIMESTAMP_NOT_AVAILABLE,
     Consumer,
     KafkaError,
     KafkaException,
@@ -21,7 +23,7 @@ from confluent_kafka import (
 )
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from actors.messages import Assigned, Confirmed, Fetched, Polled, Revoked
+from actors.messages import Assigned, Confirmed, Fetched, Polled, Revoked, SourceState
 from actors.ports import SourceListener
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError
@@ -49,6 +51,8 @@ def consumer_settings(settings: Mapping[str, Any], group: str) -> dict[str, Any]
         # The default of 1000 ms caps small queues at a third of the rate (measured).
         "fetch.queue.backoff.ms": 10,
         "fetch.wait.max.ms": 100,
+        # The client's own figures: the log's ends, and whether a broker is there.
+        "statistics.interval.ms": 1000,
         "isolation.level": "read_committed",
     }
     if settings.get("group.protocol") != "consumer":  # which refuses a strategy of the client's
@@ -88,7 +92,7 @@ class KafkaSource:
         self._trouble: str | None = None
         self._error_at = float("-inf")
         self._unlogged = 0
-        self._down_since: float | None = None
+        self._state: SourceState | None = None
         whole = consumer_settings(settings, group)
         self._incremental = assigns_incrementally(whole)
         self._consumer = Consumer(
@@ -96,6 +100,7 @@ class KafkaSource:
                 **whole,
                 "error_cb": self._on_error,
                 "on_commit": self._on_commit,
+                "stats_cb": self._on_stats,
                 "logger": _QuietLogger(self._log),
             }
         )
@@ -128,7 +133,8 @@ class KafkaSource:
             for source, mine in self._by_source(messages, assigned_before)
             if mine
         )
-        return Polled(batches, {} if messages else self._positions(), error)
+        state, self._state = self._state, None
+        return Polled(batches, {} if messages else self._positions(), error, state)
 
     def pause(self) -> None:
         """Stop the flow."""
@@ -213,6 +219,9 @@ class KafkaSource:
             self._log.warning("kafka_error", reason=error.str(), count=self._unlogged)
             self._error_at, self._unlogged = now, 0
 
+    def _on_stats(self, text: str) -> None:
+        self._state = source_state(text)
+
     # --- helpers
 
     def _by_source(
@@ -257,7 +266,27 @@ class KafkaSource:
 def _fetched(source: TopicPartition, messages: list[Message]) -> Fetched:
     offsets: list[Any] = [message.offset() for message in messages]
     values = [message.value() for message in messages]
-    return Fetched(source, offsets, values, offsets[-1] + 1)
+    kind, time_ms = messages[-1].timestamp()
+    known = None if kind == TIMESTAMP_NOT_AVAILABLE else time_ms
+    return Fetched(source, offsets, values, offsets[-1] + 1, known)
+
+
+def source_state(statistics: str) -> SourceState:
+    """What librdkafka's statistics (JSON) say of the log's ends and of the connection.
+
+    An end is the last stable offset where transactions keep it below the high watermark: nothing
+    above it can be read yet, so nothing above it is lag.
+    """
+    said = json.loads(statistics)
+    ends: dict[TopicPartition, int] = {}
+    for name, topic in said.get("topics", {}).items():
+        for number, partition in topic["partitions"].items():
+            high, stable = partition.get("hi_offset", -1), partition.get("ls_offset", -1)
+            end = stable if 0 <= stable < high else high
+            if int(number) >= 0 and end >= 0:
+                ends[TopicPartition(name, int(number))] = end
+    up = any(broker.get("state") == "UP" for broker in said.get("brokers", {}).values())
+    return SourceState(ends, up)
 
 
 class _QuietLogger:

@@ -1,0 +1,145 @@
+"""What the actors answer when they are asked how it stands: values, no clock but their own.
+
+Ages are in seconds of the monotonic clock, times of the source in Unix milliseconds. Counts begin
+with the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from offsets.position import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Say how it stands (an ``ask``): the answer is one of the values below."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetcherFigures:
+    """``dropped``: messages that no route wants, or that carry no change. ``ends``: the log's end
+    as the broker last told it. ``unreachable_s``: since when no broker is connected."""
+
+    assigned: bool
+    paused: bool
+    positions: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+    messages: int
+    dropped: int
+    parked_bytes: int
+    unreachable_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFigures:
+    """A write that was handed to the writers and has not ended; waiting for a free one counts."""
+
+    rows: int
+    attempt: int
+    age_s: float
+    retry_in_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorFigures:
+    """The last thing that went wrong. ``lasting``: it did not go well since."""
+
+    reason: str
+    age_s: float
+    lasting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFigures:
+    """One target as its processor sees it. Messages wait undecoded; staged files wait on disk.
+
+    ``rows_read`` are the source's row changes as decoded, ``rows_written`` those that are
+    published, ``rows_stored`` what they came to after folding.
+    """
+
+    target: str
+    phase: str
+    buffered_messages: int
+    buffered_bytes: int
+    waiting_s: float | None
+    staged_files: int
+    staged_bytes: int
+    messages_read: int
+    messages_replayed: int
+    messages_dropped: int
+    rows_read: int
+    rows_written: int
+    rows_stored: int
+    write: WriteFigures | None
+    error: ErrorFigures | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorFigures:
+    """``held``: the budgets are used up, so data is left in the mailbox."""
+
+    held: bool
+    targets: tuple[TargetFigures, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LaneFigures:
+    """What of one target is not done in one partition, and when its oldest message was made."""
+
+    target: str
+    first: int
+    time_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFigures:
+    """One partition. ``lanes`` are those that hold the frontier, the lowest first.
+
+    ``applied_ms``: when the newest message below the frontier was made.
+    """
+
+    frontier: int
+    position: int
+    confirmed: int | None
+    applied_ms: int | None
+    lanes: tuple[LaneFigures, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitterFigures:
+    """``applied_ms``: per target, when the newest message that it contains was made."""
+
+    partitions: Mapping[TopicPartition, PartitionFigures]
+    applied_ms: Mapping[str, int]
+    changes: int
+    stale: int
+    saved_age_s: float | None
+    save_error: str | None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a processor counts for one target."""
+
+    messages_read: int = 0
+    messages_replayed: int = 0
+    messages_dropped: int = 0
+    rows_read: int = 0
+    rows_written: int = 0
+    rows_stored: int = 0
+    write_since: float | None = None
+    error: str | None = None
+    error_at: float = 0.0
+    lasting: bool = field(default=False)
+
+    def failed(self, reason: str, now: float) -> None:
+        """Note what went wrong."""
+        self.error, self.error_at, self.lasting = reason, now, True
+
+    def last_error(self, now: float) -> ErrorFigures | None:
+        """The last error and its age."""
+        if self.error is None:
+            return None
+        return ErrorFigures(self.error, max(0.0, now - self.error_at), self.lasting)
