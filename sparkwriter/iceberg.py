@@ -1,7 +1,7 @@
 """The Iceberg sink: one atomic, fenced publish for each batch, with the marks inside.
 
-The marks are in the summary of the snapshot that the batch made: whoever reads main reads rows
-and marks of the same moment. How the publish is fenced is told in ``iceberg_publish``.
+How the publish is fenced is told in ``iceberg_publish``, what becomes of old snapshots and of
+branches that were left behind in ``iceberg_upkeep``.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ from actors.ports import (
 )
 from changes.model import Mode, TargetName
 from offsets.position import NO_OFFSET, TopicPartition
+from sparkwriter.attempts import anonymous
 from sparkwriter.iceberg_java import JavaFailure, LakeCatalog, LakeTable, java_class, reason
+from sparkwriter.iceberg_marks import HWM, marks_of, marks_text, nearest_mark
 from sparkwriter.iceberg_publish import MAIN, create_branch, drop_branch, publish_branch
+from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 from sparkwriter.plan import dotted, quote, read_schema, write_sql
 from sparkwriter.schema import (
     CreateTable,
@@ -36,12 +39,9 @@ from sparkwriter.schema import (
 )
 from sparkwriter.session import check_warehouse
 
-HWM = "binlogd.hwm"
-"""Summary entry of a snapshot: ``{"topic:partition": offset}``, all lanes of the table."""
 MODE = "binlogd.mode"
 KEYS = "binlogd.keys"
 STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
-BRANCH_PREFIX = "binlogd-"
 SETTLE_ATTEMPTS = 5
 """Looks at a table before a write until nothing is to be changed in its schema: one when it
 fits, two after a change, more only where others change it at the same time."""
@@ -88,14 +88,16 @@ class IcebergWriter:
 
     The instance is made on any thread and used on one: what it sets on its session (the stamp
     for the next commit) must not be seen by another write. The sink's name is the catalog's.
+    ``upkeep`` is shared by the sink's writers; without one, this writer has one of its own.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, upkeep: Upkeep | None = None) -> None:
+        self._upkeep = upkeep or Upkeep(anonymous(), UpkeepSettings())
         self._spark = spark.newSession()
         self._catalog = LakeCatalog(self._spark)
         # Jobs of one pool wait for each other in turn; each writer has its own, so that a long
         # write does not hold a short one.
-        self._pool = f"{BRANCH_PREFIX}{uuid4().hex[:8]}"
+        self._pool = f"binlogd-{uuid4().hex[:8]}"
         # ${...} in a name or a value is that name or value, never a setting of Spark.
         self._spark.conf.set("spark.sql.variable.substitute", "false")
 
@@ -103,7 +105,10 @@ class IcebergWriter:
         """Read schema, mode and marks of the table from the catalog. See ``BatchWriter.open``."""
         with _reasons(target):
             seen = self._look(target)
-            return TargetState() if seen is None else seen.state
+            if seen is None:
+                return TargetState()
+            self._upkeep.opened(target, seen.table)
+            return seen.state
 
     def write(self, batch: StagedBatch) -> TargetState:
         """Publish the batch with its marks in one commit to main. See ``BatchWriter.write``."""
@@ -118,7 +123,9 @@ class IcebergWriter:
                     batch.schema, batch.mode, seen.stored if seen else None, batch.adds
                 )
                 if seen is not None and not steps:
-                    return self._publish(seen, batch)
+                    state = self._publish(seen, batch)
+                    self._upkeep.written(batch.target, seen.table)
+                    return state
                 self._change(batch, seen, steps)
         raise SinkUnavailable(f"{batch.target}: others keep changing the table's schema")
 
@@ -131,14 +138,14 @@ class IcebergWriter:
             raise TargetRefused("the table exists and was not made by binlogd")
         keys = tuple(json.loads(table.property(KEYS) or "[]"))
         main = table.head(MAIN)
-        text = None if main is None else _mark(table, main)
-        if main is None or text is None:
+        mark = None if main is None else nearest_mark(table, main)
+        if main is None or mark is None:
             raise TargetRefused(
                 f"no snapshot in main's history carries {HWM}: the mark is gone (expired, or"
                 " rolled back beyond the first), so nobody can tell what the table contains"
             )
-        marks = {TopicPartition.parse(lane): int(mark) for lane, mark in json.loads(text).items()}
-        return _Seen(table, StoredTable(table.columns(), Mode(mode), keys), main, marks)
+        stored = StoredTable(table.columns(), Mode(mode), keys)
+        return _Seen(table, stored, main, marks_of(mark.text))
 
     def _change(self, batch: StagedBatch, seen: _Seen | None, steps: Sequence[SchemaStep]) -> None:
         """Create the table or alter it, unless another did it first: the next look will tell."""
@@ -156,7 +163,7 @@ class IcebergWriter:
                 raise
 
     def _publish(self, seen: _Seen, batch: StagedBatch) -> TargetState:
-        table, branch = seen.table, f"{BRANCH_PREFIX}{uuid4().hex}"
+        table, branch = seen.table, self._upkeep.new_branch()
         marks = {**seen.marks, **{lane: span.through for lane, span in batch.lanes.items()}}
         stamp = marks_text(marks)
         try:
@@ -232,21 +239,6 @@ def check_expected(batch: StagedBatch, marks: Mapping[TopicPartition, int]) -> N
     for lane, span in batch.lanes.items():
         if (mark := marks.get(lane, NO_OFFSET)) != span.after:
             raise Fenced(f"{batch.target}: lane {lane} stands at {mark}, expected {span.after}")
-
-
-def marks_text(marks: Mapping[TopicPartition, int]) -> str:
-    """The marks as the summary holds them: JSON, sorted, so that equal marks are equal text."""
-    return json.dumps({str(lane): marks[lane] for lane in sorted(marks)}, ensure_ascii=False)
-
-
-def _mark(table: LakeTable, main: int) -> str | None:
-    """The nearest stamp in main's history: maintenance adds snapshots that carry none."""
-    at: int | None = main
-    while at is not None:
-        if (text := table.summary(at, HWM)) is not None:
-            return text
-        at = table.parent(at)
-    return None
 
 
 def _stamped_head(table: LakeTable, branch: str, main: int, stamp: str) -> int:

@@ -101,6 +101,32 @@ class LakeTable:
         value = None if snapshot is None else snapshot.summary().get(name)
         return None if value is None else str(value)
 
+    def branches(self) -> tuple[str, ...]:
+        """The names of all refs, tags included."""
+        return tuple(str(name) for name in self.metadata.refs())
+
+    def snapshots(self) -> int:
+        """How many snapshots the table holds, those that no ref leads to included."""
+        return int(self.metadata.snapshots().size())
+
+    def oldest_ms(self) -> int:
+        """When the oldest of the snapshots was made, in milliseconds since the epoch."""
+        return int(self.metadata.snapshots().get(0).timestampMillis())
+
+    def time_ms(self, snapshot_id: int) -> int:
+        """When a snapshot was made, in milliseconds since the epoch."""
+        return int(self.metadata.snapshot(snapshot_id).timestampMillis())
+
+    def expire(self, older_than_ms: int, retain_last: int) -> None:
+        """Remove older snapshots that no ref needs, and then the files that only they need.
+
+        A ref keeps the last few of its history whatever their age. The commit is a compare-and-
+        set, made anew on what is current when another came first. Raises one of JavaFailure.
+        """
+        self.table.refresh()
+        expiry = self.table.expireSnapshots().expireOlderThan(older_than_ms)
+        expiry.retainLast(retain_last).cleanExpiredFiles(True).commit()
+
     def branch_at(self, snapshot_id: int) -> Java:
         """A branch ref that shows this snapshot."""
         return self._jvm.org.apache.iceberg.SnapshotRef.branchBuilder(snapshot_id).build()

@@ -23,6 +23,8 @@ from sparkwriter.iceberg_java import JavaFailure, reason
 ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 
+_SECRET_NAME = re.compile(r"password|passphrase|secret|token|credential|access[.\-_]?key", re.I)
+
 LOG4J2_TEMPLATE = """\
 status = error
 rootLogger.level = warn
@@ -98,33 +100,53 @@ def session_conf(
     return merged
 
 
+def launch_conf(conf: Mapping[str, str], secrets: frozenset[str] = frozenset()) -> dict[str, str]:
+    """The part of the settings that the JVM's launcher must see: it ends on a command line.
+
+    Pure. Every user of the machine reads command lines in the list of processes. So a catalog's
+    properties (passwords among them), whatever is named like a secret or holds one of ``secrets``
+    go to the context alone, which takes them over the gateway's authenticated connection.
+    """
+    # Shorter ones are in any path; nobody's secret is three characters long.
+    told = [secret for secret in secrets if len(secret) > 3]
+    return {
+        key: value
+        for key, value in conf.items()
+        if not key.startswith("spark.sql.catalog.")
+        and not _SECRET_NAME.search(key)
+        and not any(secret in value for secret in told)
+    }
+
+
 def start_session(
     conf: Mapping[str, str],
     master: str,
     jars: Sequence[Path],
     catalogs: Mapping[str, Mapping[str, str]],
     log_file: Path,
+    secrets: frozenset[str] = frozenset(),
 ) -> SparkSession:
     """Launch a JVM (found by JAVA_HOME, else PATH) and return its one long-lived session.
 
     Call once, from the main thread; it takes 5-10 seconds. ``log_file`` is made with its folder,
-    its log4j2 settings beside it. Raises SinkUnavailable, pointing at the log, when the JVM or
+    its log4j2 settings beside it. ``secrets`` stay off the command line. Raises SinkUnavailable, pointing at the log, when the JVM or
     its Spark does not start.
     """
     log_file = log_file.absolute()
     log_file.parent.mkdir(parents=True, exist_ok=True)
     log4j2_file = log_file.with_name("log4j2.properties")
     log4j2_file.write_text(LOG4J2_TEMPLATE.format(path=log_file), encoding="utf-8")
-    settings = SparkConf(loadDefaults=False)
-    settings.setAll(list(session_conf(conf, master, jars, catalogs, log4j2_file).items()))
+    merged = session_conf(conf, master, jars, catalogs, log4j2_file)
+    settings = SparkConf(loadDefaults=False).setAll(list(merged.items()))
+    launched = SparkConf(loadDefaults=False).setAll(list(launch_conf(merged, secrets).items()))
     with log_file.open("ab") as output:
-        # The launcher gets the conf on its command line: only so does spark.driver.memory size
+        # The launcher gets its conf on the command line: only so does spark.driver.memory size
         # the heap. A session of its own, so that a signal to our process group (Ctrl-C, or
         # SIGTERM to all of it) does not end the JVM while the daemon drains; the JVM ends by
         # itself when our end of its stdin closes, even by kill -9.
         process = {"stdout": output, "stderr": output, "start_new_session": True}
         try:
-            gateway = launch_gateway(settings, process)  # type: ignore[no-untyped-call]
+            gateway = launch_gateway(launched, process)  # type: ignore[no-untyped-call]
             context = SparkContext(conf=settings, gateway=gateway)
         except (PySparkRuntimeError, OSError, *JavaFailure) as error:
             text = f"Spark does not start: {reason(error)}; see {log_file}"

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from actors.ports import SinkUnavailable
 from sparkwriter.iceberg import check_catalog
-from sparkwriter.session import ICEBERG_EXTENSIONS, check_warehouse, session_conf
+from sparkwriter.session import ICEBERG_EXTENSIONS, check_warehouse, launch_conf, session_conf
 
 LOG = Path("/logs/log4j2.properties")
 
@@ -37,6 +37,24 @@ def test_user_does_not_win_where_it_would_be_wrong() -> None:
     assert merged["spark.sql.extensions"] == f"his.Extension,{ICEBERG_EXTENSIONS}"
     assert merged["spark.jars"] == "/his.jar,/ours.jar"
     assert merged["spark.sql.catalog.lake.type"] == "jdbc"
+
+
+def test_no_secret_is_on_the_command_line() -> None:
+    """Every user of the machine can read it: catalogs, telling names, known values stay off."""
+    conf = {
+        "spark.driver.memory": "2g",
+        "spark.hadoop.fs.s3a.secret.key": "one",
+        "spark.hadoop.fs.s3a.access.key": "two",
+        "spark.ssl.keyStorePassword": "three",
+        "spark.extra": "xyz-from-a-file",
+    }
+    catalogs = {"lake": {"jdbc.password": "four"}}
+    merged = session_conf(conf, "local[1]", [], catalogs, LOG)
+    launched = launch_conf(merged, frozenset({"from-a-file"}))
+    assert launched["spark.driver.memory"] == "2g"
+    assert launched.keys() < merged.keys()
+    for secret in ("one", "two", "three", "four", "from-a-file"):
+        assert secret not in str(sorted(launched.values()))
 
 
 @pytest.mark.parametrize(

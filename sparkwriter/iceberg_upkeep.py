@@ -1,0 +1,160 @@
+"""Keeping tables small: dead attempts' branches go, old snapshots and their files go.
+
+All of it runs on the thread that writes the table, between two of its writes. Nothing here may
+fail a write or an opening: what goes wrong is logged and tried again later.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from actors.ports import Fenced, SinkUnavailable
+from changes.model import TargetName
+from sparkwriter.attempts import BRANCH_PREFIX, Owner, attempt_of, is_dead
+from sparkwriter.iceberg_java import JavaFailure, LakeTable, reason
+from sparkwriter.iceberg_marks import HWM, nearest_mark
+from sparkwriter.iceberg_publish import MAIN, create_branch, drop_branch, publish_branch
+
+log: Any = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepSettings:
+    """When a table's history is cut, and from which age another machine's branch is dead."""
+
+    expire_snapshots_older_than_s: float = 3600.0
+    retain_last: int = 10
+    interval_s: float = 300.0
+    foreign_branches_older_than_s: float = 86400.0
+
+
+class Upkeep:
+    """The upkeep of one sink's tables, shared by its writers; each call is for one table.
+
+    No two calls for one table come at the same time: a target has one write at a time. ``now``
+    gives seconds since the epoch, as the catalog's timestamps count them.
+    """
+
+    def __init__(
+        self, owner: Owner, settings: UpkeepSettings, now: Callable[[], float] = time.time
+    ) -> None:
+        self.owner = owner
+        self._settings = settings
+        self._now = now
+        # One entry a target, each only touched for its own target: no lock is needed.
+        self._opened: set[TargetName] = set()
+        self._due_s: dict[TargetName, float] = {}
+
+    def new_branch(self) -> str:
+        """A name for the branch of a write that begins now."""
+        return self.owner.branch(self._now())
+
+    def opened(self, target: TargetName, table: LakeTable) -> None:
+        """Remove dead attempts' branches, at the target's first opening in this process."""
+        if target in self._opened:
+            return
+        self._opened.add(target)
+        with _logged(target):
+            self._sweep(target, table, between_writes=False)
+
+    def written(self, target: TargetName, table: LakeTable) -> None:
+        """After a write: cut the history when the interval has passed since the last time."""
+        now = self._now()
+        if now < self._due_s.get(target, now):
+            return
+        self._due_s[target] = now + self._settings.interval_s
+        with _logged(target):
+            self.run(target, table)
+
+    def run(self, target: TargetName, table: LakeTable) -> None:
+        """Remove dead branches and old snapshots with the files only they need, now.
+
+        Raises one of JavaFailure, Fenced, SinkUnavailable; then less was removed.
+        """
+        begun = time.monotonic()
+        table.refresh()
+        self._sweep(target, table, between_writes=True)
+        before = table.snapshots()
+        if not self._expire(table):
+            return
+        table.refresh()
+        log.info(
+            "snapshots_expired",
+            target=str(target),
+            expired=before - table.snapshots(),
+            kept=table.snapshots(),
+            seconds=round(time.monotonic() - begun, 3),
+        )
+
+    def _sweep(self, target: TargetName, table: LakeTable, *, between_writes: bool) -> None:
+        """Remove all dead branches in one commit, tried once: the next upkeep tries again."""
+        dead: list[str] = []
+        for branch in table.branches():
+            attempt = attempt_of(branch)
+            if attempt is None:
+                if branch.startswith(BRANCH_PREFIX):
+                    log.warning("branch_of_unknown_owner", target=str(target), branch=branch)
+                continue
+            # Between two writes of the target a branch of our own run is one whose removal
+            # failed.
+            ours = between_writes and attempt.owner == self.owner
+            age_s = self._settings.foreign_branches_older_than_s
+            if ours or is_dead(attempt, self.owner, self._now(), age_s):
+                dead.append(branch)
+        if dead:
+            table.commit(lambda builder: [builder.removeRef(branch) for branch in dead])
+            table.refresh()
+            log.info("dead_branches_removed", target=str(target), branches=dead)
+
+    def _expire(self, table: LakeTable) -> bool:
+        """Expire snapshots; False when none is old enough to be looked at."""
+        if (table.property("gc.enabled") or "true").lower() == "false":
+            return False  # whoever set it shares the files with another table
+        cutoff_ms = int((self._now() - self._settings.expire_snapshots_older_than_s) * 1000)
+        if table.snapshots() < 2 or table.oldest_ms() >= cutoff_ms:
+            return False
+        stamped = self._stamped(table)
+        # Whatever others commit before the expiry does, and however often it is applied anew:
+        # the snapshot that carries the marks is never older than the cut.
+        table.expire(min(cutoff_ms, table.time_ms(stamped)), self._settings.retain_last)
+        return True
+
+    def _stamped(self, table: LakeTable) -> int:
+        """The stamped snapshot that main shows, made where somebody else committed on top.
+
+        Else the marks would be in a snapshot that ages, and go when it is expired.
+        """
+        main = table.head(MAIN)
+        mark = None if main is None else nearest_mark(table, main)
+        if main is None or mark is None:
+            raise SinkUnavailable(f"no snapshot carries {HWM}: nothing is expired")
+        if mark.snapshot == main:
+            return main
+        branch = self.new_branch()
+        try:
+            create_branch(table, branch, main)
+            table.stamp(branch, HWM, mark.text)
+            table.refresh()
+            head = table.head(branch)
+            if head is None or table.parent(head) != main:
+                raise SinkUnavailable(f"branch {branch} does not show exactly the new mark")
+            publish_branch(table, branch, main, head)
+        except BaseException:
+            drop_branch(table, branch)
+            raise
+        table.refresh()
+        return head
+
+
+@contextmanager
+def _logged(target: TargetName) -> Iterator[None]:
+    try:
+        yield
+    except (Fenced, SinkUnavailable, *JavaFailure) as error:
+        log.warning("upkeep_failed", target=str(target), reason=reason(error))
