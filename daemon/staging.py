@@ -2,12 +2,19 @@
 
 Nothing here needs to survive a crash: after a restart the files are removed and their changes are
 read again from Kafka. So nothing is fsynced.
+
+Several daemons may stage in one folder. Each run has a folder in it with a locked file; the lock
+ends with the process, however it ends, and tells the next run whose files nobody needs.
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import itertools
+import os
 from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,13 +24,16 @@ from actors.messages import Staged, StageFailed
 from changes.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from changes.model import Mode
 
+OWNER_FILE = "owner"
+"""Locked by the run that the folder belongs to, as long as it lives; says its process id."""
+
 
 class StagingFolder:
     """One process's folder. ``stage`` from any processor's thread, ``remove`` from any."""
 
     def __init__(self, folder: Path, run_id: str) -> None:
         self._folder = folder / run_id
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._owner = _claim(self._folder)
         # next() on a count is atomic under the GIL and in free-threaded Python alike.
         self._numbers = itertools.count(1)
 
@@ -58,6 +68,7 @@ class StagingFolder:
     def close(self) -> None:
         """Remove the folder and whatever is left in it. Called when the actors have ended."""
         remove_tree(self._folder)
+        self._owner.close()
 
     def _gather(self, request: Stage) -> pa.Table:
         tables = [pq.read_table(path, memory_map=False) for path in request.pieces]
@@ -67,20 +78,64 @@ class StagingFolder:
         return fold(table, request.schema.keys) if request.mode is Mode.UPSERT else table
 
 
-def remove_tree(folder: Path) -> None:
-    """Remove a flat folder of staged files."""
-    for file in folder.glob("*.parquet"):
-        file.unlink(missing_ok=True)
-    folder.rmdir()
+def remove_tree(folder: Path) -> bool:
+    """Remove a flat folder of staged files, the owner's last: until then it is not given away.
+
+    False when somebody else removes it too, or has made it again at the last moment.
+    """
+    try:
+        for file in folder.iterdir():
+            if file.name != OWNER_FILE:
+                file.unlink(missing_ok=True)
+        (folder / OWNER_FILE).unlink(missing_ok=True)
+        folder.rmdir()
+    except OSError as error:
+        if error.errno in {errno.ENOTEMPTY, errno.ENOENT}:
+            return False
+        raise
+    return True
 
 
 def clean_staging(folder: Path) -> int:
     """Remove what dead runs left, and say how many folders that were.
 
-    Called at the start, under the state directory's lock: so there is no live owner but us.
+    Called at the start. A folder whose owner lives is left alone.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    dead = [run for run in folder.iterdir() if run.is_dir() and run.name.startswith("run-")]
-    for run in dead:
-        remove_tree(run)
-    return len(dead)
+    runs = [run for run in folder.iterdir() if run.is_dir() and run.name.startswith("run-")]
+    return sum(map(_remove_if_dead, runs))
+
+
+def _claim(folder: Path) -> IO[str]:
+    """Make the folder and lock its owner's file, which stays open. Raises OSError."""
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            file = (folder / OWNER_FILE).open("a+", encoding="utf-8")
+        except FileNotFoundError:
+            continue  # a starting daemon saw a folder without owner and has just removed it
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if _is_at(file, folder / OWNER_FILE):
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+            return file
+        file.close()
+
+
+def _remove_if_dead(folder: Path) -> bool:
+    """Remove a run's folder unless its owner lives or is another user of this machine."""
+    try:
+        with (folder / OWNER_FILE).open("a+", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Else it is the lock of a folder that is gone, and this is a new one of that name.
+            return _is_at(file, folder / OWNER_FILE) and remove_tree(folder)
+    except (BlockingIOError, FileNotFoundError, PermissionError):
+        return False
+
+
+def _is_at(file: IO[str], path: Path) -> bool:
+    """Whether the open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
