@@ -257,7 +257,9 @@ class FetcherLogic:
             return []
         was_paused = self._paused
         self._parked[offered.to].appendleft(offered.batch)
-        return [] if was_paused else [fx.Pause()]
+        if was_paused:
+            return []
+        return [fx.Pause(), fx.Log("debug", "reading_paused", {"by": str(offered.to)})]
 
     def _offer_parked(self, to: Address) -> list[object]:
         """Offer the oldest parked batch again; the next one follows when it was taken."""
@@ -267,7 +269,7 @@ class FetcherLogic:
         self._sent[to] += 1
         out: list[object] = [fx.Offer(to, batch)]
         if not self._paused:
-            out += [fx.Resume(), fx.WakeAt(0.0)]
+            out += [fx.Resume(), fx.WakeAt(0.0), fx.Log("debug", "reading_resumed", {})]
         return out
 
     # --- assignment

@@ -42,18 +42,19 @@ class Stalled:
 
 
 class Held:
-    """Notes when the flow stands: both processors leave their mailboxes waiting."""
+    """Notes when the flow stands: a processor leaves its mailbox waiting, and reading pauses."""
 
-    def __init__(self, processors: int) -> None:
+    def __init__(self) -> None:
         self.standing = threading.Event()
-        self._missing = processors
+        self._held = self._paused = False
 
     def __call__(self, logger: object, level: str, event: dict[str, object]) -> dict[str, object]:
-        if event["event"] == "hold":
-            self._missing -= 1
-        if event["event"] == "flow":
-            self._missing += 1
-        if self._missing == 0:
+        match event["event"]:
+            case "hold" | "flow" as said:
+                self._held = said == "hold"
+            case "reading_paused" | "reading_resumed" as said:
+                self._paused = said == "reading_paused"
+        if self._held and self._paused:
             self.standing.set()
         raise structlog.DropEvent
 
@@ -64,7 +65,7 @@ def peak_bytes() -> int:
 
 def main(path: str) -> None:
     config = load(Path(path))
-    held = Held(config.daemon.processors)
+    held = Held()
     structlog.configure(processors=[held])
     (name,) = config.pipeline
     section = config.pipeline[name]
