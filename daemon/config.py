@@ -104,11 +104,21 @@ class SparkSection(_Section):
         return _flatten(value) if isinstance(value, dict) else value
 
 
+class MaintenanceSection(_Section):
+    """``[sink.NAME.maintenance]``: when a table's history is cut, when a branch is dead."""
+
+    expire_snapshots_older_than_s: float = Field(3600.0, ge=0, strict=False)
+    retain_last: int = Field(10, ge=1)
+    interval_s: float = Field(300.0, ge=0, strict=False)
+    foreign_branches_older_than_s: float = Field(86400.0, ge=3600, strict=False)
+
+
 class SinkSection(_Section):
     """``[sink.NAME]``: a sink; targets begin with its name. ``catalog`` passes through."""
 
     kind: Literal["iceberg"]
     catalog: dict[str, str]
+    maintenance: MaintenanceSection = Field(default_factory=MaintenanceSection)
 
     @field_validator("catalog", mode="before")
     @classmethod
@@ -434,6 +444,8 @@ def _allowed(location: tuple[int | str, ...]) -> list[str]:
             model = RouteSection
         elif part == "start":
             model = StartSection
+        elif part == "maintenance":
+            model = MaintenanceSection
         elif model is Config:
             model = sections.get(str(part), Config)
     return sorted(model.model_fields)

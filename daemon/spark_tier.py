@@ -12,7 +12,10 @@ from pyspark.sql import SparkSession
 
 from actors.ports import BatchWriter
 from daemon.config import Config
+from daemon.state_id import state_id
+from sparkwriter.attempts import this_process
 from sparkwriter.iceberg import IcebergWriter, check_catalog
+from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 from sparkwriter.jars import lake_jars
 from sparkwriter.java import find_java
 from sparkwriter.session import check_warehouse, start_session
@@ -39,7 +42,7 @@ class SparkTier:
 
     def __init__(self) -> None:
         self._spark: SparkSession | None = None
-        self._names: tuple[str, ...] = ()
+        self._upkeeps: dict[str, Upkeep] = {}
 
     def start(self, config: Config) -> None:
         """Check the warehouses first (it is quick), then start Spark and open the catalogs."""
@@ -58,14 +61,19 @@ class SparkTier:
         )
         for name, properties in catalogs.items():
             check_catalog(self._spark, name, properties)
-        self._names = tuple(catalogs)
+        owner = this_process(state_id(config.daemon.state_dir))
+        self._upkeeps = {
+            name: Upkeep(owner, UpkeepSettings(**sink.maintenance.model_dump()))
+            for name, sink in config.sink.items()
+        }
         seconds = round(time.monotonic() - begun, 1)
         structlog.get_logger().info("spark_started", seconds=seconds, java=str(java.home))
 
     def sinks(self) -> Mapping[str, BatchWriter]:
         """Each writer has sessions of its own: snapshot properties must not leak between them."""
         assert self._spark is not None
-        return {name: IcebergWriter(self._spark) for name in self._names}
+        spark = self._spark
+        return {name: IcebergWriter(spark, upkeep) for name, upkeep in self._upkeeps.items()}
 
     def stop(self) -> None:
         """Stop Spark; the JVM ends with it."""

@@ -1,0 +1,30 @@
+"""The state directory's own id: what the branches of its daemon's writes are known by."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from uuid import uuid4
+
+_ID = re.compile(r"[0-9a-f]{12}")
+
+
+def state_id(state_dir: Path) -> str:
+    """The id, made at the first start and kept: 12 hexadecimal digits.
+
+    Called under the directory's lock. A damaged file is replaced: then what the last run left in
+    the targets is another machine's to us, and goes when it is old enough. Raises OSError.
+    """
+    path = state_dir / "id"
+    try:
+        text = path.read_text(encoding="ascii").strip()
+    except (FileNotFoundError, UnicodeDecodeError):
+        text = ""
+    if _ID.fullmatch(text):
+        return text
+    made = uuid4().hex[:12]
+    temporary = state_dir / "id.new"
+    temporary.write_text(f"{made}\n", encoding="ascii")
+    os.replace(temporary, path)
+    return made
