@@ -12,22 +12,41 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from changes.formats import FORMATS
 from changes.model import Mode
 from changes.routing import Route
+from daemon.secrets import MASK, Redactor, SecretMissing, looks_secret, read_secret, secrets_in
 from offsets.position import TopicPartition
 from offsets.recovery import StartAt
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_REFERENCE = re.compile(
+    r"\$\{(?:(file|credential):(?!-)([^}]+)|([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?)\}"
+)
 
 DAEMON_OWNED_KAFKA = frozenset(
     {"group.id", "enable.auto.commit", "enable.auto.offset.store", "auto.offset.reset"}
 )
 """librdkafka settings on which exactly-once rests: binlogd sets them, a configuration may not."""
+
+
+SPARK_OWNED = {
+    "spark.master": "spark.master is a key of its own, beside [spark.conf]",
+    "spark.sql.session.timeZone": "instants are written in UTC",
+    "spark.submit.deployMode": "the driver is this process's own",
+}
+"""Spark settings on which being right rests: setting them would be without effect, or wrong."""
 
 
 class ConfigError(Exception):
@@ -50,6 +69,27 @@ class DaemonSection(_Section):
     commit_interval_s: float = Field(5.0, gt=0, strict=False)
     drain_timeout_s: float = Field(60.0, gt=0, strict=False)
     processors: int = Field(2, ge=1, le=64)
+    stuck_after_s: float = Field(120.0, gt=0, strict=False)
+
+
+class MetricsSection(_Section):
+    """``[metrics]``: where ``/metrics``, ``/healthz`` and ``/readyz`` are; empty: nowhere."""
+
+    listen: str = ""
+
+    @field_validator("listen")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        host, colon, port = value.rpartition(":")
+        if value and not (host and colon and port.isdecimal() and int(port) <= 65535):
+            raise ValueError(f'{value!r} is not host:port, such as "127.0.0.1:9464"')
+        return value
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port, None when nothing is served."""
+        host, _, port = self.listen.rpartition(":")
+        return (host.strip("[]"), int(port)) if self.listen else None
 
 
 class LogSection(_Section):
@@ -248,9 +288,11 @@ class Config(_Section):
     pipeline: dict[str, PipelineSection] = Field(min_length=1)
     daemon: DaemonSection = Field(default_factory=DaemonSection)
     log: LogSection = Field(default_factory=LogSection)
+    metrics: MetricsSection = Field(default_factory=MetricsSection)
     batch: BatchSection = Field(default_factory=BatchSection)
     memory: MemorySection = Field(default_factory=MemorySection)
     spark: SparkSection = Field(default_factory=SparkSection)
+    _secrets: frozenset[str] = PrivateAttr(default=frozenset())
 
     @field_validator("kafka", mode="before")
     @classmethod
@@ -264,6 +306,7 @@ class Config(_Section):
             *self._unknown_sinks(),
             *self._shared_groups(),
             *self._shared_targets(),
+            *self._owned_spark(),
         ]
         if "bootstrap.servers" not in self.kafka:
             problems.append('kafka: "bootstrap.servers" is missing')
@@ -274,6 +317,32 @@ class Config(_Section):
     def group(self, pipeline: str) -> str:
         """The consumer group of a pipeline: its own, or one made from its name."""
         return self.pipeline[pipeline].group or f"binlogd-{pipeline}"
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What must never be said: values from files and credentials, and of telling names."""
+        tables: list[Mapping[str, Any]] = [
+            self.kafka,
+            self.spark.conf,
+            *(pipeline.kafka for pipeline in self.pipeline.values()),
+            *(sink.catalog for sink in self.sink.values()),
+        ]
+        return self._secrets.union(*map(secrets_in, tables))
+
+    @property
+    def redactor(self) -> Redactor:
+        """What takes the secrets out of a text."""
+        return Redactor(self.secrets)
+
+    def _owned_spark(self) -> Iterator[str]:
+        for key in self.spark.conf:
+            if key in SPARK_OWNED:
+                yield f"spark.conf.{key}: is set by binlogd itself: {SPARK_OWNED[key]}"
+            for name in self.sink:
+                if key == f"spark.sql.catalog.{name}" or key.startswith(
+                    f"spark.sql.catalog.{name}."
+                ):
+                    yield f"spark.conf.{key}: belongs into [sink.{name}.catalog]"
 
     def _unusable_names(self) -> Iterator[str]:
         for kind, names in (("pipeline", self.pipeline), ("sink", self.sink)):
@@ -314,8 +383,24 @@ class Config(_Section):
                     )
 
 
-def load(path: Path, environment: Mapping[str, str] = os.environ) -> Config:
-    """Read and check a file. Raises ConfigError with a line for each problem."""
+class _Lookup(NamedTuple):
+    """What ``${…}`` is looked up in, and what came of it."""
+
+    environment: Mapping[str, str]
+    folder: Path
+    lenient: bool
+    secrets: set[str]
+    problems: list[str]
+
+
+def load(
+    path: Path, environment: Mapping[str, str] = os.environ, *, lenient: bool = False
+) -> Config:
+    """Read and check a file. Raises ConfigError with a line for each problem.
+
+    ``lenient`` leaves out what can't be looked up (not in ``[daemon]``): enough for whoever only
+    asks a running daemon, and may not read its secrets.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -324,15 +409,30 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Config:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError([f"{path}: not TOML: {error}"]) from error
-    problems: list[str] = []
-    document = _interpolate(document, environment, "", problems)
-    if problems:
-        raise ConfigError([f"{path}: {problem}" for problem in problems])
+    lookup = _Lookup(environment, path.resolve().parent, lenient, set(), [])
+    document = _interpolate(document, lookup, "")
+    if lookup.problems:
+        raise ConfigError([f"{path}: {problem}" for problem in lookup.problems])
+    redactor = Redactor(lookup.secrets)
     try:
         config = Config.model_validate(document)
     except ValidationError as error:
-        raise ConfigError([f"{path}: {line}" for line in _explain(error)]) from error
+        raise ConfigError([redactor.text(f"{path}: {line}") for line in _explain(error)]) from None
+    config._secrets = frozenset(lookup.secrets)
+    if exposed := [f"{path}: {line}" for line in _exposed(config)]:
+        raise ConfigError(exposed)
     return _absolute(config, path.resolve().parent)
+
+
+def _exposed(config: Config) -> Iterator[str]:
+    """JVM options are on a command line, which everybody on the machine can read."""
+    secrets = config.secrets
+    for key, value in config.spark.conf.items():
+        if key.endswith("JavaOptions") and any(secret in value for secret in secrets if secret):
+            yield (
+                f"spark.conf.{key}: holds a secret, which every user of the machine could read in "
+                "the list of processes; put it into a file that the JVM reads"
+            )
 
 
 def _absolute(config: Config, folder: Path) -> Config:
@@ -365,28 +465,39 @@ def _absolute_catalog(catalog: dict[str, str], folder: Path) -> dict[str, str]:
     return made
 
 
-def _interpolate(value: Any, env: Mapping[str, str], at: str, problems: list[str]) -> Any:
-    """Replace ``${NAME}`` and ``${NAME:-default}`` in every text."""
+def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
+    """Replace ``${NAME}``, ``${NAME:-default}``, ``${file:…}``, ``${credential:…}`` in texts."""
     if isinstance(value, dict):
         return {
-            key: _interpolate(inner, env, f"{at}.{key}" if at else key, problems)
+            key: _interpolate(inner, lookup, f"{at}.{key}" if at else key)
             for key, inner in value.items()
         }
     if isinstance(value, list):
-        return [_interpolate(inner, env, at, problems) for inner in value]
+        return [_interpolate(inner, lookup, at) for inner in value]
     if not isinstance(value, str):
         return value
 
     def replace(match: re.Match[str]) -> str:
-        name, default = match.groups()
-        if name in env:
-            return env[name]
-        if default is None:
-            problems.append(f"{at}: the environment variable {name} is not set")
-            return ""
-        return default
+        kind, place, name, default = match.groups()
+        missing = f"the environment variable {name} is not set"
+        if kind is not None:
+            try:
+                secret = read_secret(kind, place, lookup.environment, lookup.folder)
+            except SecretMissing as error:
+                missing = str(error)
+            else:
+                lookup.secrets.add(secret)
+                return secret
+        elif name in lookup.environment:
+            return lookup.environment[name]
+        elif default is not None:
+            return str(default)
+        if lookup.lenient and not at.startswith("daemon."):
+            return "0"
+        lookup.problems.append(f"{at}: {missing}")
+        return ""
 
-    return _VARIABLE.sub(replace, value)
+    return _REFERENCE.sub(replace, value)
 
 
 def _flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -424,7 +535,8 @@ def _explain(error: ValidationError) -> Iterator[str]:
             for line in str(found["ctx"]["error"]).splitlines():
                 yield f"{at}: {line}" if at else line
         else:
-            yield f"{at}: {found['msg']}, not {found['input']!r}"
+            shown = MASK if looks_secret(at) else repr(found["input"])
+            yield f"{at}: {found['msg']}, not {shown}"
 
 
 def _allowed(location: tuple[int | str, ...]) -> list[str]:
@@ -432,6 +544,7 @@ def _allowed(location: tuple[int | str, ...]) -> list[str]:
     sections: dict[str, type[_Section]] = {
         "daemon": DaemonSection,
         "log": LogSection,
+        "metrics": MetricsSection,
         "batch": BatchSection,
         "memory": MemorySection,
         "spark": SparkSection,

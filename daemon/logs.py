@@ -10,10 +10,12 @@ from typing import Any, TextIO
 import structlog
 
 from daemon.config import LogSection
+from daemon.secrets import Redactor
 
 
-def set_up_logs(section: LogSection) -> None:
-    """Send the daemon's events where the configuration says. Raises OSError."""
+def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
+    """Send the daemon's events where the configuration says, without secrets. Raises OSError."""
+    redact = redactor or Redactor()
     stream: TextIO = sys.stderr
     if section.file:
         Path(section.file).parent.mkdir(parents=True, exist_ok=True)
@@ -21,9 +23,15 @@ def set_up_logs(section: LogSection) -> None:
         stream = Path(section.file).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115
     last: list[Any]
     if section.format == "json":
-        last = [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        last = [structlog.processors.JSONRenderer()]
     else:
-        last = [structlog.dev.ConsoleRenderer(colors=stream.isatty(), sort_keys=False)]
+        last = [
+            structlog.dev.ConsoleRenderer(
+                colors=stream.isatty(),
+                sort_keys=False,
+                exception_formatter=structlog.dev.plain_traceback,
+            )
+        ]
     level = logging.getLevelNamesMapping()[section.level.upper()]
     structlog.configure(
         processors=[
@@ -31,7 +39,11 @@ def set_up_logs(section: LogSection) -> None:
             _drop_empty,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
+            # As plain text: the other forms show the frames' variables, settings among them.
+            structlog.processors.format_exc_info,
+            lambda _, __, event: redact.deep(event),
             *last,
+            lambda _, __, line: redact.text(str(line)),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(stream),

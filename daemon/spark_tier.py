@@ -58,6 +58,7 @@ class SparkTier:
             jars=lake_jars(),
             catalogs=catalogs,
             log_file=config.daemon.state_dir / "jvm.log",
+            secrets=config.secrets,
         )
         for name, properties in catalogs.items():
             check_catalog(self._spark, name, properties)

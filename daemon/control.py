@@ -1,0 +1,172 @@
+"""The control socket: one line of JSON asks, one line of JSON answers.
+
+``{"ask": "status"}`` is answered ``{"ok": true, "answer": …}``, anything unknown or broken
+``{"ok": false, "error": "…"}``. A thread of its own serves one connection after the other, each
+under one deadline; it only asks the actors and holds nothing of theirs.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+NAME = "control.sock"
+
+LONGEST_REQUEST = 64 * 1024
+"""Bytes. A request names a thing or two; more is not one of ours."""
+
+SERVE_WITHIN_S = 5.0
+"""For one connection, from accept to the last byte. A client that hangs holds up the next for so
+long; the socket is in a folder of our own, so its clients are operators."""
+
+Answer = Callable[[Mapping[str, Any]], Any]
+"""Answers one kind of request; what it raises is told to the client. On the control thread."""
+
+
+class ControlError(Exception):
+    """The daemon did not do what was asked: one line."""
+
+
+class NotRunning(ControlError):
+    """Nobody serves that state directory."""
+
+
+class ControlServer:
+    """Serves while it is open. ``start`` under the state directory's lock, so no other is there."""
+
+    def __init__(self, state_dir: Path, answers: Mapping[str, Answer]) -> None:
+        self._path = state_dir / NAME
+        self._answers = dict(answers)
+        self._socket: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+        self._log = structlog.get_logger().bind(actor="control")
+
+    def start(self) -> None:
+        """Listen; a socket that a dead daemon left is replaced. Raises OSError."""
+        if self._path.exists() and not stat.S_ISSOCK(self._path.lstat().st_mode):
+            raise OSError(errno.EEXIST, "is in the way and not a socket", str(self._path))
+        self._path.unlink(missing_ok=True)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        # Before bind: the file is made with this mode, so at no moment may others connect.
+        os.fchmod(listener.fileno(), 0o600)
+        with _short(self._path) as place:
+            listener.bind(place)
+        listener.listen(16)
+        self._socket = listener
+        self._thread = threading.Thread(target=self._serve, name="control", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Serve no more; the file goes."""
+        if self._socket is None or self._thread is None:
+            return
+        self._path.unlink(missing_ok=True)
+        self._socket.shutdown(socket.SHUT_RDWR)  # wakes accept, which close alone does not
+        self._thread.join(SERVE_WITHIN_S)
+        self._socket.close()
+
+    def _serve(self) -> None:
+        assert self._socket is not None
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    self._log.warning("control_not_served", reason=str(error))
+                    threading.Event().wait(1.0)
+                    continue
+                return  # closed
+            with connection:
+                try:
+                    self._one(connection)
+                except OSError as error:
+                    self._log.info("control_client_gone", reason=str(error))
+
+    def _one(self, connection: socket.socket) -> None:
+        deadline = time.monotonic() + SERVE_WITHIN_S
+        try:
+            line = _read_line(connection, LONGEST_REQUEST, deadline)
+            reply = {"ok": True, "answer": self._answer(line)}
+        except ControlError as error:
+            reply = {"ok": False, "error": str(error)}
+        except OSError:
+            raise
+        except Exception as error:
+            # A fault in an answer is the client's to hear and ours to log; the next is served.
+            self._log.exception("control_failed")
+            reply = {"ok": False, "error": f"{type(error).__name__}: {error}"}
+        connection.settimeout(max(0.01, deadline - time.monotonic()))
+        connection.sendall(json.dumps(reply, ensure_ascii=False).encode() + b"\n")
+
+    def _answer(self, line: bytes) -> Any:
+        try:
+            request = json.loads(line)
+        except ValueError as error:
+            raise ControlError(f"not JSON: {error}") from error
+        if not isinstance(request, dict) or not isinstance(request.get("ask"), str):
+            raise ControlError('an object with "ask" is wanted')
+        answer = self._answers.get(request["ask"])
+        if answer is None:
+            known = ", ".join(sorted(self._answers))
+            raise ControlError(f"unknown request {request['ask']!r}; known: {known}")
+        return answer(request)
+
+
+def ask(state_dir: Path, request: Mapping[str, Any], timeout_s: float = 10.0) -> Any:
+    """Ask the daemon of a state directory. Raises NotRunning, ControlError."""
+    path = state_dir / NAME
+    deadline = time.monotonic() + timeout_s
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            sock.settimeout(timeout_s)
+            with _short(path) as place:
+                sock.connect(place)
+            sock.sendall(json.dumps(request).encode() + b"\n")
+            line = _read_line(sock, 1 << 30, deadline)
+    except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError) as error:
+        raise NotRunning(f"no daemon runs on {state_dir}") from error
+    except TimeoutError as error:
+        raise ControlError(f"{path}: no answer within {timeout_s:g} s") from error
+    except OSError as error:
+        raise ControlError(f"{path}: {error.strerror or error}") from error
+    try:
+        reply = json.loads(line)
+    except ValueError as error:
+        raise ControlError(f"{path}: the answer was cut short") from error
+    if not reply["ok"]:
+        raise ControlError(reply["error"])
+    return reply["answer"]
+
+
+def _read_line(sock: socket.socket, longest: int, deadline: float) -> bytes:
+    got = bytearray()
+    while b"\n" not in got:
+        sock.settimeout(max(0.01, deadline - time.monotonic()))
+        part = sock.recv(64 * 1024)
+        got += part
+        if not part:
+            break
+        if len(got) > longest:
+            raise ControlError(f"a request is one line of at most {longest} bytes")
+    return bytes(got.split(b"\n", 1)[0])
+
+
+@contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """The path as a socket address: 107 bytes at most, and a state directory may be longer."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)

@@ -1,0 +1,144 @@
+"""The status document as Prometheus metrics. Names and meanings are in ``docs/operations.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+Status = Callable[[], Mapping[str, Any]]
+"""Gives the present status document."""
+
+
+class _Spec(NamedTuple):
+    """One metric: its name without ``binlogd_``, the member that it shows, and what that is."""
+
+    name: str
+    member: str
+    text: str
+    counter: bool = False
+
+
+_PIPELINE = (
+    _Spec("pipeline_lag_messages", "lag_messages", "Messages between frontier and log end"),
+    _Spec("pipeline_lag_seconds", "lag_seconds", "Age of the oldest message not applied"),
+    _Spec("pipeline_freshness_seconds", "freshness_seconds", "Age of the newest message applied"),
+    _Spec("pipeline_assigned", "assigned", "1 when the group has given it its partitions"),
+    _Spec("pipeline_paused", "paused", "1 while reading is paused"),
+    _Spec("broker_unreachable_seconds", "broker_unreachable_seconds", "For how long"),
+    _Spec("messages_read", "messages_read", "Messages read", counter=True),
+    _Spec("messages_dropped", "messages_dropped", "Messages that no target takes", counter=True),
+    _Spec("stale_acknowledgements", "stale_acknowledgements", "Of an earlier assignment", True),
+    _Spec("parked_bytes", "parked_bytes", "Bytes that a full mailbox refused"),
+)  # fmt: skip
+_PARTITION = (
+    _Spec("partition_log_end_offset", "log_end", "The log's end"),
+    _Spec("partition_position_offset", "position", "What is read next"),
+    _Spec("partition_frontier_offset", "frontier", "Everything below is applied"),
+    _Spec("partition_confirmed_offset", "confirmed", "The broker's last known commit"),
+    _Spec("partition_lag_messages", "lag_messages", "Messages between frontier and log end"),
+    _Spec("partition_unapplied_messages", "unapplied_messages", "Read and not applied yet"),
+)
+_TARGET = (
+    _Spec("target_lag_messages", "lag_messages", "From its oldest pending one to the log end"),
+    _Spec("target_lag_seconds", "lag_seconds", "Age of its oldest pending message"),
+    _Spec("target_freshness_seconds", "freshness_seconds", "Age of the newest message it contains"),
+    _Spec("target_buffered_messages", "buffered_messages", "Messages that wait undecoded"),
+    _Spec("target_buffered_bytes", "buffered_bytes", "Their bytes"),
+    _Spec("target_staged_files", "staged_files", "Staged files behind the write"),
+    _Spec("target_staged_bytes", "staged_bytes", "Their bytes"),
+    _Spec("target_messages_read", "messages_read", "Messages of this target", True),
+    _Spec("target_messages_dropped", "messages_dropped", "Came after it had stopped", True),
+    _Spec("target_messages_replayed", "messages_replayed", "Dropped, it had them already", True),
+    _Spec("target_rows_read", "rows_read", "Row changes decoded", True),
+    _Spec("target_rows_written", "rows_written", "Row changes published", True),
+    _Spec("target_rows_stored", "rows_stored", "Rows after folding, published", True),
+)  # fmt: skip
+
+
+class StatusCollector(Collector):
+    """Takes one status document for each scrape. Called on the scrape's thread."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+
+    def collect(self) -> Iterable[Metric]:
+        """All metrics of the present moment; what is not known is left out."""
+        status = self._status()
+        yield from _process(status)
+        pipelines = [({"pipeline": p["pipeline"]}, p) for p in status["pipelines"]]
+        partitions = [
+            ({**labels, "partition": part["source"]}, part)
+            for labels, p in pipelines
+            for part in p["partitions"]
+        ]
+        targets = [
+            ({**labels, "target": target["target"]}, target)
+            for labels, p in pipelines
+            for target in p["targets"]
+        ]
+        yield from _families(_PIPELINE, ("pipeline",), pipelines)
+        yield from _families(_PARTITION, ("pipeline", "partition"), partitions)
+        yield from _families(_TARGET, ("pipeline", "target"), targets)
+        yield from _lives(pipelines)
+        yield from _writes(targets)
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: registering must not ask the actors."""
+        return []
+
+
+def _process(status: Mapping[str, Any]) -> Iterator[Metric]:
+    for name, text, value in (
+        ("ready", "1 when all pipelines are assigned and the sinks are open", status["ready"]),
+        ("healthy", "1 when every actor makes progress", status["healthy"]),
+        ("uptime_seconds", "Since the process started", status["uptime_seconds"]),
+    ):
+        yield GaugeMetricFamily(f"binlogd_{name}", text, value=float(value))
+
+
+def _families(
+    specs: Iterable[_Spec],
+    labels: tuple[str, ...],
+    items: list[tuple[dict[str, str], Mapping[str, Any]]],
+) -> Iterator[Metric]:
+    for spec in specs:
+        kind = CounterMetricFamily if spec.counter else GaugeMetricFamily
+        family = kind(f"binlogd_{spec.name}", spec.text, labels=labels)
+        for names, item in items:
+            if item[spec.member] is not None:
+                family.add_metric(list(names.values()), float(item[spec.member]))
+        yield family
+
+
+def _lives(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Metric]:
+    stage = GaugeMetricFamily(
+        "binlogd_pipeline_stage", "1 for the stage it is in", labels=("pipeline", "stage")
+    )
+    failed = GaugeMetricFamily(
+        "binlogd_pipeline_failed", "1 when a data error stopped it", labels=("pipeline",)
+    )
+    for names, item in items:
+        stage.add_metric([names["pipeline"], item["stage"]], 1.0)
+        failed.add_metric([names["pipeline"]], float(item["failure"] is not None))
+    yield from (stage, failed)
+
+
+def _writes(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Metric]:
+    labels = ("pipeline", "target")
+    flying = GaugeMetricFamily("binlogd_target_writes_in_flight", "0 or 1", labels=labels)
+    age = GaugeMetricFamily(
+        "binlogd_target_write_age_seconds", "Since it was handed over; 0 without one", labels=labels
+    )
+    failing = GaugeMetricFamily(
+        "binlogd_target_failing", "1 while its last error lasts", labels=labels
+    )
+    for names, item in items:
+        write, error = item["write"], item["last_error"]
+        flying.add_metric(list(names.values()), float(write is not None))
+        age.add_metric(list(names.values()), write["age_seconds"] if write else 0.0)
+        failing.add_metric(list(names.values()), float(bool(error and error["lasting"])))
+    yield from (flying, age, failing)

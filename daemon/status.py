@@ -1,0 +1,246 @@
+"""The status document: what the actors answered, put together. Pure; times are arguments.
+
+Its members are described in ``docs/operations.md``. ``/metrics`` shows the same document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from actors.figures import (
+    CommitterFigures,
+    ErrorFigures,
+    FetcherFigures,
+    LaneFigures,
+    PartitionFigures,
+    ProcessorFigures,
+    TargetFigures,
+)
+from actors.messages import Address
+from daemon.observer import SUPERVISOR, Answers
+from offsets.position import TopicPartition
+
+SCHEMA = 1
+"""Version of the document: new members may come, those that are there keep their meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class LifeFigures:
+    """The supervisor's answer: where each pipeline is in its life, and why it failed."""
+
+    stages: Mapping[str, str]
+    failures: Mapping[str, str]
+    stopping: bool
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What does not change while the process runs."""
+
+    run: str
+    pid: int
+    groups: Mapping[str, str]
+    processors: int
+    stuck_after_s: float
+
+
+def document(about: About, answers: Answers, now_ms: int, uptime_s: float) -> dict[str, Any]:
+    """The whole status. ``now_ms`` is Unix time in milliseconds."""
+    life = answers.replies.get(SUPERVISOR)
+    life = life if isinstance(life, LifeFigures) else None
+    pipelines = [_pipeline(name, about, answers, life, now_ms) for name in sorted(about.groups)]
+    state = "starting" if life is None else "stopping" if life.stopping else "running"
+    ready = state == "running" and all(
+        pipeline["stage"] == "running" and pipeline["assigned"] for pipeline in pipelines
+    )
+    stuck = {a: s for a, s in answers.silent.items() if s >= about.stuck_after_s}
+    return {
+        "schema": SCHEMA,
+        "state": state,
+        "ready": ready,
+        "healthy": not stuck,
+        "run": about.run,
+        "pid": about.pid,
+        "uptime_seconds": round(uptime_s, 3),
+        "time_ms": now_ms,
+        "silent": [
+            {"actor": str(address), "seconds": round(seconds, 3), "stuck": address in stuck}
+            for address, seconds in sorted(answers.silent.items())
+            if seconds > 0
+        ],
+        "pipelines": pipelines,
+    }
+
+
+def _pipeline(
+    name: str, about: About, answers: Answers, life: LifeFigures | None, now_ms: int
+) -> dict[str, Any]:
+    fetcher = answers.replies.get(Address(name, "fetcher"))
+    fetcher = fetcher if isinstance(fetcher, FetcherFigures) else None
+    committer = answers.replies.get(Address(name, "committer"))
+    committer = committer if isinstance(committer, CommitterFigures) else None
+    processors = [
+        answers.replies.get(Address(name, "processor", n)) for n in range(about.processors)
+    ]
+    held = [p for p in processors if isinstance(p, ProcessorFigures)]
+    partitions = _partitions(fetcher, committer, now_ms)
+    ends = {p["source"]: p["log_end"] for p in partitions}
+    lanes = _lanes(committer)
+    targets = [
+        _target(figures, lanes.get(figures.target, []), committer, ends, now_ms)
+        for figures in sorted((t for p in held for t in p.targets), key=lambda t: t.target)
+    ]
+    applied = [p["freshness_seconds"] for p in partitions if p["freshness_seconds"] is not None]
+    return {
+        "pipeline": name,
+        "group": about.groups[name],
+        "stage": life.stages.get(name, "starting") if life else "starting",
+        "failure": life.failures.get(name) if life else None,
+        "assigned": fetcher is not None and fetcher.assigned,
+        "paused": fetcher is not None and fetcher.paused,
+        "held": any(p.held for p in held),
+        "broker_unreachable_seconds": fetcher.unreachable_s if fetcher else None,
+        "lag_messages": sum(p["lag_messages"] for p in partitions),
+        "lag_seconds": max((p["lag_seconds"] or 0.0 for p in partitions), default=0.0),
+        "freshness_seconds": max(applied, default=None),
+        "messages_read": fetcher.messages if fetcher else 0,
+        "messages_dropped": (fetcher.dropped if fetcher else 0) + _sum(targets, "messages_dropped"),
+        "stale_acknowledgements": committer.stale if committer else 0,
+        "parked_bytes": fetcher.parked_bytes if fetcher else 0,
+        **{key: _sum(targets, key) for key in _SUMMED},
+        "writes_in_flight": sum(t["write"] is not None for t in targets),
+        "oldest_write_seconds": max(
+            (t["write"]["age_seconds"] for t in targets if t["write"]), default=None
+        ),
+        "offset_file": {
+            "saved_seconds_ago": committer.saved_age_s if committer else None,
+            "error": committer.save_error if committer else None,
+        },
+        "last_error": _last_error(targets),
+        "partitions": partitions,
+        "targets": targets,
+    }
+
+
+_SUMMED = (
+    "messages_replayed", "rows_read", "rows_written", "rows_stored", "buffered_messages",
+    "buffered_bytes", "staged_files", "staged_bytes",
+)  # fmt: skip
+
+
+def _partitions(
+    fetcher: FetcherFigures | None, committer: CommitterFigures | None, now_ms: int
+) -> list[dict[str, Any]]:
+    if committer is None:
+        return []
+    ends = fetcher.ends if fetcher else {}
+    return [
+        _partition(source, figures, max(ends.get(source, 0), figures.position), now_ms)
+        for source, figures in sorted(committer.partitions.items())
+    ]
+
+
+def _partition(
+    source: TopicPartition, figures: PartitionFigures, end: int, now_ms: int
+) -> dict[str, Any]:
+    lag = end - figures.frontier
+    oldest = figures.lanes[0].time_ms if figures.lanes else None
+    # What was not fetched yet has no time: it came after the newest that was applied.
+    oldest = figures.applied_ms if oldest is None else oldest
+    return {
+        "source": str(source),
+        "log_end": end,
+        "position": figures.position,
+        "frontier": figures.frontier,
+        "confirmed": figures.confirmed,
+        "lag_messages": lag,
+        "lag_seconds": _age(oldest, now_ms) if lag else 0.0,
+        "freshness_seconds": _age(figures.applied_ms, now_ms),
+        "unapplied_messages": figures.position - figures.frontier,
+        "held_by": _holder(figures),
+    }
+
+
+def _holder(figures: PartitionFigures) -> dict[str, Any] | None:
+    """Who holds the frontier, and how far it would move if that one were done."""
+    if not figures.lanes:
+        return None
+    first, *others = figures.lanes
+    beyond = others[0].first if others else figures.position
+    return {"target": first.target, "offset": first.first, "messages": beyond - first.first}
+
+
+class _Pending(NamedTuple):
+    """A lane with something pending; ``place`` 0 holds its partition's frontier."""
+
+    source: str
+    place: int
+    lane: LaneFigures
+
+
+def _lanes(committer: CommitterFigures | None) -> dict[str, list[_Pending]]:
+    """The pending lanes by target: there may be thousands, so they are gone through once."""
+    found: dict[str, list[_Pending]] = {}
+    for source, partition in committer.partitions.items() if committer else ():
+        for place, lane in enumerate(partition.lanes):
+            found.setdefault(lane.target, []).append(_Pending(str(source), place, lane))
+    return found
+
+
+def _target(
+    figures: TargetFigures,
+    pending: Sequence[_Pending],
+    committer: CommitterFigures | None,
+    ends: Mapping[str, int],
+    now_ms: int,
+) -> dict[str, Any]:
+    lag = sum(ends[source] - lane.first for source, _, lane in pending)
+    oldest = min((p.lane.time_ms for p in pending if p.lane.time_ms is not None), default=None)
+    applied = committer.applied_ms.get(figures.target) if committer else None
+    return {
+        "target": figures.target,
+        "phase": figures.phase,
+        "lag_messages": lag,
+        "lag_seconds": _age(oldest, now_ms) if lag else 0.0,
+        "freshness_seconds": _age(applied, now_ms),
+        "holds_frontier_of": [source for source, place, _ in pending if place == 0],
+        "waiting_seconds": figures.waiting_s,
+        "write": None if figures.write is None else {
+            "rows": figures.write.rows,
+            "attempt": figures.write.attempt,
+            "age_seconds": round(figures.write.age_s, 3),
+            "retry_in_seconds": figures.write.retry_in_s,
+        },
+        "last_error": _error(figures.error),
+        **{
+            key: getattr(figures, key)
+            for key in (*_SUMMED, "messages_read", "messages_dropped")
+        },
+    }  # fmt: skip
+
+
+def _error(error: ErrorFigures | None) -> dict[str, Any] | None:
+    if error is None:
+        return None
+    return {
+        "reason": error.reason,
+        "seconds_ago": round(error.age_s, 3),
+        "lasting": error.lasting,
+    }
+
+
+def _last_error(targets: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The newest of the targets' last errors; one that lasts goes before one that is over."""
+    errors = [{"target": t["target"], **t["last_error"]} for t in targets if t["last_error"]]
+    return min(errors, key=lambda e: (not e["lasting"], e["seconds_ago"]), default=None)
+
+
+def _sum(items: Iterable[Mapping[str, Any]], key: str) -> int:
+    return sum(item[key] for item in items)
+
+
+def _age(time_ms: int | None, now_ms: int) -> float | None:
+    """Seconds since; clocks of two machines may differ, so never below zero."""
+    return None if time_ms is None else round(max(0, now_ms - time_ms) / 1000, 3)
