@@ -1,0 +1,109 @@
+"""What a process that was killed leaves behind goes at the next start; a live one's stays."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from actors.ports import Span, StagedBatch
+from changes.model import OP, Column, Mode, TableSchema, TargetName
+from daemon.lifecycle import Exit
+from offsets.position import TopicPartition
+from tests.integration.rig import Rig, canal
+
+OTHER_DAEMON = """
+import pickle, sys
+from pathlib import Path
+from daemon.staging import StagingFolder
+from sparkwriter import iceberg
+from sparkwriter.attempts import this_process
+from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
+from sparkwriter.jars import lake_jars
+from sparkwriter.session import start_session
+
+folder, conf, batch = pickle.load(sys.stdin.buffer)
+staging = StagingFolder(Path(folder) / "staging", "run-other")
+spark = start_session({}, "local[1]", lake_jars(), {"lake": conf}, Path(folder) / "other.log")
+
+def die_here(*refs):
+    print("written", flush=True)
+    sys.stdin.buffer.read()
+
+iceberg.publish_branch = die_here
+upkeep = Upkeep(this_process("0123456789ab"), UpkeepSettings())
+iceberg.IcebergWriter(spark, upkeep).write(batch)
+"""
+
+
+@contextmanager
+def another_daemon(rig: Rig, batch: StagedBatch) -> Iterator[None]:
+    """A real second process, halted between its write and its publish; killed at the end."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", OTHER_DAEMON],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        pickle.dump((str(rig.folder), rig.lake, batch), child.stdin)
+        child.stdin.flush()
+        assert child.stdout.readline() == b"written\n"
+        yield
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def orders_batch(rig: Rig, path: Path) -> StagedBatch:
+    """One row for the target that the daemon of the test owns, above its mark."""
+    columns = (Column("id", pa.int32()), Column("name", pa.string()), Column("qty", pa.int64()))
+    table = pa.table(
+        {
+            OP: ["U"],
+            "id": pa.array([99], pa.int32()),
+            "name": ["late"],
+            "qty": pa.array([99], pa.int64()),
+        }
+    )
+    pq.write_table(table, path)
+    lanes = {TopicPartition(rig.topic, 0): Span(0, 9)}
+    target = TargetName("lake", rig.db, "orders")
+    schema = TableSchema(columns, ("id",))
+    return StagedBatch("b", target, Mode.UPSERT, schema, lanes, str(path), rows=1)
+
+
+def branches(rig: Rig) -> set[str]:
+    refs = rig.spark.sql(f"SELECT name FROM lake.`{rig.db}`.orders.refs").collect()
+    return {row.name for row in refs}
+
+
+@pytest.mark.timeout(400)
+def test_a_killed_daemons_branch_and_staged_files(rig: Rig, monkeypatch) -> None:
+    """While it lives a start touches neither; killed by -9, the next start removes both."""
+    from sparkwriter.java import find_java
+
+    monkeypatch.setenv("JAVA_HOME", str(find_java().home))
+    rig.produce(canal(f"{rig.db}.orders", "INSERT", [{"id": 1, "name": "a", "qty": 1}]))
+    assert rig.run() is Exit.OK
+    staging = rig.folder / "staging"
+    assert list(staging.iterdir()) == []
+    with another_daemon(rig, orders_batch(rig, rig.folder / "late.parquet")):
+        rig.produce(canal(f"{rig.db}.orders", "INSERT", [{"id": 2, "name": "b", "qty": 2}]))
+        assert rig.run() is Exit.OK
+        assert len(branches(rig)) == 2
+        assert [run.name for run in staging.iterdir()] == ["run-other"]
+    rig.produce(canal(f"{rig.db}.orders", "INSERT", [{"id": 3, "name": "c", "qty": 3}]))
+    assert rig.run() is Exit.OK
+    assert branches(rig) == {"main"}
+    assert list(staging.iterdir()) == []
+    assert rig.rows("orders") == [(1, "a", 1), (2, "b", 2), (3, "c", 3)]
