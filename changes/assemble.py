@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -12,11 +12,9 @@ import pyarrow.compute as pc
 from msgspec import UNSET, Struct
 from msgspec.structs import astuple
 
-from changes.convert import convert, first_misfit, fits
-from changes.model import HAS_PREFIX, OP
-
-_VALUE_SHOWN = 60
-"""Characters of a value that an error message quotes."""
+from changes.convert import Converter, ValueMisfit
+from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP
+from changes.types import SourceType
 
 
 class Misfit(Exception):
@@ -41,16 +39,18 @@ class Text(NamedTuple):
 
 @dataclass(slots=True)
 class Segment:
-    """Rows of one layout, in order. ``fields`` names the columns, in the order of the rows' struct.
+    """Rows of one layout, in order. ``columns`` are those of the rows' struct, in its order.
 
     ``ops`` and ``records`` tell for each row what happened (I, U, D) and the record it came in.
+    ``moved`` are the places of rows that came from the key which the row before them ends.
     ``rows`` holds only the latest, the others are columns already.
     """
 
-    fields: Sequence[str]
+    columns: Mapping[str, SourceType]
     rows: list[Struct] = field(default_factory=list)
     ops: list[str] = field(default_factory=list)
     records: list[int] = field(default_factory=list)
+    moved: list[int] = field(default_factory=list)
     blocks: list[dict[str, Text]] = field(default_factory=list)
 
     @property
@@ -61,12 +61,15 @@ class Segment:
         """Turn the latest rows into columns."""
         if self.rows:
             columns = zip(*map(astuple, self.rows), strict=True)
-            self.blocks.append(dict(zip(self.fields, map(_as_text, columns), strict=True)))
+            self.blocks.append(dict(zip(self.columns, map(_as_text, columns), strict=True)))
             self.rows.clear()
 
     def column(self, name: str) -> Text:
-        """All of a column; a column that the segment does not have was not carried."""
-        if name not in self.fields:
+        """All of a column; a column that the segment does not have was not carried.
+
+        Only of a segment that has rows and is sealed.
+        """
+        if name not in self.columns:
             count = len(self.ops)
             return Text(pa.nulls(count, pa.string()), pa.array([False] * count))
         return _joined([block[name] for block in self.blocks])
@@ -82,7 +85,7 @@ class Pieces:
     """All that one table is made of. No keys: a changelog."""
 
     segments: Sequence[Segment]
-    columns: Mapping[str, pa.DataType]
+    columns: Mapping[str, SourceType]
     keys: tuple[str, ...]
     null_keys: bool
     """Whether a key may be null: only one that the configuration names."""
@@ -92,13 +95,19 @@ class Pieces:
         return list(itertools.chain.from_iterable(part.ops for part in self.segments))
 
     @property
+    def moved(self) -> list[int]:
+        starts = itertools.accumulate((len(part.ops) for part in self.segments), initial=0)
+        pairs = zip(starts, self.segments, strict=False)
+        return [start + place for start, part in pairs for place in part.moved]
+
+    @property
     def records(self) -> list[int]:
         return list(itertools.chain.from_iterable(part.records for part in self.segments))
 
 
 def assemble(
     pieces: Pieces,
-    zone: str,
+    converter: Converter,
     declared: Mapping[str, str],
     partition: int,
     offsets: Sequence[int],
@@ -113,8 +122,8 @@ def assemble(
     if not ops:
         return None
     if pieces.keys:
-        return _Columns(pieces, zone, declared, ops, records).upserts()
-    table = _Columns(pieces, zone, declared, ops, records).changelog()
+        return _Columns(pieces, converter, declared, ops, records).upserts()
+    table = _Columns(pieces, converter, declared, ops, records).changelog()
     marks = (
         ("_op", pa.array(ops, pa.string())),
         ("_partition", pa.array([partition] * len(ops), pa.int32())),
@@ -137,13 +146,13 @@ class _Columns:
     def __init__(
         self,
         pieces: Pieces,
-        zone: str,
+        converter: Converter,
         declared: Mapping[str, str],
         ops: list[str],
         records: list[int],
     ) -> None:
         self._pieces = pieces
-        self._zone = zone
+        self._converter = converter
         self._declared = declared
         self._ops = ops
         self._records = records
@@ -176,7 +185,19 @@ class _Columns:
                     flags[HAS_PREFIX + name] = carried
             columns[name] = self._typed(name, text, kind)
         self._raise()
-        return pa.table(columns | flags)
+        return pa.table(columns | flags | self._origins(columns))
+
+    def _origins(self, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        """Say of each row that moved which key it had: the row before ends that."""
+        moved = self._pieces.moved
+        if not moved:
+            return {}
+        ended: list[int | None] = [None] * len(self._ops)
+        for place in moved:
+            ended[place] = place - 1
+        places = pa.array(ended, pa.int64())
+        keys = {FROM_PREFIX + key: columns[key].take(places) for key in self._pieces.keys}
+        return {FROM: places} | keys
 
     def _text(self, name: str) -> Text:
         return _joined([segment.column(name) for segment in self._pieces.segments if segment.ops])
@@ -190,20 +211,39 @@ class _Columns:
             null = pc.index(pc.is_null(text), True).as_py()
             self._misfit(null, f"key column {name} is null")
 
-    def _typed(self, name: str, text: pa.Array, kind: pa.DataType) -> pa.Array:
-        try:
-            return convert(text, kind, self._zone)
-        except pa.ArrowInvalid:
-            before = text.slice(0, self._good)
-            if len(before) and not fits(before, kind, self._zone):
-                row = first_misfit(before, kind, self._zone)
-                shown = repr(text[row].as_py()[:_VALUE_SHOWN])
-                self._misfit(row, f"{name}: {shown} is not {self._a_type(name, kind)}")
-            return pa.nulls(len(text), kind)
+    def _typed(self, name: str, text: pa.Array, kind: SourceType) -> pa.Array:
+        """Convert a column, each stretch of rows as the type that it came with is read."""
+        stretches = self._stretches(name, kind)
+        if len(stretches) == 1:
+            return self._converted(name, text, stretches[0][1], 0)
+        arrays, start = [], 0
+        for length, as_read in stretches:
+            part = text.slice(start, length)
+            arrays.append(self._converted(name, part, as_read, start))
+            start += length
+        return pa.concat_arrays(arrays)
 
-    def _a_type(self, name: str, kind: pa.DataType) -> str:
-        words = self._declared.get(name, str(kind))
-        return f"{'an' if words[:1].lower() in 'aeiou' else 'a'} {words}"
+    def _stretches(self, name: str, kind: SourceType) -> list[tuple[int, SourceType]]:
+        """Lengths and types, neighbours of one type together, all of them as ``kind``'s values."""
+        found: list[tuple[int, SourceType]] = []
+        for segment in self._pieces.segments:
+            if not segment.ops:
+                continue
+            own = replace(segment.columns.get(name, kind), arrow=kind.arrow)
+            if found and found[-1][1] == own:
+                found[-1] = (found[-1][0] + len(segment.ops), own)
+            else:
+                found.append((len(segment.ops), own))
+        return found
+
+    def _converted(self, name: str, text: pa.Array, kind: SourceType, start: int) -> pa.Array:
+        """What lies beyond a misfit need not fit: the call fails at that one."""
+        key, declared = name in self._pieces.keys, self._declared.get(name)
+        try:
+            return self._converter.column(text, kind, declared, key=key)
+        except ValueMisfit as misfit:
+            self._misfit(start + misfit.row, f"{name}: {misfit}")
+            return pa.nulls(len(text), kind.arrow)
 
     def _misfit(self, row: int, reason: str) -> None:
         if row < self._good:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import zoneinfo
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changes.types import TIMESTAMP
+from changes.model import ZeroDates
+from changes.types import TIMESTAMP, Reading, SourceType
 
 _DIGITS = b"0123456789-"
 
@@ -15,6 +18,64 @@ _YEAR_ONE_DAYS = -719_162
 """0001-01-01 in days since 1970. Arrow reads the year 0000, neither Python nor Spark has it."""
 
 _YEAR_ONE_US = _YEAR_ONE_DAYS * 86_400_000_000
+
+_ZERO_DATE = r"^[0-9]{4}-(00-[0-9]{2}|[0-9]{2}-00)"
+"""What MySQL calls a zero date: month or day is zero. No lake has such a day."""
+
+_TIME = re.compile(r"(-?)0*([0-9]{1,3}):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6})0*)?", re.ASCII)
+
+_MOST_HOURS = 838
+"""MySQL's TIME ends here, either way."""
+
+_MASK_DIGITS = 20
+"""Digits of the largest mask, 2^64 - 1."""
+
+_VALUE_SHOWN = 60
+"""Characters of a value that an error message quotes."""
+
+
+class ValueMisfit(Exception):
+    """A value of a column is not one of its type: its row, and why without the column's name."""
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(reason)
+        self.row = row
+
+
+class Converter:
+    """Turns columns of text into Arrow's, by one pipeline's options. Used by one thread.
+
+    ``nulled`` counts the zero dates that became null.
+    """
+
+    def __init__(self, zone: str, zero_dates: ZeroDates) -> None:
+        self._zone = zone
+        self._zero_dates = zero_dates
+        self.nulled = 0
+
+    def column(
+        self, text: pa.Array, kind: SourceType, declared: str | None, *, key: bool
+    ) -> pa.Array:
+        """Raises ValueMisfit for the first value that does not fit; ``declared`` is for its text.
+
+        In a key zero dates are refused whatever the option: keys that became null would be one.
+        """
+        try:
+            return convert(text, kind, self._zone)
+        except pa.ArrowInvalid:
+            pass
+        dated = pa.types.is_date(kind.arrow) or pa.types.is_timestamp(kind.arrow)
+        if dated and not key and self._zero_dates == "null":
+            zero = pc.match_substring_regex(text, _ZERO_DATE)
+            text = pc.if_else(zero, pa.scalar(None, pa.string()), text)
+            self.nulled += pc.sum(zero, min_count=0).as_py()
+        if fits(text, kind, self._zone):
+            return convert(text, kind, self._zone)
+        row = first_misfit(text, kind, self._zone)
+        shown = repr(text[row].as_py()[:_VALUE_SHOWN])
+        words = declared or str(kind.arrow)
+        article = "an" if words[:1].lower() in "aeiou" else "a"
+        raise ValueMisfit(row, f"{shown} is not {article} {words}")
 
 
 def check_zone(name: str) -> None:
@@ -28,24 +89,93 @@ def check_zone(name: str) -> None:
         ) from error
 
 
-def convert(text: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
+def convert(text: pa.Array, kind: SourceType, zone: str) -> pa.Array:
     """Cast a column of text; raises pa.ArrowInvalid where any value does not fit exactly.
 
     A point in time is read in ``zone``. A reading that the zone has twice (the clocks go back)
     is taken as the first; one that it skips is refused.
     """
-    if pa.types.is_string(kind):
+    arrow = kind.arrow
+    if kind.reading is Reading.BYTES:
+        return _bytes(text)
+    if kind.reading is Reading.TIME:
+        return _each(text, time_text)
+    if kind.reading is Reading.ENUM:
+        return _each(text, lambda value: enum_label(value, kind.labels))
+    if kind.reading is Reading.SET:
+        return _each(text, lambda value: set_labels(value, kind.labels))
+    if pa.types.is_string(arrow):
         return text
-    if pa.types.is_integer(kind):
-        return _integers(text, kind)
-    if pa.types.is_floating(kind):
-        return _floats(text, kind)
-    if pa.types.is_timestamp(kind):
-        return _timestamps(text, kind, zone)
-    result = text.cast(kind)
-    if pa.types.is_date(kind):
-        _not_before(result, pa.scalar(_YEAR_ONE_DAYS, pa.int32()).cast(kind))
+    if pa.types.is_integer(arrow) or pa.types.is_boolean(arrow):
+        return _integers(text, arrow)
+    if pa.types.is_floating(arrow):
+        return _floats(text, arrow)
+    if pa.types.is_timestamp(arrow):
+        return _timestamps(text, arrow, zone)
+    result = text.cast(arrow)
+    if pa.types.is_date(arrow):
+        _not_before(result, pa.scalar(_YEAR_ONE_DAYS, pa.int32()).cast(arrow))
     return result
+
+
+def _bytes(text: pa.Array) -> pa.Array:
+    try:
+        values = [None if v is None else v.encode("latin-1") for v in text.to_pylist()]
+    except UnicodeEncodeError as error:
+        raise pa.ArrowInvalid("a character that stands for no byte") from error
+    return pa.array(values, pa.binary())
+
+
+def _each(text: pa.Array, read: Callable[[str], str]) -> pa.Array:
+    """Read each distinct value once."""
+    coded = text.dictionary_encode()
+    values = pa.array([read(value) for value in coded.dictionary.to_pylist()], pa.string())
+    return values.take(coded.indices)
+
+
+def time_text(text: str) -> str:
+    """Give a TIME its one form: ``-101:02:03``, with six digits of a second where it has any.
+
+    Raises pa.ArrowInvalid.
+    """
+    found = _TIME.fullmatch(text)
+    if found is None or int(found[2]) > _MOST_HOURS:
+        raise pa.ArrowInvalid("not a time")
+    part = (found[5] or "").ljust(6, "0")
+    shown = f"{int(found[2]):02}:{found[3]}:{found[4]}" + (f".{part}" if int(part) else "")
+    return found[1] + shown if any(digit in shown for digit in "123456789") else shown
+
+
+def enum_label(text: str, labels: Sequence[str]) -> str:
+    """Find the label by its number; text that is a label already stays, as other tools write it.
+
+    Raises pa.ArrowInvalid.
+    """
+    if text.isascii() and text.isdigit() and len(text) <= _MASK_DIGITS:
+        number = int(text)
+        if number <= len(labels):
+            return labels[number - 1] if number else ""
+    elif not labels:
+        return text
+    if text in labels or not text:
+        return text
+    raise pa.ArrowInvalid("not a label")
+
+
+def set_labels(text: str, labels: Sequence[str]) -> str:
+    """Find the labels by their mask, joined by commas, in the order of the definition.
+
+    Text that is labels already stays. Raises pa.ArrowInvalid.
+    """
+    if text.isascii() and text.isdigit() and len(text) <= _MASK_DIGITS:
+        mask = int(text)
+        if mask < 1 << len(labels):
+            return ",".join(label for place, label in enumerate(labels) if mask >> place & 1)
+    elif not labels:
+        return text
+    if not text or all(label in labels for label in text.split(",")):
+        return text
+    raise pa.ArrowInvalid("not a set of labels")
 
 
 def _integers(text: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -81,7 +211,7 @@ def _not_before(values: pa.Array, first: pa.Scalar) -> None:
         raise pa.ArrowInvalid("a year before 1")
 
 
-def first_misfit(text: pa.Array, kind: pa.DataType, zone: str) -> int:
+def first_misfit(text: pa.Array, kind: SourceType, zone: str) -> int:
     """Find the first value that ``convert`` refuses, by halving. There must be one."""
     low, high = 0, len(text)
     while high - low > 1:
@@ -93,7 +223,7 @@ def first_misfit(text: pa.Array, kind: pa.DataType, zone: str) -> int:
     return low
 
 
-def fits(text: pa.Array, kind: pa.DataType, zone: str) -> bool:
+def fits(text: pa.Array, kind: SourceType, zone: str) -> bool:
     """Tell whether ``convert`` takes all of these values."""
     try:
         convert(text, kind, zone)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changes.model import HAS_PREFIX, OP, KeyBound
+from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, KeyBound
+from changes.moves import settle
 from changes.types import widen
 
 _GROUP = "group"
@@ -23,10 +24,13 @@ def fold(table: pa.Table, keys: Sequence[str]) -> pa.Table:
 
     A row that does not carry a column takes it over from the key's earlier rows in the batch. After
     a D nothing stored remains: what a row lacks is then null, and known to be. A presence column
-    goes where all its rows are true.
+    goes where all its rows are true. A row that came from another key takes it over from there;
+    ``FROM`` is left where that key's stored row must tell the rest.
     """
     if table.num_rows == 0:
         return _without_full_flags(table)
+    if FROM in table.column_names:
+        return _fold_moves(table, keys)
     groups = _groups(table, keys)
     places = pa.array(range(table.num_rows), pa.int64())
     last = _last_places(groups, places)
@@ -38,6 +42,26 @@ def fold(table: pa.Table, keys: Sequence[str]) -> pa.Table:
     if partial:
         folded = _completed_rows(table, folded, groups, last[_GROUP], partial)
     return _without_full_flags(folded)
+
+
+def _fold_moves(table: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """The keys that took part in a move one row after another, the others as ever."""
+    count = table.num_rows
+    olds = [table[FROM_PREFIX + key].cast(table[key].type) for key in keys]
+    both = [
+        pa.chunked_array([*table[key].chunks, *old.chunks])
+        for key, old in zip(keys, olds, strict=True)
+    ]
+    numbers = _groups(pa.table(both, names=list(keys)), keys)
+    moves = pc.is_valid(table[FROM]).combine_chunks()
+    old_numbers = pc.if_else(moves, numbers.slice(count), pa.scalar(None, numbers.type))
+    settled, others = settle(table, keys, numbers.slice(0, count), old_numbers)
+    origins = [FROM, *(FROM_PREFIX + key for key in keys)]
+    rest = fold(table.filter(others).drop_columns(origins), keys)
+    if settled[FROM].null_count == settled.num_rows:
+        settled = settled.drop_columns(origins)
+    # The settled rows first: what they say of the target must keep saying "before row 0".
+    return concat_changes([_without_full_flags(settled), rest])
 
 
 def _lacks(table: pa.Table, name: str) -> bool:
@@ -144,6 +168,10 @@ def concat_changes(tables: Sequence[pa.Table]) -> pa.Table:
     """
     if not tables:
         raise ValueError("there is no piece to put together")
+    if len(tables) == 1:
+        return tables[0]
+    if any(FROM in table.column_names for table in tables):
+        tables = _renumbered(tables)
     if all(table.schema.equals(tables[0].schema) for table in tables):
         return pa.concat_tables(tables)
     types: dict[str, pa.DataType] = {}
@@ -152,7 +180,19 @@ def concat_changes(tables: Sequence[pa.Table]) -> pa.Table:
             if not field.name.startswith(HAS_PREFIX):
                 types[field.name] = _common(field.name, types.get(field.name), field.type)
     flagged = [name for name in types if OP in types and _is_partial(name, tables)]
+    flagged = [name for name in flagged if name != FROM and not name.startswith(FROM_PREFIX)]
     return pa.concat_tables([_completed(table, types, flagged) for table in tables])
+
+
+def _renumbered(tables: Sequence[pa.Table]) -> list[pa.Table]:
+    """Let ``FROM`` count from the first row of them all."""
+    start, found = 0, []
+    for table in tables:
+        if FROM in table.column_names:
+            table = _replaced(table, FROM, pc.add(table[FROM], pa.scalar(start, pa.int64())))
+        found.append(table)
+        start += table.num_rows
+    return found
 
 
 def _common(name: str, stored: pa.DataType | None, seen: pa.DataType) -> pa.DataType:

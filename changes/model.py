@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -13,6 +13,19 @@ OP = "__binlogd_op"
 
 HAS_PREFIX = "__binlogd_has_"
 """``__binlogd_has_<column>``: true where the change carried the column (absent is not null)."""
+
+FROM = "__binlogd_from"
+"""Column of an upsert batch: not null where a row came from another key.
+
+What such a row lacks is what the row of the old key, ``FROM_PREFIX + <key column>``, had before
+the row of this number in the table (counted from 0). In a folded table that number is always 0:
+what the target stores, before this batch."""
+
+FROM_PREFIX = "__binlogd_from_"
+"""``__binlogd_from_<key column>``: that part of the old key, null where ``FROM`` is."""
+
+ZeroDates = Literal["null", "error"]
+"""What becomes of MySQL's dates without a month or day, ``0000-00-00``, which no lake has."""
 
 CHANGELOG_COLUMNS: tuple[tuple[str, pa.DataType], ...] = (
     ("_op", pa.string()),
@@ -140,13 +153,17 @@ class Changes:
     and ``HAS_PREFIX + name`` (bool) for just those columns that some row lacks. A key-changing
     update is two rows: D with the old key, then U. For a changelog target: the columns of
     ``CHANGELOG_COLUMNS``, then those of ``schema``. ``count`` is the number of row changes of the
-    source (a key change is one).
+    source (a key change is one). A row whose key changed says by ``FROM`` and
+    ``FROM_PREFIX + key`` where the columns that it lacks are to be had; where no key changed these
+    columns are not there. ``nulled`` counts the values that are null by configuration because the
+    lake can't hold them (zero dates).
     """
 
     table: pa.Table
     schema: TableSchema
     mode: Mode
     count: int
+    nulled: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,4 +181,5 @@ class FormatOptions:
 
     time_zone: str = "UTC"
     """IANA name of the zone in which the source prints TIMESTAMP values (Canal: its JVM's)."""
+    zero_dates: ZeroDates = "null"
     extra: dict[str, str] = field(default_factory=dict)

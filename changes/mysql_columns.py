@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from changes.convert import convert
 from changes.model import AddColumn, Column
-from changes.mysql_tokens import Cursor, NotUnderstood, Token, split, words
-from changes.types import TIMESTAMP_UTC, from_mysql
+from changes.mysql_tokens import Cursor, NotUnderstood, Token, words
+from changes.mysql_types import from_mysql
+from changes.types import TIMESTAMP_UTC, Reading, SourceType
 
 _TEXTS = words(
     "CHAR VARCHAR CHARACTER NCHAR NVARCHAR TINYTEXT TEXT MEDIUMTEXT LONGTEXT LONG NATIONAL"
@@ -167,7 +168,7 @@ def _expression(tokens: Sequence[Token]) -> tuple[Token, ...]:
 def as_added(column: Definition) -> AddColumn:
     """Give what a target needs to follow ADD COLUMN; raises Unknowable."""
     kind = from_mysql(column.type)
-    added = Column(column.name, kind)
+    added = Column(column.name, kind.arrow)
     if column.generated:
         raise Unknowable("it is generated, its values in stored rows are not told")
     if column.auto_increment or column.base == "SERIAL":
@@ -175,7 +176,7 @@ def as_added(column: Definition) -> AddColumn:
     if column.default is not None:
         if _is_null(column.default):
             return AddColumn(added)
-        return AddColumn(added, _value(column, kind, _literal(column.default)))
+        return AddColumn(added, _value(column, kind, _literal(column.default, kind)))
     if column.nullable is False:
         return AddColumn(added, _implicit(column, kind))
     if column.base == "TIMESTAMP" and column.nullable is None:
@@ -187,7 +188,7 @@ def _is_null(default: Sequence[Token]) -> bool:
     return len(default) == 1 and default[0].kind == "word" and default[0].text.upper() == "NULL"
 
 
-def _literal(default: Sequence[Token]) -> str:
+def _literal(default: Sequence[Token], kind: SourceType) -> str:
     """A constant default as text; raises Unknowable where it is computed."""
     sign = ""
     tokens = list(default)
@@ -198,69 +199,90 @@ def _literal(default: Sequence[Token]) -> str:
     only = tokens[0]
     if len(tokens) == 1:
         if only.kind == "number" or (only.kind == "string" and not sign):
+            if kind.reading is Reading.BYTES and not only.text.isascii():
+                raise Unknowable("the bytes of its DEFAULT depend on a session's character set")
             return sign + only.text
-        if only.kind == "bits":
-            return str(int(only.text.strip("bB'").removeprefix("0b") or "0", 2))
+        if only.kind in ("bits", "hex") and not sign:
+            return _bit_string(only, kind)
         if only.kind == "word" and only.text.upper() in ("TRUE", "FALSE"):
             return "1" if only.text.upper() == "TRUE" else "0"
     said = " ".join(token.text for token in default)
     raise Unknowable(f"DEFAULT {said} is not a constant")
 
 
-def _implicit(column: Definition, kind: pa.DataType) -> object:
+def _bit_string(token: Token, kind: SourceType) -> str:
+    """``b'101'`` and ``x'4D'`` are bytes where the column holds such or text, else numbers."""
+    base = 2 if token.kind == "bits" else 16
+    digits = token.text[2:].rstrip("'")
+    number = int(digits or "0", base)
+    if kind.reading is Reading.BYTES or pa.types.is_string(kind.arrow):
+        per_byte = 8 if base == 2 else 2
+        text = number.to_bytes(-(-len(digits) // per_byte), "big").decode("latin-1")
+        if kind.reading is not Reading.BYTES and not text.isascii():
+            raise Unknowable("what its DEFAULT reads depends on the column's character set")
+        return text
+    return str(number)
+
+
+def _implicit(column: Definition, kind: SourceType) -> object:
     """What MySQL fills in for NOT NULL without DEFAULT."""
-    if column.base in _NUMBERS:
+    if column.base in _NUMBERS or column.base == "BIT":
         return _value(column, kind, "0")
-    if column.base in _TEXTS | _BINARIES | {"SET"}:
+    if column.base in _TEXTS | _BINARIES | {"BINARY", "SET"}:
         return _value(column, kind, "")
-    known = {"BIT": "0", "YEAR": "0000", "TIME": "00:00:00"}
+    known = {"YEAR": "0000", "TIME": "00:00:00"}
     if column.base in known:
         return _value(column, kind, known[column.base])
-    if column.base == "ENUM":
-        return "1"
+    if column.base == "ENUM" and kind.labels:
+        return kind.labels[0]
     raise Unknowable(f"NOT NULL without DEFAULT has no usable value as {column.type}")
 
 
-def _value(column: Definition, kind: pa.DataType, text: str) -> object:
+def _value(column: Definition, kind: SourceType, text: str) -> object:
     """A constant as the rows would show it; raises Unknowable where that can't be told."""
-    if kind.equals(TIMESTAMP_UTC):
+    if kind.arrow.equals(TIMESTAMP_UTC):
         raise Unknowable("a TIMESTAMP's default depends on the time zone of who ran the statement")
-    if not pa.types.is_string(kind):
-        try:
-            return convert(pa.array([text], pa.string()), kind, "UTC")[0].as_py()
-        except pa.ArrowInvalid as error:
-            raise Unknowable(f"DEFAULT {text!r} does not fit {column.type}") from error
-    shown = _text_shown(column, text)
+    shown = _as_printed(column, kind, text)
     if shown is None:
         raise Unknowable(f"DEFAULT {text!r} of a {column.type} column is not followed")
-    return shown
+    try:
+        return convert(pa.array([shown], pa.string()), kind, "UTC")[0].as_py()
+    except pa.ArrowInvalid as error:
+        raise Unknowable(f"DEFAULT {text!r} does not fit {column.type}") from error
 
 
-def _text_shown(column: Definition, text: str) -> str | None:
-    """Types that are text for now show what Canal prints: an enum's number, a set's mask."""
-    if column.base in _TEXTS:
-        return text.rstrip(" ") if column.base in ("CHAR", "NCHAR") else text
-    if column.base in _BINARIES:
-        return text if text.isascii() else None
-    if column.base in ("ENUM", "SET"):
-        return _numbered(column, text)
-    if column.base == "BIT":
-        return text if text.isdecimal() else None
-    if column.base == "YEAR":
-        return "0000" if text == "0" else text if re.fullmatch(r"\d{4}", text) else None
-    if column.base == "TIME":
+def _as_printed(column: Definition, kind: SourceType, text: str) -> str | None:
+    """The constant as a message would carry it; None where that can't be told."""
+    if kind.reading in (Reading.ENUM, Reading.SET):
+        return _numbered(kind, text)
+    if kind.reading is Reading.BYTES:
+        return _bytes_text(column, text)
+    if kind.reading is Reading.TIME:
         return text if not column.arguments and _CLOCK.fullmatch(text) else None
-    return None
+    if column.base == "YEAR":
+        return text if re.fullmatch(r"0|\d{4}", text) else None
+    if pa.types.is_string(kind.arrow):
+        if column.base not in _TEXTS:
+            return None
+        return text.rstrip(" ") if column.base in ("CHAR", "NCHAR") else text
+    return text
 
 
-def _numbered(column: Definition, text: str) -> str | None:
-    labels = ["".join(token.text for token in part) for part in split(column.arguments, ",")]
-    folded = [label.rstrip(" ").casefold() for label in labels]
-    wanted = [text] if column.base == "ENUM" else [part for part in text.split(",") if part]
+def _bytes_text(column: Definition, text: str) -> str | None:
+    """BINARY is filled up with zero bytes, which the binlog leaves out again."""
+    if column.base == "BINARY":
+        return text.rstrip("\0")
+    return text if column.base in _BINARIES else None
+
+
+def _numbered(kind: SourceType, text: str) -> str | None:
+    """A label's number, a set's mask: the server compares without regard to case."""
+    folded = [label.casefold() for label in kind.labels]
+    wanted = [text] if kind.reading is Reading.ENUM else [part for part in text.split(",") if part]
     try:
         places = {folded.index(label.rstrip(" ").casefold()) for label in wanted}
     except ValueError:
         return None
-    if column.base == "ENUM":
+    if kind.reading is Reading.ENUM:
         return str(places.pop() + 1)
     return str(sum(1 << place for place in places))

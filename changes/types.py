@@ -1,11 +1,9 @@
-"""Source types in Arrow's words, and the rule by which a column's type may grow.
-
-Enumerations, sets, bits, times, years, JSON, binary and spatial values are text for now.
-"""
+"""Column types: how a source's text is read, what the lake keeps, and how a type may grow."""
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
+from enum import Enum
 
 import pyarrow as pa
 
@@ -18,63 +16,34 @@ TIMESTAMP_UTC = pa.timestamp("us", tz="UTC")
 MAX_PRECISION = 38
 """Digits that the lakes' decimals hold; MySQL has up to 65, such a column stays text."""
 
-_MAX_FLOAT_BITS = 24
-"""``FLOAT(p)`` with a larger p is a DOUBLE in MySQL."""
 
-_SHAPE = re.compile(r"\s*([a-z_][a-z0-9_]*)\s*(?:\(([^()]*)\))?(.*)", re.DOTALL | re.IGNORECASE)
+class Reading(Enum):
+    """How a value's text is to be understood, where the Arrow type alone does not tell."""
 
-_SMALL_INTS = frozenset(
-    ("tinyint", "smallint", "mediumint", "middleint", "int1", "int2", "int3", "bool", "boolean")
-)
-_INTS = frozenset(("int", "integer", "int4"))
-_DECIMALS = frozenset(("decimal", "numeric", "dec", "fixed"))
-_DOUBLES = frozenset(("double", "real", "float8"))
-
-
-def from_mysql(text: str) -> pa.DataType:
-    """Read a type as MySQL prints it, ``int(11) unsigned`` say; what is unknown is text.
-
-    An unsigned integer gets the next wider type, so no value wraps.
-    """
-    shape = _SHAPE.match(text)
-    if shape is None:
-        return pa.string()
-    base, arguments, tail = shape[1].lower(), shape[2], shape[3].lower().split()
-    unsigned = "unsigned" in tail or "zerofill" in tail
-    if base in _SMALL_INTS:
-        return pa.int32()
-    if base in _INTS:
-        return pa.int64() if unsigned else pa.int32()
-    if base == "serial":
-        return pa.decimal128(20, 0)
-    if base in ("bigint", "int8"):
-        return pa.decimal128(20, 0) if unsigned else pa.int64()
-    if base in _DECIMALS:
-        return _decimal(arguments)
-    if base in _DOUBLES:
-        return pa.float64()
-    if base in ("float", "float4"):
-        return _float(arguments)
-    return {"date": pa.date32(), "datetime": TIMESTAMP, "timestamp": TIMESTAMP_UTC}.get(
-        base, pa.string()
-    )
+    PLAIN = "plain"
+    WHOLE = "whole"
+    """An integer, also where only a decimal is wide enough for it."""
+    BYTES = "bytes"
+    """Each character stands for the byte of its number (ISO-8859-1)."""
+    ENUM = "enum"
+    """The number of a label, from 1; 0 is MySQL's value for what was invalid, the empty text."""
+    SET = "set"
+    """A mask of labels, the first being the lowest bit."""
+    TIME = "time"
+    """MySQL's TIME: up to 838 hours either way, so no time of day; kept as text of one form."""
 
 
-def _decimal(arguments: str | None) -> pa.DataType:
-    numbers = [part.strip() for part in arguments.split(",")] if arguments else []
-    if not all(part.isdecimal() for part in numbers) or len(numbers) > 2:
-        return pa.string()
-    precision = int(numbers[0]) if numbers else 10
-    scale = int(numbers[1]) if len(numbers) == 2 else 0
-    if not 1 <= precision <= MAX_PRECISION or scale > precision:
-        return pa.string()
-    return pa.decimal128(precision, scale)
+@dataclass(frozen=True, slots=True)
+class SourceType:
+    """A source column's type. ``labels`` are those of an enumeration or set, in their order."""
+
+    arrow: pa.DataType
+    reading: Reading = Reading.PLAIN
+    labels: tuple[str, ...] = ()
 
 
-def _float(arguments: str | None) -> pa.DataType:
-    if arguments and arguments.strip().isdecimal() and int(arguments) > _MAX_FLOAT_BITS:
-        return pa.float64()
-    return pa.float32()
+TEXT = SourceType(pa.string())
+"""What is kept as the text that came."""
 
 
 def widen(stored: pa.DataType, seen: pa.DataType) -> pa.DataType | None:

@@ -7,13 +7,14 @@ The texts rely on Spark's defaults for string literals (backslash escapes) and d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
 
 from actors.ports import StagedBatch
-from changes.model import HAS_PREFIX, OP, KeyBound, Mode
+from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, KeyBound, Mode
 from sparkwriter.schema import LakeColumn, arrow_type, iceberg_type, spark_type
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-+.:,;/()#@=")
@@ -94,7 +95,8 @@ def write_sql(
     ``columns`` are the target's after the schema steps, ``staged`` the names in the file, ``into``
     and ``source`` quoted identifiers of what is written and read. ``empty`` says that the target
     holds no row: then nothing can match and the rows are appended. Columns of the target that
-    the file lacks keep their value on update and are null on insert.
+    the file lacks keep their value on update and are null on insert; in a row that came from
+    another key they take the value of the stored row of that.
     """
     given = {name.lower(): name for name in staged}
     values = [
@@ -108,6 +110,11 @@ def write_sql(
             f"INSERT INTO {into} ({', '.join(names)})\n"
             f"SELECT {', '.join(values)}\nFROM {source} s{kept}"
         )
+    if FROM in given and (lacking := _lacking(batch, columns, given)):
+        source = _with_origins(batch, columns, given, into, source)
+        batch = replace(batch, partial=tuple(given.get(name.lower(), name) for name in lacking))
+        given |= {name.lower(): name for name in lacking if name.lower() not in given}
+        values = [f"s.{quote(given[column.name.lower()])}" for column in columns]
     clauses = [
         f"MERGE INTO {into} t USING {source} s",
         f"ON {_match(batch, columns, given)}",
@@ -120,6 +127,55 @@ def write_sql(
         f" VALUES ({', '.join(values)})"
     )
     return "\n".join(clauses)
+
+
+def _lacking(
+    batch: StagedBatch, columns: Sequence[LakeColumn], given: Mapping[str, str]
+) -> list[str]:
+    """The target's columns that some row of the file does not carry."""
+    partial = {name.lower() for name in batch.partial}
+    return [
+        column.name
+        for column in columns
+        if column.name.lower() not in given or column.name.lower() in partial
+    ]
+
+
+def _with_origins(
+    batch: StagedBatch,
+    columns: Sequence[LakeColumn],
+    given: Mapping[str, str],
+    into: str,
+    source: str,
+) -> str:
+    """The file, in which rows that came from another key have all columns.
+
+    What they lack is read from the target before the write, at that key; should it hold no such
+    row, it is null.
+    """
+    partial = {name.lower() for name in batch.partial}
+    moved = f"s.{quote(FROM)} IS NOT NULL"
+    chosen = [f"s.{quote(OP)}"]
+    for column in columns:
+        lower, name = column.name.lower(), given.get(column.name.lower(), column.name)
+        has = quote(HAS_PREFIX + name)
+        if lower not in given:
+            chosen += [f"o.{quote(column.name)}", f"{moved} AS {has}"]
+        elif lower in partial:
+            own = f"s.{quote(name)}"
+            kept = f"CASE WHEN s.{has} THEN {own} ELSE o.{quote(column.name)} END"
+            chosen += [f"{kept} AS {quote(name)}", f"s.{has} OR {moved} AS {has}"]
+        else:
+            chosen.append(f"s.{quote(name)}")
+    same = [
+        f"o.{quote(column.name)} <=> s.{quote(FROM_PREFIX + given[column.name.lower()])}"
+        for column in columns
+        if column.name.lower() in {key.lower() for key in batch.schema.keys}
+    ]
+    return (
+        f"(\n  SELECT {', '.join(chosen)}\n  FROM {source} s\n"
+        f"  LEFT JOIN {into} o ON {' AND '.join([moved, *same])}\n)"
+    )
 
 
 def _match(batch: StagedBatch, columns: Sequence[LakeColumn], given: Mapping[str, str]) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-import pyarrow as pa
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from changes.formats.canal_layout import HandleKey, Layout, Refused
+from changes.types import TEXT, SourceType
 
 type_block = msgspec.json.Decoder(dict[str, str | None] | None)
 _key_names = msgspec.json.Decoder(list[str] | None)
@@ -24,10 +24,16 @@ class Message(Struct, gc=False):
     type: str
     data: list[dict[str, Raw] | None] | UnsetType | None = UNSET
     old: list[dict[str, Raw] | None] | None = None
+    updateBefore: list[dict[str, Raw] | None] | None = None
     mysqlType: Raw = Raw()
     pkNames: Raw = Raw()
     sql: str | None = None
     tidb: HandleKey | None = msgspec.field(default=None, name="_tidb")
+
+    @property
+    def before(self) -> list[dict[str, Raw] | None]:
+        """What an update replaced, row by row: ``old``, which InLong calls ``updateBefore``."""
+        return self.old or self.updateBefore or []
 
 
 _message = msgspec.json.Decoder(Message)
@@ -63,7 +69,7 @@ def olds(message: Message, layout: Layout) -> list[Struct | None]:
     """The old keys, as far as ``old`` names them."""
     return [
         values if values is None else layout.old(**_fields(values, layout, layout.keys or ()))
-        for values in message.old or ()
+        for values in message.before
     ]
 
 
@@ -103,20 +109,20 @@ def _fields(
     values: Mapping[str, Raw], layout: Layout, names: Mapping[str, object] | tuple[str, ...]
 ) -> dict[str, str | None]:
     return {
-        layout.fields[name]: _text(bytes(values[name]), layout.columns[name])
+        layout.fields[name]: text_of(bytes(values[name]), layout.columns[name])
         for name in names
         if name in values and name in layout.fields
     }
 
 
-def _text(raw: bytes, kind: pa.DataType) -> str | None:
+def text_of(raw: bytes, kind: SourceType) -> str | None:
     """Give a JSON value's text: a string's own, a number as written, a document as it stands."""
     if raw == b"null":
         return None
     try:
         if raw.startswith(b'"'):
             return _string.decode(raw)
-        if raw in (b"true", b"false") and not pa.types.is_string(kind):
+        if raw in (b"true", b"false") and kind != TEXT:
             return "1" if raw == b"true" else "0"
         return raw.decode()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
-import pyarrow as pa
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from changes.model import CHANGELOG_COLUMNS, Column, TableSchema
-from changes.types import from_mysql, widen
+from changes.mysql_types import from_mysql
+from changes.types import TEXT, SourceType, widen
 
 _RESERVED_PREFIX = "__binlogd_"
 _CHANGELOG_NAMES = frozenset(name for name, _ in CHANGELOG_COLUMNS)
@@ -46,7 +47,7 @@ class Layout:
 
     def __init__(
         self,
-        columns: Mapping[str, pa.DataType],
+        columns: Mapping[str, SourceType],
         keys: tuple[str, ...] | None,
         declared: Mapping[str, str],
         known: Iterable[bytes] = (),
@@ -74,12 +75,15 @@ class Layout:
             ("tidb", HandleKey | None, None),
         ]
         if self.keys:
-            fields.append(("old", list[old | None] | None, None))
+            fields += [
+                ("old", list[old | None] | None, None),
+                ("updateBefore", list[Any] | None, None),
+            ]
         return msgspec.defstruct("Message", fields, rename={"tidb": "_tidb"}, gc=False)
 
     @property
     def schema(self) -> TableSchema:
-        columns = tuple(Column(name, kind) for name, kind in self.columns.items())
+        columns = tuple(Column(name, kind.arrow) for name, kind in self.columns.items())
         return TableSchema(columns, self.keys or ())
 
     def getter(self, name: str) -> Callable[[Struct], object]:
@@ -93,15 +97,18 @@ class Layout:
             setattr(row, field, getattr(after, field) if old is UNSET else old)
         return row
 
+    def complete_key(self, before: Struct, after: Struct) -> None:
+        """Give an updated row the parts of its key that it lacks: they did not change."""
+        for field in self.key_fields:
+            if getattr(after, field) is UNSET:
+                setattr(after, field, getattr(before, field))
+
     def moves(self, before: Struct, after: Struct) -> bool:
         """Tell whether an update changed the key; what it reports without a change is not one."""
         return any(
             getattr(before, field) is not UNSET and getattr(before, field) != getattr(after, field)
             for field in self.key_fields
         )
-
-    def lacks_columns(self, row: Struct) -> bool:
-        return UNSET in msgspec.structs.astuple(row)
 
     def with_keys(self, keys: tuple[str, ...]) -> Layout:
         """Fix the key; raises Refused where a column has a name that the changelog needs."""
@@ -117,33 +124,50 @@ class Layout:
         it is.
         """
         columns = dict(self.columns)
+        same_words = True
         for name in (*carried, *types):
             declared = types.get(name)
             seen = None if declared is None else from_mysql(declared)
             stored = columns.get(name)
             if stored is None:
                 _check_name(name, columns, self.keys)
-                columns[name] = pa.string() if seen is None else seen
+                columns[name] = TEXT if seen is None else seen
             elif seen is not None:
                 columns[name] = self._wider(name, stored, seen, declared)
+                same_words &= _same_words(stored, columns[name])
         self.declared.update(types)
         if columns == self.columns:
             if len(self.known) >= _KNOWN_TEXTS:
                 self.known.clear()
             self.known.add(text)
             return self
-        return Layout(columns, self.keys, self.declared, (*self.known, text))
+        # Where a number stands for another label now, the blocks known so far mean other columns.
+        known = (*self.known, text) if same_words else (text,)
+        return Layout(columns, self.keys, self.declared, known)
 
     def _wider(
-        self, name: str, stored: pa.DataType, seen: pa.DataType, declared: str | None
-    ) -> pa.DataType:
-        wider = widen(stored, seen)
+        self, name: str, stored: SourceType, seen: SourceType, declared: str | None
+    ) -> SourceType:
+        wider = widen(stored.arrow, seen.arrow)
         if wider is None:
             was = self.declared.get(name, "text of no declared type")
             raise Refused(
-                f"{name}: the type {was} ({stored}) can't become {declared} ({seen}) in the lake"
+                f"{name}: the type {was} ({stored.arrow}) can't become {declared} ({seen.arrow}) "
+                f"in the lake"
             )
-        return wider
+        if seen.reading is stored.reading and _begins(stored.labels, seen.labels):
+            return replace(stored, arrow=wider)
+        return replace(seen, arrow=wider)
+
+
+def _begins(labels: tuple[str, ...], part: tuple[str, ...]) -> bool:
+    """Fewer labels, none of them moved: numbers mean what they meant."""
+    return labels[: len(part)] == part
+
+
+def _same_words(stored: SourceType, now: SourceType) -> bool:
+    """Tell whether what ``stored`` read is read alike by ``now``."""
+    return stored.reading is now.reading and _begins(now.labels, stored.labels)
 
 
 def _check_name(name: str, others: Iterable[str], keys: tuple[str, ...] | None) -> None:

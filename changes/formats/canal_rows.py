@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
+from changes.convert import Converter
 from changes.formats import canal_careful as careful
 from changes.formats.canal_layout import Layout, Refused
 from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
@@ -23,7 +24,7 @@ class CanalTableDecoder:
     """
 
     def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
-        self._zone = options.time_zone
+        self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
         self._layout = Layout({}, keys, {})
@@ -41,10 +42,11 @@ class CanalTableDecoder:
         layout = reading.layout
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         table = None
+        converter = Converter(self._options.time_zone, self._options.zero_dates)
         if reading.segments:
             pieces = Pieces(reading.segments, layout.columns, layout.keys or (), self._fixed)
             try:
-                table = assemble(pieces, self._zone, layout.declared, partition, offsets)
+                table = assemble(pieces, converter, layout.declared, partition, offsets)
             except Misfit as misfit:
                 raise _bad(misfit.record, str(misfit), values) from misfit
         if refused is not None:
@@ -52,7 +54,7 @@ class CanalTableDecoder:
         if table is None:
             return None
         self._layout, self._seen = layout, True
-        return Changes(table, layout.schema, mode, reading.count)
+        return Changes(table, layout.schema, mode, reading.count, converter.nulled)
 
 
 class _Named(Struct, gc=False):
@@ -79,6 +81,7 @@ class _Reading:
         self.layout = layout
         self.place = 0
         self.segments: list[Segment] = []
+        self._segment_layout: Layout | None = None
         self._moved = 0
         self._fixed = fixed
         self._types = Raw()
@@ -104,9 +107,9 @@ class _Reading:
 
     def _segment(self) -> Segment:
         """The segment of the present layout; a new one where the columns have changed."""
-        names = list(self.layout.fields)
-        if not self.segments or self.segments[-1].fields != names:
-            self.segments.append(Segment(names))
+        if self._segment_layout is not self.layout:
+            self._segment_layout = self.layout
+            self.segments.append(Segment(self.layout.columns))
         return self.segments[-1]
 
     def _read_known(self, values: Sequence[bytes]) -> bool:
@@ -135,6 +138,9 @@ class _Reading:
                 types = message.mysqlType
             data, op = message.data, _LETTERS.get(message.type)
             if message.pkNames != names or not data or op is None or message.tidb is not None:
+                stopped = True
+                break
+            if keyed and op == "U" and message.updateBefore:
                 stopped = True
                 break
             if keyed and op == "U" and message.old and _names_key(message.old, no_key):
@@ -189,11 +195,13 @@ class _Reading:
         segment = self._segment()
         for index, row in enumerate(rows):
             before = olds[index] if index < len(olds) else None
-            if before is not None and layout.moves(before, row):
-                if layout.lacks_columns(row):
-                    raise Refused("an update changes the key of a row and lacks some columns")
-                segment.add(layout.gone(before, row), "D", self.place)
-                self._moved += 1
+            if before is not None:
+                layout.complete_key(before, row)
+                if layout.moves(before, row):
+                    segment.add(layout.gone(before, row), "D", self.place)
+                    self._moved += 1
+                    # Full as it may look: columns that no message has named yet may be missing.
+                    segment.moved.append(len(segment.ops))
             segment.add(row, "U", self.place)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from changes.formats.canal_json import CanalJson
-from changes.model import Changes, FormatOptions, Mode
+from changes.model import Changes, FormatOptions, Mode, ZeroDates
 
 TYPES = {"id": "int(11)", "name": "varchar(64)", "price": "decimal(10,2)"}
 
@@ -48,9 +48,10 @@ def decode(
     mode: Mode = Mode.UPSERT,
     keys: tuple[str, ...] | None = None,
     time_zone: str = "UTC",
+    zero_dates: ZeroDates = "null",
 ) -> Changes:
     """Decode messages at offsets 0, 1, … of partition 7 by a fresh decoder; there must be rows."""
-    decoder = CanalJson(FormatOptions(time_zone)).table_decoder(mode, keys)
+    decoder = CanalJson(FormatOptions(time_zone, zero_dates)).table_decoder(mode, keys)
     changes = decoder.decode(7, range(len(values)), values)
     assert changes is not None
     return changes

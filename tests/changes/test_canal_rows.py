@@ -9,9 +9,20 @@ import pyarrow as pa
 import pytest
 
 from changes.formats.canal_json import CanalJson
-from changes.model import HAS_PREFIX, OP, BadRecord, Column, FormatOptions, Mode, TableSchema
+from changes.model import (
+    FROM,
+    FROM_PREFIX,
+    HAS_PREFIX,
+    OP,
+    BadRecord,
+    Column,
+    FormatOptions,
+    Mode,
+    TableSchema,
+)
 from tests.changes.canal_messages import TYPES, decode, message
 
+FROM_ID = FROM_PREFIX + "id"
 HAS_NAME, HAS_PRICE = HAS_PREFIX + "name", HAS_PREFIX + "price"
 
 
@@ -81,8 +92,8 @@ def test_key_change_is_two_rows() -> None:
     """An update of the key ends the old key before the new one appears."""
     changes = decode(message("UPDATE", [row("2")], [{"id": "1"}]))
     assert changes.table.to_pylist() == [
-        {OP: "D", "id": 1, "name": None, "price": None},
-        {OP: "U", "id": 2, "name": "a", "price": Decimal("1.50")},
+        {OP: "D", "id": 1, "name": None, "price": None, FROM: None, FROM_ID: None},
+        {OP: "U", "id": 2, "name": "a", "price": Decimal("1.50"), FROM: 0, FROM_ID: 1},
     ]
     assert changes.count == 1
 
@@ -145,12 +156,29 @@ def test_key_change_between_marked_rows() -> None:
     assert table[HAS_NAME].to_pylist() == [False, True, True]
 
 
-def test_key_change_that_lacks_columns_is_refused() -> None:
-    """What a partial row had under its old key is not known here."""
+def test_key_change_that_lacks_columns_says_where_from() -> None:
+    """The rest is the old key's row before the change, which the row names."""
     partial = message("UPDATE", [{"id": "2", "name": "b"}], [{"id": "1"}])
-    with pytest.raises(BadRecord, match="changes the key of a row and lacks") as refused:
-        decode(message(), message(), partial)
-    assert refused.value.index == 2
+    table = decode(message(data=[row("5")]), partial, message(data=[row("6")])).table
+    assert table[HAS_PRICE].to_pylist() == [True, True, False, True]
+    assert table[FROM].to_pylist() == [None, None, 1, None]
+    assert table[FROM_ID].to_pylist() == [None, None, 1, None]
+
+
+def test_key_change_in_an_old_that_is_all_there_is() -> None:
+    """A part of the key that only old holds did not change."""
+    types = {"a": "int", "b": "int", "v": "int"}
+    old = [{"a": "1", "b": "2"}]
+    update = message("UPDATE", [{"b": "3", "v": "7"}], old, types=types, keys=["a", "b"])
+    rows = decode(update).table.select([OP, "a", "b"]).to_pylist()
+    assert rows == [{OP: "D", "a": 1, "b": 2}, {OP: "U", "a": 1, "b": 3}]
+
+
+def test_update_before_is_old() -> None:
+    """InLong names what an update replaced otherwise; a key change in it counts."""
+    first = message(data=[row()])
+    update = message("UPDATE", [row("2")], updateBefore=[row("1")], drop=["old"])
+    assert decode(first, update).table[OP].to_pylist() == ["U", "D", "U"]
 
 
 @pytest.mark.parametrize("kind", ["INSERT", "UPDATE", "DELETE"])

@@ -10,6 +10,17 @@ import pytest
 from changes.model import BadRecord
 from tests.changes.canal_messages import column, decode, message
 
+LABELS_64 = ",".join(f"'m{n}'" for n in range(64))
+
+ZERO_DATES = [
+    ("date", "0000-00-00"),
+    ("date", "2024-01-00"),
+    ("date", "2024-00-10"),
+    ("datetime", "0000-00-00 00:00:00"),
+    ("datetime(6)", "0003-00-00 00:00:01.000001"),
+    ("timestamp", "0000-00-00 00:00:00"),
+]
+
 
 @pytest.mark.parametrize(
     ("kind", "text", "expected"),
@@ -35,7 +46,36 @@ from tests.changes.canal_messages import column, decode, message
         ("datetime(2)", "2024-01-01 00:00:00.12", datetime(2024, 1, 1, microsecond=120_000)),
         ("timestamp", "2024-01-01 00:00:00", datetime(2024, 1, 1, tzinfo=UTC)),
         ("time", "-838:59:59", "-838:59:59"),
-        ("enum('a','b')", "2", "2"),
+        ("time", "838:59:59", "838:59:59"),
+        ("time(3)", "-00:00:00.500", "-00:00:00.500000"),
+        ("time(6)", "10:20:30.000000", "10:20:30"),
+        ("time", "-00:00:00", "00:00:00"),
+        ("time", "8:00:00.0", "08:00:00"),
+        ("enum('a','b')", "2", "b"),
+        ("enum('a','b')", "0", ""),
+        ("enum('a','b')", "", ""),
+        ("enum('a','b')", "b", "b"),
+        ("enum('10','1')", "1", "10"),
+        ("enum('10','1')", "10", "10"),
+        ("enum", "b", "b"),
+        ("set('a','b','c')", "5", "a,c"),
+        ("set('a','b','c')", "0", ""),
+        ("set('a','b','c')", "", ""),
+        ("set('a','b','c')", "c,a", "c,a"),
+        (f"set({LABELS_64})", "18446744073709551615", LABELS_64.replace("'", "")),
+        (f"set({LABELS_64})", "9223372036854775808", "m63"),
+        ("bit(1)", "1", True),
+        ("bit(1)", "0", False),
+        ("bit(8)", "255", 255),
+        ("bit(63)", "9223372036854775807", 2**63 - 1),
+        ("bit(64)", "18446744073709551615", Decimal(2**64 - 1)),
+        ("year(4)", "0000", 0),
+        ("year", "2155", 2155),
+        ("blob", "a\u0000\u0080\u00ff", b"a\0\x80\xff"),
+        ("binary(4)", "a", b"a"),
+        ("varbinary(4)", "", b""),
+        ("geometry", "\u0001\u0002", b"\1\2"),
+        ("tinyint(1)", "1", 1),
         ("json", '{"a": 1}', '{"a": 1}'),
         ("int(11)", None, None),
         ("decimal(4,2)", None, None),
@@ -66,15 +106,27 @@ def test_values(kind: str, text: str | None, expected: object) -> None:
         ("double", "nan"),
         ("double", "inf"),
         ("double", "1,5"),
-        ("date", "0000-00-00"),
+        ("bit(1)", "2"),
+        ("bit(8)", "b"),
+        ("bit(64)", "18446744073709551616000"),
+        ("year", "two"),
+        ("enum('a','b')", "3"),
+        ("enum('a','b')", "c"),
+        ("enum('a','b')", "9" * 5000),
+        ("enum", "1"),
+        ("set('a','b')", "4"),
+        ("set('a','b')", "a,c"),
+        ("set", "1"),
+        ("blob", "\u0100"),
+        ("time", "839:00:00"),
+        ("time", "10:60:00"),
+        ("time", "1:2"),
+        ("time", "00:00:00.1234567"),
         ("date", "2023-02-29"),
         ("date", "0000-01-01"),
-        ("date", "2024-01-00"),
-        ("datetime", "0000-00-00 00:00:00"),
         ("datetime", "2024-01-01 24:00:00"),
         ("datetime(6)", "2024-01-01 00:00:00.1234567"),
         ("datetime", "2024-01-01T00:00:00+02:00"),
-        ("timestamp", "0000-00-00 00:00:00"),
     ],
 )
 def test_misfits(kind: str, text: str) -> None:
@@ -83,8 +135,73 @@ def test_misfits(kind: str, text: str) -> None:
         column(kind, None, text)
     assert refused.value.index == 0
     assert refused.value.reason.startswith("shop.orders: v: ")
-    assert repr(text) in refused.value.reason
+    assert repr(text[:60]) in refused.value.reason
     assert refused.value.reason.endswith(kind)
+
+
+@pytest.mark.parametrize(("kind", "text"), ZERO_DATES)
+def test_zero_dates_are_null_and_counted(kind: str, text: str) -> None:
+    """A day that no lake has is null unless configured otherwise, and it is told how many."""
+    rows = [{"id": str(place), "v": v} for place, v in enumerate((text, "2024-01-02", None, text))]
+    changes = decode(message(data=rows, types={"id": "int", "v": kind}))
+    assert [value is None for value in changes.table["v"].to_pylist()] == [True, False, True, True]
+    assert changes.nulled == 2
+
+
+@pytest.mark.parametrize(("kind", "text"), ZERO_DATES)
+def test_zero_dates_can_be_errors(kind: str, text: str) -> None:
+    """With zero_dates = "error" such a value stops the pipeline as any other misfit does."""
+    rows = [{"id": "1", "v": "2024-01-02"}, {"id": "2", "v": text}]
+    value = message(data=rows, types={"id": "int", "v": kind})
+    with pytest.raises(BadRecord, match=f"v: '{text}' is not a {kind.split('(')[0]}"):
+        decode(value, zero_dates="error")
+
+
+def test_zero_date_in_a_key_is_an_error() -> None:
+    """Keys that became null would all be one key."""
+    types = {"day": "date", "v": "int"}
+    value = message(data=[{"day": "0000-00-00", "v": "1"}], types=types, keys=["day"])
+    with pytest.raises(BadRecord, match="day: '0000-00-00' is not a date"):
+        decode(value)
+
+
+def test_zero_dates_hide_no_other_misfit() -> None:
+    """A day that does not exist stays an error beside zero dates."""
+    with pytest.raises(BadRecord, match="2023-02-29"):
+        column("date", "0000-00-00", "2023-02-29")
+
+
+def test_types_drift_by_row_no_matter() -> None:
+    """Canal moves sqlType up for single values; only mysqlType counts."""
+    types = {"id": "int", "v": "bigint unsigned"}
+    values = [
+        message(data=[{"id": "1", "v": "1"}], types=types, sqlType={"id": 4, "v": -5}),
+        message(data=[{"id": "2", "v": str(2**64 - 1)}], types=types, sqlType={"id": 4, "v": 3}),
+    ]
+    assert decode(*values).table["v"].to_pylist() == [Decimal(1), Decimal(2**64 - 1)]
+
+
+def test_labels_by_the_message_they_came_with() -> None:
+    """An enumeration that is defined anew gives old numbers their old labels, back and forth."""
+    definitions = ["enum('a','b')", "enum('b','a')", "enum('a','b')", "enum('a','b','c')"]
+    definitions += ["enum('a','b')", "varchar(9)", "enum('x','b')"]
+    values = [
+        message(data=[{"id": str(place), "v": "2"}], types={"id": "int", "v": text})
+        for place, text in enumerate(definitions)
+    ]
+    assert decode(*values).table["v"].to_pylist() == ["b", "a", "b", "b", "b", "2", "b"]
+
+
+def test_misfit_after_a_new_definition() -> None:
+    """The record named is right where the rows are read in several ways."""
+    values = [
+        message(data=[{"id": "1", "v": "1"}], types={"id": "int", "v": "enum('a')"}),
+        message(data=[{"id": "2", "v": "1"}], types={"id": "int", "v": "enum('b','a')"}),
+        message(data=[{"id": "3", "v": "3"}], types={"id": "int", "v": "enum('b','a')"}),
+    ]
+    with pytest.raises(BadRecord, match=r"v: '3' is not an enum\('b','a'\)") as refused:
+        decode(*values)
+    assert refused.value.index == 2
 
 
 def test_first_misfit_of_all_columns_counts() -> None:

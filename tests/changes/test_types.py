@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from changes.types import TIMESTAMP, TIMESTAMP_UTC, from_mysql, widen
+from changes.mysql_types import from_mysql
+from changes.types import TIMESTAMP, TIMESTAMP_UTC, Reading, SourceType, widen
 
 D = pa.decimal128
 
@@ -49,14 +50,35 @@ D = pa.decimal128
         ("varchar(255)", pa.string()),
         ("char(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", pa.string()),
         ("mediumtext", pa.string()),
-        ("enum('int(11)','a,b','it''s','unsigned')", pa.string()),
-        ("set('a','b')", pa.string()),
-        ("year(4)", pa.string()),
-        ("time(6)", pa.string()),
-        ("bit(1)", pa.string()),
+        ("enum('a')", pa.string()),
         ("json", pa.string()),
-        ("varbinary(16)", pa.string()),
-        ("geometry", pa.string()),
+        ("year(4)", pa.int32()),
+        ("time(6)", pa.string()),
+        ("bit", pa.bool_()),
+        ("bit(1)", pa.bool_()),
+        ("bit(2)", pa.int64()),
+        ("bit(63)", pa.int64()),
+        ("bit(64)", D(20, 0)),
+        ("varbinary(16)", pa.binary()),
+        ("BINARY(4)", pa.binary()),
+        ("longblob", pa.binary()),
+        ("geometry", pa.binary()),
+        ("MultiPolygon", pa.binary()),
+        ("long varbinary", pa.binary()),
+        ("char(4) byte", pa.binary()),
+        ("varchar(4) CHARACTER SET binary", pa.binary()),
+        ("varchar(4) charset binary", pa.binary()),
+        ("long varchar", pa.string()),
+        ("char(4) binary", pa.string()),
+        ("national varchar(20)", pa.string()),
+        ("nchar(2)", pa.string()),
+        ("vector(3)", pa.string()),
+        ("inet6", pa.string()),
+        ("fixed(9,1)", D(9, 1)),
+        ("int1", pa.int32()),
+        ("int3 unsigned", pa.int32()),
+        ("int4 unsigned", pa.int64()),
+        ("int8 unsigned", D(20, 0)),
         ("", pa.string()),
         ("(((", pa.string()),
         ("decimal(x,y)", pa.string()),
@@ -64,7 +86,24 @@ D = pa.decimal128
 )
 def test_from_mysql(text: str, expected: pa.DataType) -> None:
     """Each type that MySQL prints has its Arrow type, what is unknown is text."""
-    assert from_mysql(text) == expected
+    assert from_mysql(text).arrow == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("enum('a','b')", ("a", "b")),
+        ("ENUM('int(11)','a,b','it''s','unsigned')", ("int(11)", "a,b", "it's", "unsigned")),
+        ("enum('(',')', 'x ') CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", ("(", ")", "x")),
+        (r"enum('a\\b','c\'d','')", ("a\\b", "c'd", "")),
+        ("enum", ()),
+        ("enum('a", ()),
+        ("enum(1,2)", ()),
+    ],
+)
+def test_labels(text: str, labels: tuple[str, ...]) -> None:
+    """Labels are read as MySQL prints them; none where they can't be."""
+    assert from_mysql(text) == SourceType(pa.string(), Reading.ENUM, labels)
 
 
 @pytest.mark.parametrize(

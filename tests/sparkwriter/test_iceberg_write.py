@@ -16,7 +16,17 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from actors.ports import Span, TargetState
-from changes.model import CHANGELOG_COLUMNS, OP, Column, KeyBound, Mode, TableSchema, TargetName
+from changes.model import (
+    CHANGELOG_COLUMNS,
+    FROM,
+    FROM_PREFIX,
+    OP,
+    Column,
+    KeyBound,
+    Mode,
+    TableSchema,
+    TargetName,
+)
 from offsets.position import TopicPartition
 from sparkwriter.iceberg import IcebergWriter
 from sparkwriter.plan import dotted, literal, string_literal
@@ -97,6 +107,36 @@ def test_partial_rows(writer, staging, rows: Rows) -> None:
     writer.write(staging.batch(full, 1))
     writer.write(staging.batch(part, 2, partial=["note"]))
     assert rows(staging.target) == [(1, None, 7), (2, "b", 8)]
+
+
+def test_moved_rows(writer, staging, rows: Rows, orders) -> None:
+    """A row whose key changed keeps what the change did not carry, and ordinary rows theirs.
+
+    Row 1 moves to 5 with a new note, 2 and 3 swap places, 4 is an ordinary partial row; the
+    file does not have the column n at all.
+    """
+    stored = [("U", key, f"note {key}", key) for key in (1, 2, 3, 4)]
+    writer.write(staging.batch(orders(*stored), 1))
+    moves = pa.table(
+        {
+            OP: ["D", "U", "U", "U", "U", "U"],
+            "id": [1, 5, 2, 3, 4, 6],
+            "note": [None, "new", None, None, None, "six"],
+            "__binlogd_has_note": [True, True, False, False, False, True],
+            FROM: pa.array([None, 0, 0, 0, None, None], pa.int64()),
+            FROM_PREFIX + "id": [None, 1, 3, 2, None, None],
+        }
+    )
+    schema = TableSchema(staging.schema.columns[:2], ("id",))
+    bounds = [KeyBound("id", 1, 6)]
+    writer.write(staging.batch(moves, 2, partial=["note"], schema=schema, bounds=bounds))
+    assert rows(staging.target) == [
+        (2, "note 3", 3),
+        (3, "note 2", 2),
+        (4, "note 4", 4),
+        (5, "new", 1),
+        (6, "six", None),
+    ]
 
 
 def test_file_without_a_column(writer, staging, rows: Rows) -> None:

@@ -57,6 +57,33 @@ def test_partial_columns() -> None:
     assert "t.`a` = CASE WHEN s.`__binlogd_has_a` THEN s.`a` ELSE t.`a` END" in text
 
 
+MOVED = (OP, "id", "a", "__binlogd_from", "__binlogd_from_id")
+
+
+def test_moved_rows_that_lack_nothing() -> None:
+    """A row that came from another key with all columns needs nothing of that."""
+    assert sql(staged=MOVED) == sql()
+
+
+def test_moved_rows_take_the_rest_from_their_old_key() -> None:
+    """The source is the file joined to the target by the old key; what is copied is then given."""
+    columns = (*COLUMNS, LakeColumn("b", "int"))
+    text = sql(replace(BATCH, partial=("a",)), staged=(*MOVED, "__binlogd_has_a"), columns=columns)
+    source, merge = text.split(") s\nON ")
+    assert source == (
+        "MERGE INTO T t USING (\n"
+        "  SELECT s.`__binlogd_op`, s.`id`,"
+        " CASE WHEN s.`__binlogd_has_a` THEN s.`a` ELSE o.`a` END AS `a`,"
+        " s.`__binlogd_has_a` OR s.`__binlogd_from` IS NOT NULL AS `__binlogd_has_a`,"
+        " o.`b`, s.`__binlogd_from` IS NOT NULL AS `__binlogd_has_b`\n"
+        "  FROM S s\n"
+        "  LEFT JOIN T o ON s.`__binlogd_from` IS NOT NULL AND o.`id` <=> s.`__binlogd_from_id`\n"
+    )
+    assert "t.`a` = CASE WHEN s.`__binlogd_has_a` THEN s.`a` ELSE t.`a` END" in merge
+    assert "t.`b` = CASE WHEN s.`__binlogd_has_b` THEN s.`b` ELSE t.`b` END" in merge
+    assert "VALUES (s.`id`, s.`a`, s.`b`)" in merge
+
+
 def test_column_that_the_file_lacks() -> None:
     """It is not updated, and null in rows that are inserted."""
     text = sql(columns=(*COLUMNS, LakeColumn("old", "int")))
