@@ -74,6 +74,10 @@ class Directory:
         """Offer data; False when it was refused."""
         return self._mailboxes[address].offer(batch, batch.size, on_room)
 
+    def question(self, address: Address, message: object) -> pykka.Future[Any]:
+        """Leave a question for an actor; its answer, or ActorDeadError, comes into the future."""
+        return self._refs[address].ask(message, block=False)
+
     def ask(self, address: Address, message: object, timeout_s: float) -> Any:
         """Ask an actor and wait. Raises pykka.Timeout, pykka.ActorDeadError, what it raised."""
         return self._refs[address].ask(message, timeout=timeout_s)

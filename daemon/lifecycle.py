@@ -30,6 +30,8 @@ class Exit(Enum):
     """Something nobody foresaw: systemd restarts, replay is harmless."""
     DEADLINE = 75
     """The drain did not end in time: what was not written is read again at the next start."""
+    NOT_RUNNING = 3
+    """Of ``binlogd status``: no daemon runs there."""
     KILLED = 130
     """A second signal."""
 
@@ -175,6 +177,16 @@ class Lifecycle:
         if any(p.failure for p in lives):
             return Exit.PIPELINE_FAILED
         return Exit.DEADLINE if any(p.late for p in lives) else Exit.OK
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the end was asked for, or nothing is left to run."""
+        stages = {pipeline.stage for pipeline in self._pipelines.values()}
+        return self._stopping or Stage.RUNNING not in stages
+
+    def stages(self) -> dict[str, str]:
+        """Where each pipeline is in its life."""
+        return {pipeline.name: pipeline.stage.value for pipeline in self._pipelines.values()}
 
     def failures(self) -> dict[str, str]:
         """Why pipelines failed, by name."""

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
@@ -25,14 +25,18 @@ from daemon.kafka_positions import (
     PositionResolver,
     TopicMissing,
     check_topic_ids,
+    log_ends,
     topic_ids,
 )
 from daemon.kafka_source import KafkaSource
-from daemon.lifecycle import Exit, Finish, Lifecycle, NameRemaining
+from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Lifecycle, NameRemaining
+from daemon.notify import Notifier
 from daemon.offset_file import OffsetFile, StateDirBusy, lock_state_dir
+from daemon.outlook import Outlook, OutlookError
 from daemon.progress import Show
 from daemon.spark_tier import SinkTier
 from daemon.staging import StagingFolder, clean_staging
+from daemon.status import AskLife, LifeFigures
 from daemon.topology import PipelineParts, Topology
 from offsets.recovery import PositionError
 from offsets.snapshot import Snapshot
@@ -41,6 +45,9 @@ from sparkwriter.java import JavaMissing
 
 SHOW_INTERVAL_S = 0.2
 """How often the progress line is drawn anew: smooth to the eye, nothing to the processor."""
+
+STOP_RESERVE_S = CLOSE_TIMEOUT_S + 20.0
+"""What an end may take besides the drain: the last commit, then the actors and the JVM."""
 
 
 class Unusable(Exception):
@@ -68,8 +75,17 @@ class EventQueue:
 class Service:
     """One run of the daemon, from its configuration to its exit status."""
 
-    def __init__(self, config: Config, until_end: bool, show: Show, tier: SinkTier) -> None:
+    def __init__(
+        self,
+        config: Config,
+        until_end: bool,
+        show: Show,
+        tier: SinkTier,
+        notifier: Notifier | None = None,
+    ) -> None:
         self._config = config
+        self._redactor = config.redactor
+        self._notifier = notifier or Notifier(None)
         self._tier = tier
         self._until_end = until_end
         self._show = show
@@ -81,23 +97,24 @@ class Service:
         """Start everything, wait for the end, say how it ended. Raises Unusable."""
         config = self._config
         with _signals(self._events), self._claimed_state_dir():
-            clean_staging(config.daemon.staging_dir)
+            self._check_staging()
             recorded = {name: self._recorded(name) for name in config.pipeline}
             parts = [self._parts(name, recorded[name]) for name in config.pipeline]
+            outlook = self._outlook()
             stager = StagingFolder(config.daemon.staging_dir, self._run_id)
             status: Exit | None = None
-            topology = Topology(config, self._run_id, stager, self._events, self._until_end)
+            topology = Topology(config, self._run_id, stager, self._events)
             try:
                 self._start_sinks()
                 topology.start_writers(self._tier.sinks)
                 for part in parts:
                     topology.start_pipeline(part)
+                outlook.watch(topology.directory, topology.asked, self._events)
                 status = self._supervise(topology)
             finally:
                 if status is not Exit.KILLED:  # whoever asks twice does not wait for a clean end
-                    topology.stop()
-                    self._tier.stop()
-                    stager.close()
+                    for step in (topology.stop, outlook.close, self._tier.stop, stager.close):
+                        self._end(step)
             return status
 
     # --- before the actors
@@ -114,11 +131,36 @@ class Service:
         with claim:
             yield
 
+    def _end(self, step: Callable[[], None]) -> None:
+        """One step of the end. A JVM that died refuses its stop: the other steps are due still."""
+        try:
+            step()
+        except Exception as error:
+            self._log.error("end_step_failed", step=step.__qualname__, reason=str(error))
+
+    def _check_staging(self) -> None:
+        folder = self._config.daemon.staging_dir
+        try:
+            clean_staging(folder)
+        except OSError as error:
+            raise Unusable(f"daemon.staging_dir {folder} can't be written: {error}") from error
+
+    def _outlook(self) -> Outlook:
+        outlook = Outlook(self._config, self._run_id, self._notifier)
+        try:
+            outlook.open()
+        except OutlookError as error:
+            raise Unusable(str(error)) from error
+        return outlook
+
     def _recorded(self, name: str) -> Snapshot:
         """The last run's snapshot of a pipeline, checked against the topics as they are."""
         config = self._config
         section = config.pipeline[name]
-        loaded = OffsetFile(config.daemon.state_dir, name).load()
+        try:
+            loaded = OffsetFile(config.daemon.state_dir, name).load()
+        except OSError as error:
+            raise Unusable(f"the offset file of pipeline.{name} can't be read: {error}") from error
         for damage in loaded.damage:
             self._log.error("offset_file_damaged", pipeline=name, problem=damage)
         if loaded.damage:
@@ -148,6 +190,7 @@ class Service:
         config = self._config
         section = config.pipeline[name]
         force = section.start.force
+        store = OffsetFile(config.daemon.state_dir, name)
         resolver = PositionResolver(
             settings={
                 "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
@@ -156,15 +199,17 @@ class Service:
             },
             group=config.group(name),
             pipeline=section,
-            recorded=recorded,
+            load=store.load,
             apply_force=force is not None and force != recorded.forced,
         )
         try:
             source = KafkaSource(resolver.settings, section.topics, resolver.group, resolver, name)
         except KafkaException as error:
             raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str()}") from error
-        store = OffsetFile(config.daemon.state_dir, name)
-        return PipelineParts(name, source, store, replace(recorded, forced=force))
+        except BrokerUnreachable as error:
+            raise Unusable(f"pipeline.{name}: {error}") from error
+        ends = log_ends(resolver.settings, section.topics) if self._until_end else None
+        return PipelineParts(name, source, store, replace(recorded, forced=force), ends)
 
     # --- while the actors run
 
@@ -174,6 +219,7 @@ class Service:
         lifecycle = Lifecycle(processors, config.daemon.drain_timeout_s)
         begun = time.monotonic()
         changes: dict[str, int] = {}
+        stopping = False
         self._log.info("running", pipelines=sorted(processors), run=self._run_id)
         while True:
             self._show.draw(time.monotonic() - begun)
@@ -183,14 +229,21 @@ class Service:
                 changes[event.pipeline] = event.changes
                 self._show.progress(event)
                 continue
+            if isinstance(event, AskLife):
+                stages, failures = lifecycle.stages(), lifecycle.failures()
+                event.answer.set(LifeFigures(stages, failures, lifecycle.stopping))
+                continue
             if isinstance(event, msg.CaughtUp):
                 self._log_caught_up(event.pipeline, changes, now - begun)
             out = lifecycle.handle(event, now) if event is not None else []
+            if lifecycle.stopping and not stopping:
+                stopping = True
+                self._notifier.stopping(config.daemon.drain_timeout_s + STOP_RESERVE_S)
             for effect in [*out, *lifecycle.tick(now)]:
                 if isinstance(effect, Finish):
                     self._show.close()
                     for name, failure in lifecycle.failures().items():
-                        self._show.failure(name, failure)
+                        self._show.failure(name, self._redactor.text(failure))
                     return effect.status
                 self._carry_out(effect, topology)
 
@@ -229,7 +282,7 @@ class Service:
             lines = (f"{processor} does not answer: {error}",)
         for line in lines:
             self._log.error("drain_deadline_passed", remaining=line)
-            self._show.failure("not written in time", line)
+            self._show.failure("not written in time", self._redactor.text(line))
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import pykka
+
 from actors.figures import (
     CommitterFigures,
     ErrorFigures,
@@ -33,6 +35,13 @@ class LifeFigures:
     stages: Mapping[str, str]
     failures: Mapping[str, str]
     stopping: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AskLife:
+    """Asks the supervisor, which is no actor: it sets the answer, a ``LifeFigures``."""
+
+    answer: pykka.Future[object]
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,13 @@ class Topology:
         self._until_end = until_end
         self.directory = Directory()
         self._work = WorkQueue()
+        self._asked: list[Address] = []
         self.directory.add_endpoint(WRITERS, self._work)
+
+    @property
+    def asked(self) -> tuple[Address, ...]:
+        """The actors that always answer soon: all but the writers, who may be in a long write."""
+        return tuple(self._asked)
 
     def start_writers(self, sinks: Callable[[], Mapping[str, BatchWriter]]) -> None:
         """Start the writers. ``sinks`` makes each its own sessions, once for each writer."""
@@ -135,6 +141,8 @@ class Topology:
             address, logic, mailbox, self.directory, make_effects, supervisor=self._supervisor
         )
         self.directory.add_ref(address, ref)
+        if address.role != "writer":
+            self._asked.append(address)
 
 
 def _just(effects: Perform) -> Callable[[Run], Perform]:

@@ -1,0 +1,101 @@
+"""Everything through which a running daemon is looked at: control socket, web port, systemd.
+
+All of it shows one document, made by asking the actors (``status.py``), with secrets taken out.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import pykka
+import structlog
+
+from actors.figures import Figures
+from actors.messages import Address
+from actors.shell import Directory, Endpoint
+from daemon.config import Config
+from daemon.control import ControlServer
+from daemon.monitor import Monitor
+from daemon.notify import Notifier
+from daemon.observer import SUPERVISOR, Observer, Question
+from daemon.status import About, AskLife, document
+from daemon.web import WebServer
+
+
+class OutlookError(Exception):
+    """A socket or port can't be had: one line."""
+
+
+class Outlook:
+    """Opened by the main thread before anything slow is started, closed by it at the end."""
+
+    def __init__(self, config: Config, run_id: str, notifier: Notifier) -> None:
+        self._about = About(
+            run=run_id,
+            pid=os.getpid(),
+            groups={name: config.group(name) for name in config.pipeline},
+            processors=config.daemon.processors,
+            stuck_after_s=config.daemon.stuck_after_s,
+        )
+        self._redactor = config.redactor
+        self._observer = Observer()
+        self._begun = time.monotonic()
+        self._listen = config.metrics.address
+        self._control = ControlServer(config.daemon.state_dir, {"status": lambda _: self.status()})
+        self._web: WebServer | None = None
+        self._monitor = Monitor(notifier, self.status)
+
+    def open(self) -> None:
+        """Serve from now on. Raises OutlookError."""
+        try:
+            self._control.start()
+        except OSError as error:
+            raise OutlookError(f"the control socket can't be made: {error}") from error
+        if self._listen is not None:
+            host, port = self._listen
+            try:
+                self._web = WebServer(self._listen, self.status)
+            except OSError as error:
+                self._control.close()
+                raise OutlookError(
+                    f"metrics.listen {host}:{port}: {error.strerror or error}"
+                ) from error
+            self._web.start()
+            host, port = self._web.address
+            structlog.get_logger().bind(actor="web").info("metrics", host=host, port=port)
+        self._monitor.start()
+
+    def watch(
+        self, directory: Directory, addresses: Iterable[Address], supervisor: Endpoint
+    ) -> None:
+        """The actors run: ask them, and the main thread, from now on."""
+        questions = {address: _question(directory, address) for address in addresses}
+        self._observer.watch({**questions, SUPERVISOR: lambda: _ask_life(supervisor)})
+
+    def close(self) -> None:
+        """Serve no more."""
+        self._monitor.close()
+        if self._web is not None:
+            self._web.close()
+        self._control.close()
+
+    def status(self) -> dict[str, Any]:
+        """The document. Any thread; takes as long as the slowest actor, ANSWER_WITHIN_S at most."""
+        answers = self._observer.look()
+        uptime_s = time.monotonic() - self._begun
+        found = document(self._about, answers, time.time_ns() // 1_000_000, uptime_s)
+        redacted: dict[str, Any] = self._redactor.deep(found)
+        return redacted
+
+
+def _question(directory: Directory, address: Address) -> Question:
+    return lambda: directory.question(address, Figures())
+
+
+def _ask_life(supervisor: Endpoint) -> pykka.Future[object]:
+    future: pykka.Future[object] = pykka.ThreadingFuture()
+    supervisor.tell(AskLife(future))
+    return future

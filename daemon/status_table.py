@@ -1,0 +1,120 @@
+"""The status document for people: a head line, then per pipeline its partitions and targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+
+def print_status(console: Console, status: Mapping[str, Any]) -> None:
+    """Print the whole document."""
+    ready = "ready" if status["ready"] else "not ready"
+    up = duration(status["uptime_seconds"])
+    console.print(f"binlogd {status['state']}, {ready}, process {status['pid']}, up {up}")
+    for silent in status["silent"]:
+        word = "stuck" if silent["stuck"] else "busy"
+        console.print(f"  {silent['actor']} is {word}: no answer for {duration(silent['seconds'])}")
+    for pipeline in status["pipelines"]:
+        console.print()
+        _print_pipeline(console, pipeline)
+
+
+def _print_pipeline(console: Console, p: Mapping[str, Any]) -> None:
+    name = escape(f"pipeline {p['pipeline']}")
+    state = p["stage"] if p["assigned"] else f"{p['stage']}, no partitions assigned yet"
+    console.print(f"{name}: {state}, {_lag(p)}, fresh to {duration(p['freshness_seconds'])}")
+    console.print(
+        f"  messages: {p['messages_read']:,} read, {p['messages_dropped']:,} dropped, "
+        f"{p['messages_replayed']:,} replayed;  rows: {p['rows_read']:,} read, "
+        f"{p['rows_written']:,} written"
+    )
+    console.print(
+        f"  in hand: {size(p['buffered_bytes'])} buffered, {size(p['staged_bytes'])} staged, "
+        f"{p['writes_in_flight']} writes in flight, the oldest for "
+        f"{duration(p['oldest_write_seconds'])}"
+    )
+    for line in _troubles(p):
+        console.print(f"  [bold]{escape(line)}[/bold]")
+    if p["partitions"]:
+        console.print(_partitions(p["partitions"]))
+    if p["targets"]:
+        console.print(_targets(p["targets"]))
+
+
+def _troubles(p: Mapping[str, Any]) -> Iterable[str]:
+    if p["failure"]:
+        yield f"failed: {p['failure']}"
+    if p["broker_unreachable_seconds"] is not None:
+        yield f"no broker is connected for {duration(p['broker_unreachable_seconds'])}"
+    if p["held"]:
+        yield "the memory or disk budget is used up: data is left waiting"
+    elif p["paused"] and p["stage"] == "running":
+        yield "reading is paused until a processor has room"
+    if p["offset_file"]["error"]:
+        yield f"the offset file can't be written: {p['offset_file']['error']}"
+    error = p["last_error"]
+    if error and error["lasting"]:
+        yield f"{error['target']}: {error['reason']} ({duration(error['seconds_ago'])} ago)"
+
+
+def _partitions(partitions: Iterable[Mapping[str, Any]]) -> Table:
+    table = Table("partition", "frontier", "position", "log end", "lag", "held by", box=None)
+    for p in partitions:
+        held = p["held_by"]
+        holder = f"{held['target']} at {held['offset']} (+{held['messages']:,})" if held else "-"
+        numbers = (p["frontier"], p["position"], p["log_end"])
+        table.add_row(escape(p["source"]), *map(str, numbers), _lag(p), escape(holder))
+    return table
+
+
+def _targets(targets: Iterable[Mapping[str, Any]]) -> Table:
+    table = Table(
+        "target", "state", "lag", "fresh to", "buffered", "staged", "write", "rows written",
+        "last error", box=None,
+    )  # fmt: skip
+    for t in targets:
+        write, error = t["write"], t["last_error"]
+        flying = f"{write['rows']:,} rows, {duration(write['age_seconds'])}" if write else "-"
+        if write and write["attempt"] > 1:
+            flying += f", attempt {write['attempt']}"
+        table.add_row(
+            escape(t["target"]), t["phase"], _lag(t), duration(t["freshness_seconds"]),
+            f"{t['buffered_messages']:,}", size(t["staged_bytes"]), flying,
+            f"{t['rows_written']:,}",
+            escape(f"{duration(error['seconds_ago'])} ago: {error['reason']}") if error else "-",
+        )  # fmt: skip
+    return table
+
+
+def _lag(item: Mapping[str, Any]) -> str:
+    if not item["lag_messages"]:
+        return "no lag"
+    return f"{item['lag_messages']:,} behind, {duration(item['lag_seconds'])}"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds for people: ``0.3 s``, ``12 s``, ``4 min``, ``3 h``, ``2 d``; ``-`` when unknown."""
+    if seconds is None:
+        return "-"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    for limit, unit, name in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds / 86_400:.0f} d"
+
+
+def size(count: int) -> str:
+    """Bytes for people: ``0 B``, ``1.5 MiB``."""
+    if count < 1024:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("KiB", "MiB", "GiB"):
+        value /= 1024
+        if value < 1024 or unit == "GiB":
+            break
+    return f"{value:.1f} {unit}"

@@ -1,0 +1,285 @@
+"""One daemon as a service: status, metrics, systemd's notify socket, a stuck actor, its secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from pyspark.sql import SparkSession
+
+from daemon import control
+from demo.broker import DevBroker
+from tests.integration.rig import Rig, canal
+from tests.integration.test_process import Follower, daemon, ended
+
+FROM_CREDENTIAL = "tide-pool-4411"
+FROM_FILE = "basalt-9120-ridge"
+FROM_VARIABLE = "lantern-7733"
+WITHIN_S = 60.0
+
+
+class Manager:
+    """The service manager's end of the notify socket."""
+
+    def __init__(self, path: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(path))
+        self.lines: list[str] = []
+
+    def wait_for(self, line: str, within_s: float = WITHIN_S) -> None:
+        """Hear until that line comes."""
+        deadline = time.monotonic() + within_s
+        while line not in self.hear(deadline):
+            pass
+
+    def hear(self, deadline: float) -> list[str]:
+        """One datagram's lines. Raises TimeoutError."""
+        self._socket.settimeout(max(0.01, deadline - time.monotonic()))
+        heard = self._socket.recv(4096).decode().splitlines()
+        self.lines += heard
+        return heard
+
+    def silent_for(self, line: str, seconds: float) -> bool:
+        """Whether that line does not come for so long, everything sent before read first."""
+        deadline = time.monotonic() + seconds
+        try:
+            while line not in self.hear(deadline):
+                pass
+        except TimeoutError:
+            return True
+        return False
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@dataclass
+class Running:
+    """The daemon that the tests of this file share, in the order in which they stand."""
+
+    rig: Rig
+    manager: Manager
+    process: subprocess.Popen[str]
+    port: int
+    config: Path
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = control.ask(self.rig.folder / "state", {"ask": "status"})
+        return found
+
+    def until(self, met: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The first status that meets a condition: each look is a question to the actors."""
+        deadline = time.monotonic() + WITHIN_S
+        while not met(status := self.status()):
+            assert time.monotonic() < deadline, status
+        return status
+
+    def get(self, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as reply:
+                return reply.status, reply.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def insert(self, *ids: int) -> None:
+        table = f"{self.rig.db}.t"
+        rows = [canal(table, "INSERT", [{"id": n, "name": "x", "qty": n}]) for n in ids]
+        self.rig.produce(*rows)
+
+
+def service_config(rig: Rig) -> Path:
+    path = rig.write_config()
+    text = path.read_text()
+    for old, new in (
+        ("[daemon]\n", "[daemon]\nstuck_after_s = 1.5\n"),
+        ("[log]\n", '[log]\nlevel = "debug"\n'),
+        ("[kafka]\n", '[kafka]\nsasl.password = "${credential:kafka}"\n'),
+        ("[sink.lake.catalog]\n", '[sink.lake.catalog]\nx-token = "${file:token}"\n'),
+        ("[spark]\n", '[spark]\nconf = {"spark.hadoop.a.secret.b" = "${THE_SECRET}"}\n'),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text + '[metrics]\nlisten = "127.0.0.1:0"\n')
+    (rig.folder / "token").write_text(FROM_FILE + "\n")
+    (rig.folder / "credentials").mkdir()
+    (rig.folder / "credentials" / "kafka").write_text(FROM_CREDENTIAL + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def running(
+    broker: DevBroker,
+    spark: SparkSession,
+    lake_conf: Mapping[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Running]:
+    """A daemon under a manager that wants a ping every 3 s; ready when the first test begins."""
+    rig = Rig(broker, spark, lake_conf, tmp_path_factory.mktemp("service"))
+    manager = Manager(rig.folder / "notify")
+    config = service_config(rig)
+    environment = os.environ | {
+        "NOTIFY_SOCKET": str(rig.folder / "notify"), "WATCHDOG_USEC": "3000000",
+        "CREDENTIALS_DIRECTORY": str(rig.folder / "credentials"), "THE_SECRET": FROM_VARIABLE,
+    }  # fmt: skip
+    process = daemon("run", "--config", str(config), env=environment)
+    follower = Follower(rig.log_file)
+    try:
+        follower.wait_for("metrics")
+        (event,) = rig.events("metrics")
+        made = Running(rig, manager, process, event["port"], config)
+        assert control.ask(rig.folder / "state", {"ask": "status"})["state"] == "starting"
+        assert made.get("/readyz") == (503, "starting\npipeline p: starting, no partitions "
+                                       "assigned yet\n")  # fmt: skip
+        manager.wait_for("READY=1", within_s=120)
+        yield made
+    finally:
+        process.kill()
+        print(process.communicate()[1])  # shown when something failed
+        follower.close()
+        manager.close()
+
+
+@pytest.mark.timeout(200)
+def test_ready_means_assigned_and_sinks_open(running: Running) -> None:
+    """When READY=1 has come, the status and /readyz say the same."""
+    status = running.status()
+    assert (status["state"], status["ready"], status["healthy"]) == ("running", True, True)
+    (pipeline,) = status["pipelines"]
+    assert (pipeline["stage"], pipeline["assigned"]) == ("running", True)
+    assert running.get("/readyz") == (200, "ok\n")
+
+
+def test_the_socket_is_the_owners_alone(running: Running) -> None:
+    """Later it will take commands."""
+    assert (running.rig.folder / "state" / control.NAME).stat().st_mode & 0o777 == 0o600
+
+
+def test_status_counts_what_was_applied(running: Running) -> None:
+    """Rows, positions, lag and freshness, per pipeline, partition and target."""
+    running.insert(1, 2, 3)
+    running.rig.produce(canal("elsewhere.t", "INSERT", [{"id": 1, "name": "x", "qty": 1}]))
+    status = running.until(
+        lambda s: s["pipelines"][0]["rows_written"] == 3 and not s["pipelines"][0]["lag_messages"]
+    )
+    (pipeline,) = status["pipelines"]
+    (partition,), (target,) = pipeline["partitions"], pipeline["targets"]
+    assert (pipeline["messages_read"], pipeline["messages_dropped"]) == (4, 1)
+    assert (partition["frontier"], partition["position"], partition["log_end"]) == (4, 4, 4)
+    assert partition["held_by"] is None
+    assert target["target"] == f"lake.{running.rig.db}.t"
+    assert (target["rows_read"], target["rows_written"], target["rows_stored"]) == (3, 3, 3)
+    assert 0 <= target["freshness_seconds"] < 60
+    assert (pipeline["lag_seconds"], target["write"], target["last_error"]) == (0.0, None, None)
+
+
+def test_metrics_show_the_same_figures(running: Running) -> None:
+    """They are the status document, named as Prometheus wants it."""
+    code, text = running.get("/metrics")
+    assert code == 200
+    samples = {
+        (s.name, s.labels.get("target")): s.value
+        for family in text_string_to_metric_families(text)
+        for s in family.samples
+    }
+    target = f"lake.{running.rig.db}.t"
+    assert samples["binlogd_target_rows_written_total", target] == 3
+    assert samples["binlogd_messages_read_total", None] == 4
+    assert samples["binlogd_pipeline_lag_messages", None] == 0
+    assert samples["binlogd_ready", None] == 1
+
+
+def test_status_for_people_and_for_programs(running: Running) -> None:
+    """The command needs neither the daemon's secrets nor its environment."""
+    process = daemon("status", "--config", str(running.config))
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (0, "")
+    assert "binlogd running, ready" in out
+    assert f"lake.{running.rig.db}.t" in out
+    process = daemon("status", "--json", "--config", str(running.config))
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (0, "")
+    assert json.loads(out)["pipelines"][0]["pipeline"] == "p"
+
+
+def test_secrets_are_nowhere_to_be_seen(running: Running) -> None:
+    """Not in the log at its most talkative, the JVM's, the status, or any command line."""
+    folder = running.rig.folder
+    files = [running.rig.log_file, *(folder / "state").glob("*.log"), *folder.glob("state/*.json")]
+    said = {str(path): path.read_bytes() for path in files}
+    said["status"] = json.dumps(running.status()).encode()
+    said["metrics"] = running.get("/metrics")[1].encode()
+    said |= command_lines()
+    assert any(b"SparkSubmit" in line for line in said.values())
+    for place, content in said.items():
+        for secret in (FROM_CREDENTIAL, FROM_FILE, FROM_VARIABLE):
+            assert secret.encode() not in content, place
+
+
+def command_lines() -> dict[str, bytes]:
+    """Of all processes of this machine, as ``ps`` sees them."""
+    found: dict[str, bytes] = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found[str(path)] = path.read_bytes()
+        except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            continue
+    return found
+
+
+@pytest.mark.timeout(200)
+def test_a_stuck_actor_stops_the_watchdogs_ping(running: Running) -> None:
+    """The offset file is a pipe that nobody reads, as a disk that hangs: the committer waits in
+    ``open``. The pings end, /healthz tells who; when the disk is back, all is well again."""
+    running.manager.wait_for("WATCHDOG=1")
+    pipe = running.rig.folder / "state" / "p.offsets.new.json"
+    os.mkfifo(pipe)
+    running.insert(4)
+    stuck = running.until(lambda s: not s["healthy"])
+    assert [(s["actor"], s["stuck"]) for s in stuck["silent"]] == [("p/committer[0]", True)]
+    code, text = running.get("/healthz")
+    assert (code, text.startswith("p/committer[0] has not answered for ")) == (503, True)
+    running.manager.wait_for("STATUS=stuck: p/committer[0]")
+    assert running.manager.silent_for("WATCHDOG=1", 3.0)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    pipe.unlink()
+    running.manager.wait_for("WATCHDOG=1")
+    os.close(reader)
+    assert running.get("/healthz") == (200, "ok\n")
+    status = running.until(lambda s: s["pipelines"][0]["lag_messages"] == 0)
+    assert status["pipelines"][0]["targets"][0]["rows_written"] == 4
+
+
+@pytest.mark.timeout(200)
+def test_sigterm_is_told_with_the_time_it_needs(running: Running) -> None:
+    """STOPPING=1 with the drain's deadline; then the socket is gone and status 3 says so."""
+    running.process.send_signal(signal.SIGTERM)
+    running.manager.wait_for("STOPPING=1")
+    assert "EXTEND_TIMEOUT_USEC=95000000" in running.manager.lines
+    assert ended(running.process) == (0, "")
+    assert not (running.rig.folder / "state" / control.NAME).exists()
+    status, said = ended(daemon("status", "--config", str(running.config)))
+    assert (status, said) == (3, f"binlogd: no daemon runs on {running.rig.folder / 'state'}\n")
+
+
+def test_a_port_in_use_is_one_line(rig: Rig) -> None:
+    """Status 2 before Spark is started; the address named."""
+    path = rig.write_config()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        path.write_text(path.read_text() + f'[metrics]\nlisten = "127.0.0.1:{port}"\n')
+        status, said = ended(daemon("run", "--config", str(path)))
+    assert (status, said) == (
+        2, f"binlogd: metrics.listen 127.0.0.1:{port}: Address already in use\n"
+    )  # fmt: skip
