@@ -55,7 +55,8 @@ class TargetName(NamedTuple):
     table: str
 
     def __str__(self) -> str:
-        return f"{self.sink}.{self.namespace}.{self.table}"
+        """Unambiguous, for it names the target's lanes: a part that holds a dot is quoted."""
+        return ".".join(f"`{part}`" if "." in part else part for part in self)
 
 
 class Mode(Enum):

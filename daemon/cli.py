@@ -1,17 +1,20 @@
-"""The command line: ``binlogd run``, ``binlogd offsets show``."""
+"""The command line: ``binlogd run``, ``decode``, ``offsets show``."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from changes.formats import FORMATS
+from changes.model import FormatOptions, ZeroDates
 from daemon.config import Config, ConfigError, load
+from daemon.decode import run_decode
 from daemon.lifecycle import Exit
 from daemon.logs import set_up_logs
 from daemon.offset_file import OffsetFile
@@ -60,6 +63,39 @@ def run(
         # No thread is waited for, and no library's clean-up: the next start replays harmlessly.
         os._exit(status.value)
     sys.exit(status.value)
+
+
+@app.command()
+def decode(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Files of messages, - for stdin.")
+    ],
+    format_: Annotated[
+        str, typer.Option("--format", help=f"One of: {', '.join(sorted(FORMATS))}.")
+    ],
+    time_zone: Annotated[
+        str, typer.Option(help="The zone in which TIMESTAMP values are printed.")
+    ] = "UTC",
+    zero_dates: Annotated[
+        str, typer.Option(help="What 0000-00-00 becomes: null or error.")
+    ] = "null",
+    database: Annotated[
+        str | None, typer.Option(help="The database of messages that name none.")
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="The table of messages that name none.")] = None,
+) -> None:
+    """Print what messages say, a line of JSON for each change; status 1 where some are bad."""
+    names = {"default_database": database, "default_table": table}
+    extra = {option: name for option, name in names.items() if name is not None}
+    if format_ not in FORMATS:
+        _refuse(f"unknown format {format_!r}; known: {', '.join(sorted(FORMATS))}")
+    if zero_dates not in get_args(ZeroDates):
+        _refuse(f"--zero-dates {zero_dates!r} is none of {', '.join(get_args(ZeroDates))}")
+    try:
+        chosen = FORMATS[format_](FormatOptions(time_zone, cast(ZeroDates, zero_dates), extra))
+    except ValueError as error:
+        _refuse(str(error))
+    sys.exit(run_decode(files, chosen))
 
 
 @offsets_app.command("show")

@@ -2,10 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from changes.model import Changes, Ddl, Head, Mode, TableSchema
+from changes.model import Changes, Ddl, Head, Mode, TableName, TableSchema
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """One change as a person reads it. ``op`` is I, U or D; a key change is one U, by the new key.
+
+    Images hold the columns that are known, as Python values: integers as int, DECIMAL as Decimal,
+    other values as the lake's. ``before`` is None for I, ``after`` for D. ``ts_ms`` is when the
+    change happened, in milliseconds since 1970, None where the message does not say.
+    """
+
+    table: TableName
+    op: str
+    key: Mapping[str, object]
+    before: Mapping[str, object] | None
+    after: Mapping[str, object] | None
+    ts_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A DDL statement, or one table's part of it, as a person reads it."""
+
+    table: TableName
+    sql: str
+    ts_ms: int | None
 
 
 class TableDecoder(Protocol):
@@ -40,6 +67,13 @@ class Format(Protocol):
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         """Take a DDL message apart, one entry for each table it names; raises BadMessage."""
+        ...
+
+    def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
+        """Tell all that a message says, for people: nothing for what has nothing to apply.
+
+        Stands on one message alone, but reads values as a ``TableDecoder`` does. Raises BadMessage.
+        """
         ...
 
     def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> TableDecoder:

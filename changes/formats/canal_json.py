@@ -9,6 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from changes.convert import check_zone
+from changes.formats.base import RowChange, Statement
+from changes.formats.canal_explain import explain_rows, moment
+from changes.formats.canal_layout import Refused
 from changes.formats.canal_rows import CanalTableDecoder
 from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
 from changes.mysql_ddl import read_ddl
@@ -42,15 +45,24 @@ class _Statement(Struct, gc=False):
     table: str | None = None
     sql: str | None = None
 
+    @property
+    def header(self) -> TableName:
+        return TableName(self.database or "", self.table or "")
+
 
 class CanalJson:
-    """The ``Format`` of Canal JSON; raises ValueError where the time zone isn't known here."""
+    """The ``Format`` of Canal JSON; raises ValueError where the time zone isn't known here.
+
+    The options ``default_database`` and ``default_table`` name the table of messages that don't.
+    """
 
     name: str = "canal-json"
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)
         self._options = options
+        self._database = options.extra.get("default_database")
+        self._table = options.extra.get("default_table")
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str, str], Head] = {}
 
@@ -65,10 +77,13 @@ class CanalJson:
             return _DDL
         kind = _KINDS.get(head.type)
         if kind is Kind.ROWS:
-            database, table = head.database, head.table
+            database, table = head.database or self._database, head.table or self._table
             if not database or not table:
                 part = "table" if database else "database"
-                raise BadMessage(f"a Canal message of type {head.type} without a {part}")
+                raise BadMessage(
+                    f"a Canal message of type {head.type} without a {part}, and no default_{part} "
+                    f"is set"
+                )
             return self._heads.get((database, table)) or self._new_head(database, table)
         if kind is None:
             what = f"of unknown type {head.type!r}" if head.type else "without a type"
@@ -87,8 +102,22 @@ class CanalJson:
             statement = msgspec.json.decode(value, type=_Statement)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadMessage(f"not a Canal message: {error}") from error
-        header = TableName(statement.database or "", statement.table or "")
-        return read_ddl(statement.sql or "", header)
+        return read_ddl(statement.sql or "", statement.header)
+
+    def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
+        head = self.peek(value)
+        if value is None or head.kind is Kind.NOTHING:
+            return ()
+        ts_ms = moment(value)
+        if head.kind is Kind.DDL:
+            found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in self.ddl(value)]
+            whole = msgspec.json.decode(value, type=_Statement)
+            return tuple(found) or (Statement(whole.header, whole.sql or "", ts_ms),)
+        table = head.table or TableName("", "")
+        try:
+            return tuple(explain_rows(table, value, self._options, ts_ms))
+        except Refused as refused:
+            raise BadMessage(f"{table}: {refused}") from refused
 
     def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> CanalTableDecoder:
         return CanalTableDecoder(self._options, mode, keys)

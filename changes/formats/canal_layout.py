@@ -27,6 +27,10 @@ _KNOWN_TEXTS = 1024
 fewer means parsing some again (5 µs each), more only costs memory."""
 
 
+LETTERS = {"INSERT": "I", "INIT": "I", "UPDATE": "U", "DELETE": "D"}
+"""What happened to a row, by the type of its message."""
+
+
 class Refused(Exception):
     """A message can't be applied: the reason, without the table's name."""
 

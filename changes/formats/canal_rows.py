@@ -10,10 +10,8 @@ from msgspec import Raw, Struct
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
 from changes.formats import canal_careful as careful
-from changes.formats.canal_layout import Layout, Refused
+from changes.formats.canal_layout import LETTERS, Layout, Refused
 from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
-
-_LETTERS = {"INSERT": "I", "INIT": "I", "UPDATE": "U", "DELETE": "D"}
 
 
 class CanalTableDecoder:
@@ -136,7 +134,7 @@ class _Reading:
                     stopped = True
                     break
                 types = message.mysqlType
-            data, op = message.data, _LETTERS.get(message.type)
+            data, op = message.data, LETTERS.get(message.type)
             if message.pkNames != names or not data or op is None or message.tidb is not None:
                 stopped = True
                 break
@@ -158,7 +156,7 @@ class _Reading:
         message = careful.read(value)
         if not message.data:
             return
-        letter = _LETTERS.get(message.type)
+        letter = LETTERS.get(message.type)
         if letter is None:
             raise Refused(f"unknown type {message.type!r}")
         self._learn(message)

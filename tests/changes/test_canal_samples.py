@@ -1,65 +1,133 @@
-"""The Canal files that other projects test with, read where they are at hand."""
+"""The Canal files that other projects test with, against what those projects expect."""
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
+from datetime import date
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from changes.fold import fold
+from changes.formats.base import RowChange, Statement
 from changes.formats.canal_json import CanalJson
-from changes.model import OP, BadRecord, FormatOptions, Kind, Mode, TableName
-
-FOLDER = os.environ.get("CONFORMANCE_DIR")
-
-pytestmark = pytest.mark.skipif(not FOLDER, reason="CONFORMANCE_DIR does not name the samples")
+from changes.model import OP, BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
+from tests.changes import conformance
 
 CANAL = CanalJson(FormatOptions())
 
 
-def by_table(name: str) -> dict[TableName, list[bytes]]:
-    found: dict[TableName, list[bytes]] = defaultdict(list)
-    for line in (Path(FOLDER or "") / name).read_bytes().splitlines():
-        if line.strip():
-            head = CANAL.peek(line)
-            if head.kind is Kind.ROWS and head.table is not None:
-                found[head.table].append(line)
-            elif head.kind is Kind.DDL:
-                assert all(ddl.refused is None for ddl in CANAL.ddl(line))
+def lines(path: Path) -> list[bytes]:
+    return [line for line in path.read_bytes().splitlines() if line.strip()]
+
+
+def by_table(path: Path) -> dict[str, list[bytes]]:
+    found: dict[str, list[bytes]] = defaultdict(list)
+    for line in lines(path):
+        head = CANAL.peek(line)
+        if head.kind is Kind.ROWS:
+            found[str(head.table)].append(line)
     return found
 
 
-def folded(values: list[bytes]) -> list[dict[str, object]]:
+def names_of(columns: list[Any]) -> list[str]:
+    """Columns come as [name, type], as "name type" or as a name."""
+    return [c[0] if isinstance(c, list) else c.split()[0] for c in columns]
+
+
+def as_expected(value: object, column: pa.DataType | None = None) -> object:
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def as_float32(value: object) -> object:
+    return pa.scalar(value, pa.float32()).as_py() if isinstance(value, float) else value
+
+
+def final_rows(values: list[bytes], columns: list[str]) -> list[list[object]]:
     changes = CANAL.table_decoder(Mode.UPSERT, None).decode(0, range(len(values)), values)
     assert changes is not None
-    return [row for row in fold(changes.table, changes.schema.keys).to_pylist() if row[OP] == "U"]
+    rows = fold(changes.table, changes.schema.keys).to_pylist()
+    return [[as_expected(row[name]) for name in columns] for row in rows if row[OP] == "U"]
 
 
-@pytest.mark.parametrize(
-    ("name", "table"),
-    [
-        ("flink/canal-data.txt", TableName("inventory", "products2")),
-        ("flink/canal-data-filter-table.txt", TableName("mydb", "product")),
-    ],
-)
-def test_products(name: str, table: TableName) -> None:
-    """The products that remain at the end of Flink's samples."""
-    rows = {row["id"]: row for row in folded(by_table(name)[table])}
-    assert sorted(rows) == [101, 104, 105, 106, 107, 108, 109, 110]
-    assert rows[106]["description"] == "18oz carpenter hammer"
-    assert rows[101]["weight"] == pytest.approx(5.17)
+def sorted_rows(rows: list[list[Any]]) -> list[list[object]]:
+    return sorted([as_float32(value) for value in row] for row in rows)
+
+
+def test_final_rows() -> None:
+    """What remains at the end of each file is what its project expects, for every table."""
+    checked = 0
+    for path, expected in conformance.canal_files():
+        tables = by_table(path)
+        name = expected.get("source_table") or expected["table"]
+        wanted = {name: expected} | {
+            other: told
+            for other, told in expected.get("other_tables", {}).items()
+            if "final_rows" in told
+        }
+        for table, told in wanted.items():
+            rows = final_rows(tables[table], names_of(told["columns"]))
+            assert sorted_rows(rows) == sorted_rows(told["final_rows"]), f"{path.name}: {table}"
+            checked += 1
+    assert checked >= 4
+
+
+def test_changelogs() -> None:
+    """Each change as people read it, before and after, in the order that its project expects."""
+    checked = 0
+    for path, expected in conformance.canal_files():
+        if "changelog" not in expected:
+            continue
+        columns, told = names_of(expected["columns"]), []
+        for line in by_table(path)[expected["source_table"]]:
+            for change in CANAL.explain(line):
+                assert isinstance(change, RowChange)
+                for image, mark in ((change.before, "-"), (change.after, "+")):
+                    if image is not None:
+                        sign = "U" if change.op == "U" else change.op
+                        told.append([mark + sign, *(image[name] for name in columns)])
+        assert told == expected["changelog"], path.name
+        checked += 1
+    assert checked >= 2
+
+
+def test_statements() -> None:
+    """The DDL messages of the files are statements, no rows, and none is refused."""
+    for path, expected in conformance.canal_files():
+        ddl = [line for line in lines(path) if CANAL.peek(line).kind is Kind.DDL]
+        assert len(ddl) == expected.get("ddl_messages", 0)
+        for line in ddl:
+            assert all(isinstance(told, Statement) for told in CANAL.explain(line))
+            assert [part.refused for part in CANAL.ddl(line)] == [None]
+
+
+def test_first_moment() -> None:
+    """The moment of a change is that of its event."""
+    (path, expected), *_ = conformance.canal_files()
+    first = CANAL.explain(lines(path)[0])[0]
+    metadata = expected["first_message_metadata"]
+    assert first.ts_ms == metadata["event_ts_ms"]
+    assert first.table == TableName(metadata["database"], metadata["table"])
 
 
 def test_declared_type_that_the_data_contradicts() -> None:
     """A text in a column declared int(11) is refused, not stored as something else."""
-    values = by_table("flink/canal-data-filter-table.txt")[TableName("mydb", "project")]
-    with pytest.raises(BadRecord, match=r"mydb\.project: id: 'A101' is not an int\(11\)"):
-        folded(values)
+    values = by_table(conformance.folder() / "flink/canal-data-filter-table.txt")["mydb.project"]
+    said = r"mydb\.project: id: 'A101' is not an int\(11\)"
+    with pytest.raises(BadRecord, match=said):
+        final_rows(values, ["id"])
+    with pytest.raises(BadMessage, match=said):
+        CANAL.explain(values[0])
 
 
-def test_inlong() -> None:
-    """InLong's dialect has typed values and other members."""
-    rows = folded(by_table("inlong/canal-json-inlong-data.txt")[TableName("TEST", "TEST")])
-    assert [(row["id"], row["name"]) for row in rows] == [(2, "xixi"), (1, "oooooo"), (3, "HAHA")]
+def test_absent_samples(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without the samples the tests are skipped; where CI is set they fail."""
+    monkeypatch.setenv("CONFORMANCE_DIR", str(tmp_path / "none"))
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception):
+        conformance.folder()
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no sample messages at"):
+        conformance.folder()

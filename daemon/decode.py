@@ -1,0 +1,163 @@
+"""``binlogd decode``: what messages say, one line of JSON for each change. Needs no broker."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+
+from changes.formats.base import Format, RowChange, Statement
+from changes.model import BadMessage
+
+STDIN = "-"
+
+_LONGEST_DOCUMENT = 64 * 1024 * 1024
+"""Bytes of one message laid out over lines; Kafka's own limit is far below."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""What some editors put before a text."""
+
+_READER_GONE = 128 + 13
+"""The status of a program that SIGPIPE ended."""
+
+_whole = msgspec.json.Decoder(msgspec.Raw)
+
+
+def run_decode(files: Sequence[str], format_: Format) -> int:
+    """Decode to the standard output, bad input to the standard error; give the exit status.
+
+    A reader that has seen enough (``| head``) ends it quietly.
+    """
+    out = open(sys.stdout.fileno(), "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    try:
+        with out:
+            good = decode_files(files, format_, out, sys.stderr)
+    except BrokenPipeError:
+        return _READER_GONE
+    return 0 if good else 1
+
+
+def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: TextIO) -> bool:
+    """Decode them one after another; ``-`` is the standard input. Tell whether all was good.
+
+    What is bad goes to ``errors`` with file and line, the rest is decoded all the same.
+    """
+    good = True
+    for name in files:
+        shown = "<stdin>" if name == STDIN else name
+        try:
+            if name == STDIN:
+                good &= _decode_lines(sys.stdin.buffer, shown, format_, out, errors)
+            else:
+                with Path(name).open("rb") as lines:
+                    good &= _decode_lines(lines, shown, format_, out, errors)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            good = False
+            print(f"{shown}: {error.strerror or error}", file=errors)
+    return good
+
+
+def _decode_lines(
+    lines: Iterable[bytes], shown: str, format_: Format, out: TextIO, errors: TextIO
+) -> bool:
+    good = True
+    for line, value in messages(lines):
+        try:
+            changes = format_.explain(value)
+        except BadMessage as bad:
+            good = False
+            print(f"{shown}:{line}: {bad}", file=errors)
+            continue
+        for change in changes:
+            print(as_line(change), file=out)
+    return good
+
+
+def messages(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Give each message with the number of its first line, from 1.
+
+    A message is a line, or a document laid out over several. What begins like such a one but
+    does not become one is given line by line, so that each is told as bad.
+    """
+    pending: list[tuple[int, bytes]] = []
+    for number, line in enumerate(lines, 1):
+        if number == 1:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        if not pending and not line.strip():
+            continue
+        pending.append((number, line))
+        # Only what begins in the first column ends a document that is laid out by indenting.
+        if len(pending) > 1 and line[:1].isspace() and _small(pending):
+            continue
+        yield from _take(pending)
+    if pending:
+        yield from _take(pending)
+    yield from _one_by_one(pending)
+
+
+def _small(pending: Sequence[tuple[int, bytes]]) -> bool:
+    return sum(len(line) for _, line in pending) < _LONGEST_DOCUMENT
+
+
+def _take(pending: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """Empty ``pending`` unless it is the beginning of a document."""
+    text = b"".join(line for _, line in pending)
+    try:
+        _whole.decode(text)
+    except msgspec.DecodeError as error:
+        if "truncated" in str(error) and _small(pending):
+            return
+        yield from _one_by_one(pending)
+    else:
+        yield pending[0][0], text
+    pending.clear()
+
+
+def _one_by_one(pending: Sequence[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    return ((number, line) for number, line in pending if line.strip())
+
+
+def as_line(change: RowChange | Statement) -> str:
+    """A change as one line of JSON."""
+    table = str(change.table)
+    members: dict[str, object]
+    if isinstance(change, Statement):
+        members = {"table": table, "op": "DDL", "sql": change.sql, "ts_ms": change.ts_ms}
+    else:
+        members = {
+            "table": table,
+            "op": change.op,
+            "key": _image(change.key),
+            "before": _image(change.before),
+            "after": _image(change.after),
+            "ts_ms": change.ts_ms,
+        }
+    return json.dumps(members, ensure_ascii=False, allow_nan=False)
+
+
+def _image(image: Mapping[str, object] | None) -> dict[str, object] | None:
+    return None if image is None else {name: _plain(value) for name, value in image.items()}
+
+
+def _plain(value: object) -> object:
+    """Decimals as text, bytes in base64, times by ISO 8601; JSON has the rest."""
+    match value:
+        case Decimal():
+            return f"{value:f}"
+        case bytes():
+            return base64.b64encode(value).decode()
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case date():
+            return value.isoformat()
+        case _:
+            return value
