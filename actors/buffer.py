@@ -55,6 +55,7 @@ class Piece:
     path: str
     changes: int
     size: int
+    through: int
 
 
 @dataclass(slots=True)
@@ -69,6 +70,7 @@ class Closing:
     pieces: tuple[Piece, ...]
     lanes: dict[TopicPartition, Span]
     epochs: dict[TopicPartition, int]
+    through: dict[TopicPartition, int]
     piece_of: TopicPartition | None
     """None: the batch itself. Else: a piece that will wait behind the write, of this partition."""
 
@@ -146,6 +148,12 @@ class TargetBuffer:
                 break
         return taken
 
+    def give_back(self, chunk: Chunk) -> None:
+        """Put a chunk back at the front: it was taken too early."""
+        self.chunks.appendleft(chunk)
+        self.messages += len(chunk.offsets)
+        self.size += chunk.size
+
     def clear(self) -> None:
         """Let go of all that waits: it will be read again after a restart."""
         self.chunks.clear()
@@ -185,11 +193,11 @@ class TargetBuffer:
         self.through[chunk.source] = through
         self.epochs[chunk.source] = chunk.epoch
 
-    def spans(self) -> dict[TopicPartition, Span]:
-        """The lanes of the batch being put together, each from what the target shows."""
+    def spans(self, through: dict[TopicPartition, int]) -> dict[TopicPartition, Span]:
+        """The lanes of a batch, each from what the target shows."""
         return {
-            source: Span(self.hwm(source), max(through, self.hwm(source)))
-            for source, through in self.through.items()
+            source: Span(self.hwm(source), max(last, self.hwm(source)))
+            for source, last in through.items()
         }
 
     def forget(self, sources: frozenset[TopicPartition]) -> tuple[str, ...]:
@@ -201,7 +209,16 @@ class TargetBuffer:
         self.chunks = deque(kept)
         self.messages = sum(len(chunk.offsets) for chunk in kept)
         self.size = sum(chunk.size for chunk in kept)
-        gone = tuple(piece.path for piece in self.pieces if piece.source in sources)
+        closing = self.closing
+        if closing is not None and closing.piece_of in sources:
+            self.closing = self.stage_again_at = None
+            self.phase = Phase.WRITING if self.write is not None else Phase.READY
+        # A batch that could not be staged yet goes on as it is, with the pieces it is made of: its
+        # marks fence it like a write in flight.
+        kept_for = closing.pieces if closing is not None else ()
+        gone = tuple(
+            piece.path for piece in self.pieces if piece.source in sources and piece not in kept_for
+        )
         self.pieces = [piece for piece in self.pieces if piece.source not in sources]
         for source in sources:
             self.through.pop(source, None)

@@ -21,7 +21,7 @@ from changes.model import (
     Mode,
     TableSchema,
 )
-from changes.routing import Router
+from changes.routing import RouteConflict, Router
 from offsets.position import TopicPartition
 
 
@@ -81,13 +81,15 @@ def _decode(
     """Decode as far as it goes: the good records' rows, and the first bad one."""
     if not offsets:
         return None, None
-    bad = None
-    try:
-        changes = buffer.decoder.decode(source.partition, offsets, values)
-    except BadRecord as error:
-        bad = error
-        good = offsets[: bad.index], values[: bad.index]
-        changes = buffer.decoder.decode(source.partition, *good) if bad.index else None
+    bad: BadRecord | None = None
+    changes = None
+    good = len(offsets)
+    while good:  # without the bad record the layout may be another: the good part may be shorter
+        try:
+            changes = buffer.decoder.decode(source.partition, offsets[:good], values[:good])
+            break
+        except BadRecord as error:
+            bad, good = error, error.index
     if changes is None:
         return None, bad
     _check_lanes(buffer, source, changes.mode, offsets[0])
@@ -120,7 +122,7 @@ def plan_ddl(
     place = f"{chunk.source} offset {chunk.offsets[0]}"
     try:
         statements = format_.ddl(chunk.values[0])
-    except BadMessage as error:
+    except (BadMessage, RouteConflict) as error:
         raise DataError(f"{place}: {error}") from error
     adds: list[AddColumn] = []
     for statement in statements:
@@ -142,7 +144,7 @@ def plan_ddl(
         target=buffer.route.name,
         mode=buffer.state.mode,
         schema=TableSchema((*stored.columns, *_new_columns(stored, adds)), stored.keys),
-        lanes=buffer.spans(),
+        lanes=buffer.spans(buffer.through),
         adds=tuple(adds),
     )
 

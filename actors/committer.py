@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from actors import effects as fx
@@ -24,12 +25,16 @@ class CommitterLogic:
     """One per pipeline; owns the ledger. What it says is durable, is durable."""
 
     def __init__(
-        self, pipeline: str, recorded: Snapshot, interval_s: float, tell_caught_up: bool
+        self,
+        pipeline: str,
+        recorded: Snapshot,
+        interval_s: float,
+        until: Mapping[TopicPartition, int] | None,
     ) -> None:
         """``recorded`` is the last run's snapshot (or an empty one), with this run's topic ids.
 
-        ``tell_caught_up``: say ``CaughtUp`` once every partition's frontier has reached the
-        log's end as it was when the partition was first assigned.
+        ``until``: say ``CaughtUp`` once the frontier of each of these partitions (all of the
+        topics', asked before any was assigned: they may come one by one) is there. None: never.
         """
         self._pipeline = pipeline
         self._fetcher = Address(pipeline, "fetcher")
@@ -38,8 +43,8 @@ class CommitterLogic:
         self._recorded = recorded
         self._ledger = LaneLedger()
         self._epochs: dict[TopicPartition, int] = {}
-        self._until: dict[TopicPartition, int] = {}
-        self._tell_caught_up = tell_caught_up
+        self._until = dict(until or {})
+        self._tell_caught_up = until is not None
         self._confirmed = {s: state.confirmed for s, state in recorded.partitions.items()}
         self._left = {s: state.frontier for s, state in recorded.partitions.items()}
         self._marks: dict[str, TargetMark] = dict(recorded.targets)
@@ -96,7 +101,9 @@ class CommitterLogic:
         self._timelines[source] = Timeline()
         self._until.setdefault(source, started.until)
         self._confirmed[source] = started.confirmed
-        return []
+        # File before data: a start that was configured or forced must not be decided anew, at
+        # another place, because the process died before the first regular save.
+        return self._save()
 
     def _dispatched(self, sent: msg.Dispatched) -> list[object]:
         if self._epochs.get(sent.source) != sent.epoch:
@@ -148,7 +155,7 @@ class CommitterLogic:
         return [fx.Log("info", "stale_message_dropped", fields)]
 
     def _caught_up(self) -> list[object]:
-        if not self._tell_caught_up or not self._until:
+        if not self._tell_caught_up:
             return []
         frontiers = self._ledger.frontiers()
         if any(frontiers.get(source, -1) < end for source, end in self._until.items()):
@@ -185,13 +192,20 @@ class CommitterLogic:
         self._on_disk, self._saving = self._saving or self._on_disk, None
         if self._releasing:
             sources, self._releasing = self._releasing, ()
-            frontiers = {s: f for s, f in saved.frontiers.items() if s in sources}
+            # Only what was read here: a position that was refused must not be committed back.
+            mine = [source for source in sources if source in self._epochs]
+            frontiers = {s: saved.frontiers[s] for s in mine if s in saved.frontiers}
             self._let_go(sources)
             return [fx.Reply(frontiers)]
-        news = {s: f for s, f in saved.frontiers.items() if self._confirmed.get(s) != f}
+        news = {
+            source: frontier
+            for source, frontier in saved.frontiers.items()
+            if source in self._epochs and self._confirmed.get(source) != frontier
+        }
         if not news and not self._ending:
             return []
-        return [fx.Tell(self._fetcher, msg.CommitFrontiers(news, self._ending))]
+        epochs = {source: self._epochs[source] for source in news}
+        return [fx.Tell(self._fetcher, msg.CommitFrontiers(news, epochs, self._ending))]
 
     def _save_failed(self, reason: str) -> list[object]:
         """The file before is whole and Kafka's commit is at or below it: only time is lost."""
@@ -204,7 +218,7 @@ class CommitterLogic:
         elif self._ending:
             failed = f"the offset file can't be written: {reason}"
             out.append(fx.Tell(self._supervisor, msg.PipelineFailed(self._pipeline, failed)))
-            out.append(fx.Tell(self._fetcher, msg.CommitFrontiers({}, last=True)))
+            out.append(fx.Tell(self._fetcher, msg.CommitFrontiers({}, {}, last=True)))
         return out
 
     def _let_go(self, sources: tuple[TopicPartition, ...]) -> None:

@@ -17,7 +17,7 @@ from actors.mailbox import Tick
 from actors.messages import Address
 from changes.formats.base import Format
 from changes.model import BadMessage, Kind, TableName
-from changes.routing import Router, TargetRoute, shard_of
+from changes.routing import RouteConflict, Router, TargetRoute, shard_of
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 
@@ -106,8 +106,8 @@ class FetcherLogic:
                 return self._assigned(message)
             case msg.Revoked(sources, lost):
                 return self._revoked(sources, lost)
-            case msg.CommitFrontiers(frontiers, last):
-                return self._commit(frontiers, last)
+            case msg.CommitFrontiers():
+                return self._commit(message)
             case msg.StopFetching():
                 return self._stop()
             case Figures():
@@ -207,7 +207,7 @@ class FetcherLogic:
                         done += [before, barrier] if before else [barrier]
                     by_table.clear()
                 good += 1
-        except BadMessage as bad:
+        except (BadMessage, RouteConflict) as bad:
             problem = str(bad)
         done += by_target.values()
         return [slot.share() for slot in done if slot.offsets], good, problem
@@ -296,17 +296,20 @@ class FetcherLogic:
             self._positions.pop(source, None)
         for to, parked in self._parked.items():
             self._parked[to] = deque(batch for batch in parked if batch.source in self._reading)
-        out: list[object] = [fx.Tell(p, msg.Forget(sources)) for p in self._processors]
+        out: list[object] = [fx.Tell(p, msg.Forget(sources, self._epoch)) for p in self._processors]
         out.append(fx.ReleaseSources(sources, commit=not lost))
         if was_paused and not self._paused:
             out.append(fx.Resume())
         return out
 
-    def _commit(self, frontiers: object, last: bool) -> list[object]:
-        assert isinstance(frontiers, dict)
-        mine = {s: offset for s, offset in frontiers.items() if s in self._reading}
-        out: list[object] = [fx.Commit(mine, wait=last)] if mine else []
-        if last:
+    def _commit(self, commit: msg.CommitFrontiers) -> list[object]:
+        mine = {
+            source: offset
+            for source, offset in commit.frontiers.items()
+            if source in self._reading and self._reading[source].epoch == commit.epochs[source]
+        }
+        out: list[object] = [fx.Commit(mine, wait=commit.last)] if mine else []
+        if commit.last:
             self._closed = True
             out += [fx.CloseSource(), fx.Tell(self._supervisor, msg.SourceClosed(self._pipeline))]
         return out

@@ -103,9 +103,14 @@ class RoomAgain:
 
 @dataclass(frozen=True, slots=True)
 class CommitFrontiers:
-    """The local file holds these frontiers: the broker may have them. ``last``: close after."""
+    """The local file holds these frontiers: the broker may have them. ``last``: close after.
+
+    ``epochs``: the assignments they are of. One that waited here over a rebalance is stale, and
+    committing it would move the group back.
+    """
 
     frontiers: Mapping[TopicPartition, int]
+    epochs: Mapping[TopicPartition, int]
     last: bool = False
 
 
@@ -170,9 +175,14 @@ class StageFailed:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Partitions were revoked: drop what is not being written."""
+    """Partitions were revoked: drop what is not being written.
+
+    ``epoch`` is the newest that was given out before: control overtakes data, so batches of it
+    may still wait in the mailbox, and are stale from now on.
+    """
 
     sources: tuple[TopicPartition, ...]
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +210,15 @@ class OpenTarget:
 
 @dataclass(frozen=True, slots=True)
 class WriteBatch:
-    """Publish a batch; tell the processor and the committer how it ended."""
+    """Publish a batch; tell the processor and the committer how it ended.
+
+    ``through`` is what the batch covers of each lane, which is what may be acknowledged. A lane
+    of which everything was a replay is covered to less than its mark in ``batch.lanes``.
+    """
 
     batch: StagedBatch
     epochs: Mapping[TopicPartition, int]
+    through: Mapping[TopicPartition, int]
     reply_to: Address
     committer: Address
     attempt: int = 1

@@ -88,9 +88,10 @@ class BatchWriter(Protocol):
 
         Marks of lanes that are not in ``batch.lanes`` are carried over. Where the target shows
         every ``through`` already, nothing is written and its state is returned: a retry after a
-        lost reply is harmless. Raises Fenced when a lane's mark is neither ``after`` nor covered,
-        or when another writer published meanwhile; SinkUnavailable when trying again may help;
-        TargetRefused when the schema can't fit. Whatever it raises, readers saw nothing.
+        lost reply is harmless. Raises Fenced when a lane's mark is neither ``after`` nor
+        ``through``; SinkUnavailable when trying again may help, which it may when another writer
+        published meanwhile (the marks then decide); TargetRefused when the schema can't fit.
+        Whatever it raises, readers saw nothing.
         """
         ...
 

@@ -92,8 +92,8 @@ class ProcessorLogic:
                 out = self._written(message)
             case msg.Failed():
                 out = self._failed(message, now)
-            case msg.Forget(sources):
-                out = self._forget(sources)
+            case msg.Forget(sources, epoch):
+                out = self._forget(sources, epoch)
             case msg.Drain(batches):
                 self._drain_after = batches
                 out = []
@@ -117,10 +117,11 @@ class ProcessorLogic:
             fields = {"source": str(batch.source), "epoch": batch.epoch}
             return [fx.Log("info", "stale_batch_dropped", fields)]
         self._epochs[batch.source] = batch.epoch
+        first_of_source = batch.source not in self._ends
         last = max((share.offsets[-1] for share in batch.shares), default=0)
         high = max(batch.log.high, last + 1)
         self._ends[batch.source] = Watermarks(batch.log.low, high)
-        out: list[object] = []
+        out: list[object] = self._check_marks(batch.source) if first_of_source else []
         for share in batch.shares:
             buffer = self._buffers.get(str(share.route.name))
             if buffer is None:
@@ -143,6 +144,16 @@ class ProcessorLogic:
                 )
         return out
 
+    def _check_marks(self, source: TopicPartition) -> list[object]:
+        """A target opened for another partition may hold a mark beyond this one's end."""
+        out: list[object] = []
+        for buffer in self._buffers.values():
+            try:
+                check_mark(source, buffer.name, buffer.hwm(source), self._ends[source])
+            except PositionError as error:
+                out += self._stop_target(buffer, str(error))
+        return out
+
     def _new_buffer(self, route: TargetRoute) -> TargetBuffer:
         decoder = self._format.table_decoder(route.mode, route.keys)
         buffer = self._buffers[str(route.name)] = TargetBuffer(route, decoder)
@@ -159,9 +170,15 @@ class ProcessorLogic:
             out.append(fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)))
         while buffer.phase is Phase.READY and self._is_due(buffer, now):
             out += self._close(buffer)
-        if buffer.phase is Phase.WRITING and buffer.size >= self._settings.buffer_bytes:
+        if self._may_spill(buffer) and buffer.size >= self._settings.buffer_bytes:
             out += self._spill(buffer)
         return out
+
+    @staticmethod
+    def _may_spill(buffer: TargetBuffer) -> bool:
+        """Behind a write, unless partitions were revoked since it began: then what is read again
+        must wait for the marks as they will be, or rows of that write would be staged anew."""
+        return buffer.phase is Phase.WRITING and not buffer.reopen
 
     def _is_due(self, buffer: TargetBuffer, now: float) -> bool:
         settings = self._settings
@@ -190,6 +207,9 @@ class ProcessorLogic:
         self, buffer: TargetBuffer, chunks: list[Chunk], piece_of: TopicPartition | None
     ) -> list[object]:
         """Decode chunks and have them staged: as the batch, or as a piece of ``piece_of``."""
+        pieces = () if piece_of is not None else self._pieces_of_one_write(buffer)
+        if len(pieces) < len(buffer.pieces) and piece_of is None:
+            return self._close_pieces(buffer, chunks, pieces)
         closed = close_rows(buffer, chunks)
         out: list[object] = []
         buffer.tally.rows_read += closed.count
@@ -197,7 +217,6 @@ class ProcessorLogic:
         if closed.replayed:
             fields = {"target": buffer.name, "messages": closed.replayed}
             out.append(fx.Log("info", "replay_dropped", fields))
-        pieces = () if piece_of is not None else tuple(buffer.pieces)
         if closed.changes is not None or pieces:
             assert closed.schema is not None
             assert buffer.mode is not None
@@ -207,8 +226,9 @@ class ProcessorLogic:
                 closed.changes,
                 closed.count + sum(piece.changes for piece in pieces),
                 pieces,
-                buffer.spans(),
+                buffer.spans(buffer.through),
                 dict(buffer.epochs),
+                dict(buffer.through),
                 piece_of,
             )
             buffer.phase = Phase.STAGING
@@ -225,7 +245,7 @@ class ProcessorLogic:
         batch = plan_ddl(buffer, chunk, self._format, self._router, self._next_id())
         if batch is None:
             return self._nothing_to_write(buffer)
-        return self._submit(buffer, batch)
+        return self._submit(buffer, batch, dict(buffer.epochs), dict(buffer.through))
 
     def _nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
         """Replays and messages without effect are done as soon as what came before them is."""
@@ -235,6 +255,42 @@ class ProcessorLogic:
         return [fx.Tell(self._committer, done)] if done.through else []
 
     # --- staging
+
+    def _pieces_of_one_write(self, buffer: TargetBuffer) -> tuple[Piece, ...]:
+        """The oldest pieces, as many as may be read back at once: after a long outage there may
+        be gigabytes of them."""
+        taken: list[Piece] = []
+        size = 0
+        for piece in buffer.pieces:
+            size += piece.size
+            if taken and size > self._settings.buffer_bytes:
+                break
+            taken.append(piece)
+        return tuple(taken)
+
+    def _close_pieces(
+        self, buffer: TargetBuffer, chunks: list[Chunk], pieces: tuple[Piece, ...]
+    ) -> list[object]:
+        """Close a batch of the oldest pieces alone; what is younger waits for the next one."""
+        for chunk in reversed(chunks):
+            buffer.give_back(chunk)
+        schema = buffer.decoder.schema
+        assert schema is not None
+        assert buffer.mode is not None
+        through = {piece.source: piece.through for piece in pieces}
+        buffer.closing = Closing(
+            schema,
+            buffer.mode,
+            None,
+            sum(piece.changes for piece in pieces),
+            pieces,
+            buffer.spans(through),
+            {source: buffer.epochs[source] for source in through},
+            through,
+            None,
+        )
+        buffer.phase = Phase.STAGING
+        return [self._stage(buffer)]
 
     def _stage(self, buffer: TargetBuffer) -> fx.Stage:
         closing = buffer.closing
@@ -263,10 +319,11 @@ class ProcessorLogic:
         buffer.stage_again_at, buffer.stage_attempts = None, 0
         if closing.piece_of is not None:
             buffer.phase = Phase.WRITING if buffer.write is not None else Phase.READY
-            piece = Piece(closing.piece_of, staged.path, closing.count, staged.size)
+            source, through = closing.piece_of, closing.through[closing.piece_of]
+            piece = Piece(source, staged.path, closing.count, staged.size, through)
             buffer.pieces.append(piece)
             return []
-        buffer.pieces.clear()
+        buffer.pieces = [piece for piece in buffer.pieces if piece not in closing.pieces]
         batch = StagedBatch(
             batch_id=self._next_id(),
             target=buffer.route.name,
@@ -280,7 +337,7 @@ class ProcessorLogic:
             partial=staged.partial,
             bounds=staged.bounds,
         )
-        return self._submit(buffer, batch)
+        return self._submit(buffer, batch, closing.epochs, closing.through)
 
     def _stage_failed(self, target: TargetName, reason: str, now: float) -> list[object]:
         buffer = self._buffers[str(target)]
@@ -292,10 +349,18 @@ class ProcessorLogic:
 
     # --- writing
 
-    def _submit(self, buffer: TargetBuffer, batch: StagedBatch) -> list[object]:
-        write = msg.WriteBatch(batch, dict(buffer.epochs), self._me, self._committer)
-        buffer.through.clear()
-        buffer.epochs.clear()
+    def _submit(
+        self,
+        buffer: TargetBuffer,
+        batch: StagedBatch,
+        epochs: dict[TopicPartition, int],
+        through: dict[TopicPartition, int],
+    ) -> list[object]:
+        write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
+        for source, last in through.items():
+            if buffer.through.get(source) == last:  # nothing of the lane waits behind this write
+                buffer.through.pop(source)
+                buffer.epochs.pop(source)
         buffer.write = write
         buffer.tally.write_since = self._now
         buffer.phase = Phase.WRITING
@@ -324,7 +389,7 @@ class ProcessorLogic:
             wait = self._back_off(buffer.attempts)
             buffer.retry_at = now + wait
             return [self._again(buffer, "sink_unavailable", failed.reason, buffer.attempts, wait)]
-        return self._stop_target(buffer, f"{buffer.name}: {failed.reason}")
+        return self._stop_target(buffer, f"{buffer.name}: {failed.reason}{_place(buffer)}")
 
     def _opened(self, target: TargetName, state: TargetState) -> list[object]:
         buffer = self._buffers[str(target)]
@@ -395,9 +460,10 @@ class ProcessorLogic:
         failed = msg.PipelineFailed(self._me.pipeline, reason)
         return [*out, fx.Tell(self._supervisor, failed)]
 
-    def _forget(self, sources: tuple[TopicPartition, ...]) -> list[object]:
+    def _forget(self, sources: tuple[TopicPartition, ...], epoch: int) -> list[object]:
         for source in sources:
-            self._epochs[source] = self._epochs.get(source, 0) + 1
+            self._epochs[source] = epoch + 1
+            self._ends.pop(source, None)
         gone: list[str] = []
         for buffer in self._buffers.values():
             gone += buffer.forget(frozenset(sources))
@@ -414,7 +480,7 @@ class ProcessorLogic:
         """Stage the largest buffers while too much is held; leave data waiting when none can be."""
         settings = self._settings
         out: list[object] = []
-        candidates = [b for b in self._buffers.values() if b.phase is Phase.WRITING and b.chunks]
+        candidates = [b for b in self._buffers.values() if self._may_spill(b) and b.chunks]
         candidates.sort(key=lambda b: b.size)
         staged = sum(p.size for b in self._buffers.values() for p in b.pieces)
         held = sum(b.size for b in self._buffers.values())
@@ -452,3 +518,14 @@ class ProcessorLogic:
     def _next_id(self) -> str:
         self._batch_number += 1
         return f"{self._run_id}-{self._me.pipeline}-{self._me.number}-{self._batch_number}"
+
+
+def _place(buffer: TargetBuffer) -> str:
+    """Which messages a refused write was made of."""
+    if buffer.write is None:
+        return ""
+    lanes = buffer.write.batch.lanes.items()
+    spans = ", ".join(
+        f"{source} offsets {span.after + 1}..{span.through}" for source, span in lanes
+    )
+    return f" ({spans})"

@@ -19,7 +19,7 @@ from actors.ports import BatchWriter, StagedBatch, TargetState
 from changes.fold import concat_changes, fold
 from changes.model import Mode, TargetName
 from daemon.config import Config, load
-from daemon.kafka_positions import PositionResolver
+from daemon.kafka_positions import PositionResolver, log_ends
 from daemon.kafka_source import KafkaSource
 from daemon.offset_file import OffsetFile
 from daemon.service import EventQueue
@@ -157,15 +157,16 @@ def run_flow(settings: Config) -> tuple[float, Folded]:
     section = settings.pipeline[name]
     events = EventQueue()
     stager = Folded()
-    topology = Topology(settings, "run-bench", stager, events, until_end=True)
+    topology = Topology(settings, "run-bench", stager, events)
     sink: BatchWriter = Swallow()
     topology.start_writers(lambda: {"lake": sink})
     recorded = Snapshot(name, settings.group(name))
-    resolver = PositionResolver(settings.kafka, recorded.group, section, recorded, False)
-    source = KafkaSource(settings.kafka, section.topics, recorded.group, resolver, name)
     store = OffsetFile(settings.daemon.state_dir, name)
+    resolver = PositionResolver(settings.kafka, recorded.group, section, store.load, False)
+    source = KafkaSource(settings.kafka, section.topics, recorded.group, resolver, name)
+    ends = log_ends(settings.kafka, section.topics)
     begun = time.perf_counter()
-    topology.start_pipeline(PipelineParts(name, source, store, recorded))
+    topology.start_pipeline(PipelineParts(name, source, store, recorded, ends))
     try:
         while True:
             event = events.get(120)

@@ -6,8 +6,7 @@ are assigned. Asks with a client of its own: the group's consumer is busy being 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
@@ -21,6 +20,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from actors.messages import Assigned
 from daemon.config import PipelineSection
+from daemon.offset_file import Loaded
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, StartAt, Watermarks, start_position
 from offsets.snapshot import Snapshot
@@ -29,8 +29,13 @@ ANSWER_TIMEOUT_S = 20.0
 """For one question to a broker that is there: a leader election may be under way."""
 
 
+ASSIGN_ATTEMPTS = 3
+"""At an assignment. Each may take twice the time above, and the sum must stay well below
+``max.poll.interval.ms`` (5 minutes), or the member is put out of the group."""
+
+
 class BrokerUnreachable(Exception):
-    """No broker answered: its address and what the client said."""
+    """No broker can be asked: its address and what the client said."""
 
 
 class TopicMissing(Exception):
@@ -52,7 +57,10 @@ def topic_ids(
 
     An id tells a topic from one of the same name that was made later; nothing else does.
     """
-    admin = admin_client(settings)
+    try:
+        admin = admin_client(settings)
+    except KafkaException as error:
+        raise BrokerUnreachable(f"the Kafka client refuses: {error.args[0].str()}") from error
     try:
         admin.list_topics(timeout=timeout_s)
         found = admin.describe_topics(TopicCollection(topics), request_timeout=timeout_s)
@@ -71,63 +79,122 @@ def topic_ids(
     return ids
 
 
-@dataclass(frozen=True, slots=True)
-class PositionResolver:
-    """Decides the start of each assigned partition; call it on the fetcher's thread.
+def log_ends(settings: Mapping[str, Any], topics: list[str]) -> dict[TopicPartition, int]:
+    """The end of every partition of the topics, now. Raises BrokerUnreachable."""
+    admin = admin_client(settings)
+    try:
+        found = admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics
+        sources = [TopicPartition(topic, n) for topic in topics for n in found[topic].partitions]
+        return list_offsets(admin, sources, OffsetSpec.latest())
+    except (KafkaException, TimeoutError) as error:
+        raise BrokerUnreachable(f"the logs' ends can't be asked: {_said(error)}") from error
 
-    ``apply_force`` is true when the configuration's force text was not carried out yet.
+
+def list_offsets(
+    admin: AdminClient, sources: list[TopicPartition], spec: OffsetSpec
+) -> dict[TopicPartition, int]:
+    """Offsets by a rule of the broker's. Raises KafkaException, TimeoutError."""
+    asked = {KafkaPartition(s.topic, s.partition): spec for s in sources}
+    answers = admin.list_offsets(asked, request_timeout=ANSWER_TIMEOUT_S)
+    return {
+        TopicPartition(p.topic, p.partition): future.result(ANSWER_TIMEOUT_S).offset
+        for p, future in answers.items()
+    }
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, KafkaException):
+        return str(error.args[0].str())
+    return f"no answer within {ANSWER_TIMEOUT_S:.0f} s"
+
+
+class PositionResolver:
+    """Decides the start of each assigned partition; called on the fetcher's thread only.
+
+    The offset file is read at each assignment: between two of them it has moved on. A partition
+    that this process has read before never gets the configured start again, forced or not.
     """
 
-    settings: Mapping[str, Any]
-    group: str
-    pipeline: PipelineSection
-    recorded: Snapshot
-    apply_force: bool
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        group: str,
+        pipeline: PipelineSection,
+        load: Callable[[], Loaded],
+        apply_force: bool,
+    ) -> None:
+        """``apply_force``: the configuration's force text was not carried out yet."""
+        self.settings = settings
+        self.group = group
+        self._pipeline = pipeline
+        self._load = load
+        self._apply_force = apply_force
+        self._resolved: set[TopicPartition] = set()
 
     def __call__(self, sources: list[TopicPartition]) -> Assigned:
-        """Read broker commits and watermarks, decide. Raises PositionError, KafkaException."""
-        log = structlog.get_logger().bind(actor="fetcher-0")
+        """Read the file, the broker's commits and the logs; decide.
+
+        Raises PositionError. A broker that does not answer is asked again a few times, then the
+        error is a PositionError too: a partition must not be read from a guess.
+        """
         if not sources:
             return Assigned({}, {}, {})
+        for attempt in range(1, ASSIGN_ATTEMPTS + 1):
+            try:
+                return self._resolve(sources)
+            except (KafkaException, TimeoutError) as error:
+                said = _said(error)
+                log = structlog.get_logger().bind(actor="fetcher-0")
+                log.warning("start_position_not_known", reason=said, attempt=attempt)
+        raise PositionError(f"{sources[0]}: the broker does not tell commits and log ends: {said}")
+
+    def _resolve(self, sources: list[TopicPartition]) -> Assigned:
         admin = admin_client(self.settings)
         logs = self._watermarks(admin, sources)
         commits = self._commits(admin, sources)
         configured = self._configured(admin, sources)
-        starts: dict[TopicPartition, int] = {}
-        for source in sources:
-            start = start_position(
-                source,
-                recorded=self.recorded.partitions.get(source),
-                committed=commits.get(source),
-                log=logs[source],
-                configured=self.pipeline.start.start_at,
-                configured_offset=configured.get(source),
-                forced=self.apply_force,
-            )
-            starts[source] = start.offset
-            fields = {"source": str(source), "offset": start.offset, "origin": start.origin}
-            if start.remark is None:
-                log.info("start_position", **fields)
-            else:
-                log.warning("start_position", **fields, remark=start.remark)
+        recorded = self._load().snapshot or Snapshot("", "")
+        starts = {
+            source: self._decide(source, recorded, commits, logs[source], configured)
+            for source in sources
+        }
+        self._resolved |= set(sources)
         return Assigned(starts, logs, {source: commits.get(source) for source in sources})
+
+    def _decide(
+        self,
+        source: TopicPartition,
+        recorded: Snapshot,
+        commits: Mapping[TopicPartition, int],
+        log: Watermarks,
+        configured: Mapping[TopicPartition, int],
+    ) -> int:
+        known_topic = any(other.topic == source.topic for other in recorded.partitions)
+        at = self._pipeline.start.start_at
+        start = start_position(
+            source,
+            recorded=recorded.partitions.get(source),
+            committed=commits.get(source),
+            log=log,
+            # A partition added to a topic that is being read holds changes nobody has seen.
+            configured=StartAt.EARLIEST if known_topic and not self._apply_force else at,
+            configured_offset=configured.get(source),
+            forced=self._apply_force and source not in self._resolved,
+        )
+        said = structlog.get_logger().bind(actor="fetcher-0")
+        fields = {"source": str(source), "offset": start.offset, "origin": start.origin}
+        if start.remark is None:
+            said.info("start_position", **fields)
+        else:
+            said.warning("start_position", **fields, remark=start.remark)
+        return start.offset
 
     def _watermarks(
         self, admin: AdminClient, sources: list[TopicPartition]
     ) -> dict[TopicPartition, Watermarks]:
-        low = self._list(admin, sources, OffsetSpec.earliest())
-        high = self._list(admin, sources, OffsetSpec.latest())
+        low = list_offsets(admin, sources, OffsetSpec.earliest())
+        high = list_offsets(admin, sources, OffsetSpec.latest())
         return {source: Watermarks(low[source], high[source]) for source in sources}
-
-    def _list(
-        self, admin: AdminClient, sources: list[TopicPartition], spec: OffsetSpec
-    ) -> dict[TopicPartition, int]:
-        asked = {KafkaPartition(s.topic, s.partition): spec for s in sources}
-        answers = admin.list_offsets(asked, request_timeout=ANSWER_TIMEOUT_S)
-        return {
-            TopicPartition(p.topic, p.partition): future.result(ANSWER_TIMEOUT_S).offset
-            for p, future in answers.items()
-        }
 
     def _commits(
         self, admin: AdminClient, sources: list[TopicPartition]
@@ -143,14 +210,14 @@ class PositionResolver:
     def _configured(
         self, admin: AdminClient, sources: list[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        start = self.pipeline.start
+        start = self._pipeline.start
         match start.start_at:
             case StartAt.OFFSET:
                 return {TopicPartition.parse(name): at for name, at in start.offsets.items()}
             case StartAt.TIMESTAMP:
                 assert start.timestamp is not None
                 spec = OffsetSpec.for_timestamp(int(start.timestamp.timestamp() * 1000))
-                found = self._list(admin, sources, spec)
+                found = list_offsets(admin, sources, spec)
                 return {source: offset for source, offset in found.items() if offset >= 0}
             case _:
                 return {}

@@ -34,15 +34,29 @@ Resolver = Callable[[list[TopicPartition]], Assigned]
 ERROR_LOG_INTERVAL_S = 10.0
 """librdkafka repeats its errors thousands of times while a broker is away."""
 
-FATAL = frozenset(
+PASSING = frozenset(
     {
-        KafkaError._AUTO_OFFSET_RESET,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError._FATAL,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._TRANSPORT,
+        KafkaError._RESOLVE,
+        KafkaError._TIMED_OUT,
+        KafkaError._PARTITION_EOF,
+        KafkaError._MAX_POLL_EXCEEDED,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
     }
 )
-"""Errors of a partition or the client after which reading on would skip changes unseen."""
+"""Errors after which librdkafka goes on at the same place. After any other one (a damaged record,
+a codec it lacks, a position outside the log) it goes on *behind* it, or never: that stops the
+pipeline, and of that partition nothing more is taken."""
+
+POSITIONS_INTERVAL_S = 1.0
+"""How often positions are asked for while records come: past transaction markers at the end of
+one partition there is no message that would tell."""
 
 
 def consumer_settings(settings: Mapping[str, Any], group: str) -> dict[str, Any]:
@@ -90,6 +104,7 @@ class KafkaSource:
         self._listener: SourceListener | None = None
         self._assigned: set[TopicPartition] = set()
         self._trouble: str | None = None
+        self._positions_at = float("-inf")
         self._error_at = float("-inf")
         self._unlogged = 0
         self._state: SourceState | None = None
@@ -124,17 +139,15 @@ class KafkaSource:
             return Polled(error=trouble)
         error: str | None = None
         if any(message.error() is not None for message in messages):
-            # An error's value is its text: it must never be taken for a record.
-            errors = [m for m in messages if m.error() is not None]
-            error = next(filter(None, map(self._problem, errors)), None)
-            messages = [m for m in messages if m.error() is None]
+            messages, error = self._without_errors(messages)
         batches = tuple(
             _fetched(source, mine)
             for source, mine in self._by_source(messages, assigned_before)
             if mine
         )
         state, self._state = self._state, None
-        return Polled(batches, {} if messages else self._positions(), error, state)
+        positions = self._positions(bool(messages)) if error is None else {}
+        return Polled(batches, positions, error, state)
 
     def pause(self) -> None:
         """Stop the flow."""
@@ -165,7 +178,7 @@ class KafkaSource:
         sources = [TopicPartition(p.topic, p.partition) for p in partitions]
         try:
             assigned = self._resolve(sources)
-        except (PositionError, KafkaException) as error:
+        except PositionError as error:
             # An exception here would lose the batch that consume() is about to return.
             self._trouble = str(error)
             self._assign(consumer, [])
@@ -236,22 +249,44 @@ class KafkaSource:
             by_source.setdefault((message.topic(), message.partition()), []).append(message)
         return [(TopicPartition(*key), mine) for key, mine in by_source.items()]
 
+    def _without_errors(self, messages: list[Message]) -> tuple[list[Message], str | None]:
+        """The records, of each partition those before its first lasting error, and that error.
+
+        An error's value is its text: it must never be taken for a record.
+        """
+        kept: list[Message] = []
+        ended: set[tuple[str | None, int | None]] = set()
+        error: str | None = None
+        for message in messages:
+            place = (message.topic(), message.partition())
+            if message.error() is None:
+                if place not in ended:
+                    kept.append(message)
+                continue
+            problem = self._problem(message)
+            if problem is not None:
+                ended.add(place)
+                error = error or problem
+        return kept, error
+
     def _problem(self, message: Message) -> str | None:
         problem = message.error()
         assert problem is not None
-        place = f"{message.topic()}:{message.partition()}"
-        if problem.code() not in FATAL and not problem.fatal():
+        if not problem.fatal() and (problem.code() in PASSING or problem.retriable()):
             self._on_error(problem)
             return None
+        at = message.offset()
+        place = f"{message.topic()}:{message.partition()}" + ("" if at is None else f" offset {at}")
         if problem.code() == KafkaError._AUTO_OFFSET_RESET:
-            at = message.offset()
-            return f"{place}: the position {at} is outside the log: {problem.str()}"
+            return f"{place}: the position is outside the log: {problem.str()}"
         return f"{place}: {problem.str()}"
 
-    def _positions(self) -> dict[TopicPartition, int]:
+    def _positions(self, busy: bool) -> dict[TopicPartition, int]:
         """Where the consumer stands: past transaction markers, without a new message."""
-        if not self._assigned:
+        now = time.monotonic()
+        if not self._assigned or (busy and now < self._positions_at + POSITIONS_INTERVAL_S):
             return {}
+        self._positions_at = now
         places = self._consumer.position(self._as_kafka())
         return {
             TopicPartition(p.topic, p.partition): p.offset

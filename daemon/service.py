@@ -235,6 +235,9 @@ class Service:
                 continue
             if isinstance(event, msg.CaughtUp):
                 self._log_caught_up(event.pipeline, changes, now - begun)
+            if isinstance(event, msg.ActorCrashed):
+                reason = self._redactor.text(event.reason)
+                self._show.failure(f"crashed: {event.sender}", reason)
             out = lifecycle.handle(event, now) if event is not None else []
             if lifecycle.stopping and not stopping:
                 stopping = True

@@ -19,6 +19,7 @@ from changes.formats.base import Format
 from changes.model import FormatOptions
 from changes.routing import Router
 from daemon.config import Config
+from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from sparkwriter.writer import WriterLogic
 
@@ -37,19 +38,17 @@ class PipelineParts:
     source: RecordSource
     store: SnapshotStore
     recorded: Snapshot
+    until: Mapping[TopicPartition, int] | None = None
 
 
 class Topology:
     """All actors of the process. Built and started by the main thread."""
 
-    def __init__(
-        self, config: Config, run_id: str, stager: Stager, supervisor: Endpoint, until_end: bool
-    ) -> None:
+    def __init__(self, config: Config, run_id: str, stager: Stager, supervisor: Endpoint) -> None:
         self._config = config
         self._run_id = run_id
         self._stager = stager
         self._supervisor = supervisor
-        self._until_end = until_end
         self.directory = Directory()
         self._work = WorkQueue()
         self._asked: list[Address] = []
@@ -77,7 +76,7 @@ class Topology:
         router = Router(section.routes())
         committer = Address(parts.name, "committer")
         logic = CommitterLogic(
-            parts.name, parts.recorded, config.daemon.commit_interval_s, self._until_end
+            parts.name, parts.recorded, config.daemon.commit_interval_s, parts.until
         )
         self._start(
             committer, logic, Mailbox(DataQueue(CONTROL_ONLY)), _just(CommitterEffects(parts.store))

@@ -37,7 +37,7 @@ from sparkwriter.schema import (
     StoredTable,
     plan_schema,
 )
-from sparkwriter.session import check_warehouse
+from sparkwriter.session import JvmEnded, check_warehouse, jvm_ended
 
 MODE = "binlogd.mode"
 KEYS = "binlogd.keys"
@@ -103,16 +103,26 @@ class IcebergWriter:
 
     def open(self, target: TargetName) -> TargetState:
         """Read schema, mode and marks of the table from the catalog. See ``BatchWriter.open``."""
-        with _reasons(target):
+        with self._living_jvm(), _reasons(target):
             seen = self._look(target)
             if seen is None:
                 return TargetState()
             self._upkeep.opened(target, seen.table)
             return seen.state
 
+    @contextmanager
+    def _living_jvm(self) -> Iterator[None]:
+        """Tell a sink that is away from a JVM that is dead: no retry brings that one back."""
+        try:
+            yield
+        except SinkUnavailable as error:
+            if jvm_ended(self._spark):
+                raise JvmEnded(f"the JVM has ended: {error}") from error
+            raise
+
     def write(self, batch: StagedBatch) -> TargetState:
         """Publish the batch with its marks in one commit to main. See ``BatchWriter.write``."""
-        with _reasons(batch.target):
+        with self._living_jvm(), _reasons(batch.target):
             for _ in range(SETTLE_ATTEMPTS):
                 seen = self._look(batch.target)
                 marks = seen.marks if seen else {}
@@ -226,8 +236,11 @@ def check_catalog(spark: SparkSession, sink: str, properties: Mapping[str, str])
 
 
 def covered(batch: StagedBatch, marks: Mapping[TopicPartition, int]) -> bool:
-    """Whether the target holds every lane of the batch already."""
-    return all(marks.get(lane, NO_OFFSET) >= span.through for lane, span in batch.lanes.items())
+    """Whether the target holds just this batch already: its reply was lost.
+
+    Above that, somebody else has gone on: what waits behind this batch would be written again.
+    """
+    return all(marks.get(lane, NO_OFFSET) == span.through for lane, span in batch.lanes.items())
 
 
 def check_expected(batch: StagedBatch, marks: Mapping[TopicPartition, int]) -> None:

@@ -132,13 +132,13 @@ def iceberg_type(type_: pa.DataType) -> str:
 
 
 def arrow_type(name: str) -> pa.DataType:
-    """The Arrow type of an Iceberg type's name. Raises ValueError for one we never write."""
+    """The Arrow type of an Iceberg type's name. Raises TargetRefused for one we never write."""
     if found := _DECIMAL.match(name):
         return pa.decimal128(int(found[1]), int(found[2]))
     try:
         return _ARROW_TYPES[name]
     except KeyError:
-        raise ValueError(f"no Arrow type for {name}") from None
+        raise TargetRefused(f"a column of type {name} was added by another tool") from None
 
 
 def spark_type(name: str) -> str:

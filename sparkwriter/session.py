@@ -43,6 +43,19 @@ appender.file.strategy.max = 3
 """
 
 
+_EXACT = {
+    # Without it an overflowing cast writes null, and an insert casts whatever it can.
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.storeAssignmentPolicy": "ANSI",
+    # A staged file that is gone or damaged must fail the write, not be left out of it.
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    # Our literals are escaped for Spark's own rule.
+    "spark.sql.parser.escapedStringLiterals": "false",
+}
+"""Settings that what is written rests on: a configuration may not change them."""
+
+
 def session_conf(
     conf: Mapping[str, str],
     master: str,
@@ -83,6 +96,7 @@ def session_conf(
         # A cached table hides what another process published: marks must come from the catalog.
         merged[f"{key}.cache-enabled"] = "false"
     merged["spark.master"] = master
+    merged.update(_EXACT)
     # Timestamps with a zone are instants; a session in another zone would shift literals.
     merged["spark.sql.session.timeZone"] = "UTC"
     merged["spark.sql.extensions"] = _joined(conf.get("spark.sql.extensions"), ICEBERG_EXTENSIONS)
@@ -129,8 +143,8 @@ def start_session(
     """Launch a JVM (found by JAVA_HOME, else PATH) and return its one long-lived session.
 
     Call once, from the main thread; it takes 5-10 seconds. ``log_file`` is made with its folder,
-    its log4j2 settings beside it. ``secrets`` stay off the command line. Raises SinkUnavailable, pointing at the log, when the JVM or
-    its Spark does not start.
+    its log4j2 settings beside it. ``secrets`` stay off the command line.
+    Raises SinkUnavailable, pointing at the log, when the JVM or its Spark does not start.
     """
     log_file = log_file.absolute()
     log_file.parent.mkdir(parents=True, exist_ok=True)
@@ -152,6 +166,16 @@ def start_session(
             text = f"Spark does not start: {reason(error)}; see {log_file}"
             raise SinkUnavailable(text) from error
     return SparkSession(context)
+
+
+class JvmEnded(Exception):
+    """The JVM process is gone. The daemon ends with it, and a restart replays harmlessly."""
+
+
+def jvm_ended(spark: SparkSession) -> bool:
+    """Whether the session's JVM, a child of this process, has ended."""
+    process = getattr(spark.sparkContext._gateway, "proc", None)
+    return process is not None and process.poll() is not None
 
 
 def check_warehouse(sink: str, properties: Mapping[str, str]) -> None:

@@ -45,7 +45,7 @@ class WriterLogic:
         written = msg.Written(
             target=batch.target,
             epochs=request.epochs,
-            through={source: span.through for source, span in batch.lanes.items()},
+            through=request.through,
             state=published.state,
             changes=batch.changes,
         )
@@ -58,8 +58,9 @@ class WriterLogic:
         }
         out: list[object] = [
             fx.Log("info", "written", fields),
-            fx.Tell(request.reply_to, written),
+            # The committer first: the processor's answer may end the drain, and with it the run.
             fx.Tell(request.committer, written),
+            fx.Tell(request.reply_to, written),
         ]
         if batch.path is not None:
             out.append(fx.RemoveStaged((batch.path,)))

@@ -198,8 +198,16 @@ def test_a_stop_tells_the_processors_how_much_was_sent() -> None:
 def test_only_partitions_that_are_assigned_are_committed() -> None:
     """The file may know more of them than this member has."""
     other = TopicPartition("binlog", 1)
-    out = fetcher().handle(msg.CommitFrontiers({SOURCE: 4, other: 9}), 0.0)
-    assert out == [fx.Commit({SOURCE: 4}, wait=False)]
+    commit = msg.CommitFrontiers({SOURCE: 4, other: 9}, {SOURCE: 1, other: 1})
+    assert fetcher().handle(commit, 0.0) == [fx.Commit({SOURCE: 4}, wait=False)]
+
+
+def test_a_commit_that_waited_over_a_rebalance_is_stale() -> None:
+    """It would move the group back behind what the revoke committed."""
+    logic = fetcher()
+    logic.handle(msg.Revoked((SOURCE,)), 0.0)
+    logic.handle(msg.Assigned({SOURCE: 9}, {SOURCE: LOG}), 0.0)
+    assert logic.handle(msg.CommitFrontiers({SOURCE: 4}, {SOURCE: 1}), 0.0) == []
 
 
 def test_a_ddl_on_a_whole_database_stops_there() -> None:

@@ -71,11 +71,12 @@ def main(path: str) -> None:
     section = config.pipeline[name]
     config.daemon.state_dir.mkdir(parents=True)
     stager = StagingFolder(config.daemon.staging_dir, "run-stalled")
-    topology = Topology(config, "run-stalled", stager, EventQueue(), until_end=True)
+    topology = Topology(config, "run-stalled", stager, EventQueue())
     topology.start_writers(lambda: {"lake": Stalled()})
     recorded = Snapshot(name, config.group(name))
     settings = {"queued.max.messages.kbytes": config.memory.queue_kbytes(1), **config.kafka}
-    resolver = PositionResolver(settings, recorded.group, section, recorded, False)
+    store = OffsetFile(config.daemon.state_dir, name)
+    resolver = PositionResolver(settings, recorded.group, section, store.load, False)
     # Metadata, threads and libraries are loaded by a first look, so they are no part of the load.
     warm = Consumer({**settings, "group.id": "warm"})
     warm.list_topics(timeout=20)
@@ -83,7 +84,6 @@ def main(path: str) -> None:
     before = peak_bytes()
     source = KafkaSource(settings, section.topics, recorded.group, resolver, name)
     begun = time.monotonic()
-    store = OffsetFile(config.daemon.state_dir, name)
     topology.start_pipeline(PipelineParts(name, source, store, recorded))
     standing = held.standing.wait(90)
     staged = sum(file.stat().st_size for file in config.daemon.staging_dir.rglob("*.parquet"))

@@ -15,7 +15,7 @@ from actors.messages import CaughtUp, PipelineFailed
 from actors.ports import BatchWriter, StagedBatch, TargetState
 from changes.model import TargetName
 from daemon.config import load
-from daemon.kafka_positions import PositionResolver
+from daemon.kafka_positions import PositionResolver, log_ends
 from daemon.kafka_source import KafkaSource
 from daemon.offset_file import OffsetFile
 from daemon.service import EventQueue
@@ -114,13 +114,16 @@ def test_one_hanging_target_leaves_the_others_fresh(rig: Rig) -> None:
     watch: BatchWriter = Watch()
     config.daemon.state_dir.mkdir(parents=True)
     stager = StagingFolder(config.daemon.staging_dir, "run-one")
-    topology = Topology(config, "run-one", stager, events, until_end=True)
+    topology = Topology(config, "run-one", stager, events)
     topology.start_writers(lambda: {"lake": watch})
     recorded = Snapshot("p", config.group("p"))
-    resolver = PositionResolver(config.kafka, recorded.group, config.pipeline["p"], recorded, False)
-    source = KafkaSource(config.kafka, [rig.topic], recorded.group, resolver, "p")
     store = OffsetFile(config.daemon.state_dir, "p")
-    topology.start_pipeline(PipelineParts("p", source, store, recorded))
+    ends = log_ends(config.kafka, [rig.topic])
+    resolver = PositionResolver(
+        config.kafka, recorded.group, config.pipeline["p"], store.load, False
+    )
+    source = KafkaSource(config.kafka, [rig.topic], recorded.group, resolver, "p")
+    topology.start_pipeline(PipelineParts("p", source, store, recorded, ends))
     assert seen.wait(60), sink.rows
     saved = store.load().snapshot
     frontier = saved.partitions[TopicPartition(rig.topic, 0)].frontier if saved else 0

@@ -142,7 +142,9 @@ def running(
         assert control.ask(rig.folder / "state", {"ask": "status"})["state"] == "starting"
         assert made.get("/readyz") == (503, "starting\npipeline p: starting, no partitions "
                                        "assigned yet\n")  # fmt: skip
-        manager.wait_for("READY=1", within_s=120)
+        while "READY=1" not in manager.lines:
+            assert process.poll() is None, rig.log_file.read_text()
+            manager.silent_for("READY=1", 2.0)
         yield made
     finally:
         process.kill()

@@ -32,14 +32,14 @@ from offsets.recovery import StartAt, Watermarks, start_position
 from offsets.snapshot import Snapshot
 from sparkwriter.writer import WriterLogic
 
-SOURCE = TopicPartition("binlog", 0)
+SOURCES = (TopicPartition("binlog", 0), TopicPartition("binlog", 1))
 PIPELINE = "p"
 FETCHER = Address(PIPELINE, "fetcher")
 COMMITTER = Address(PIPELINE, "committer")
 SUPERVISOR = Address(PIPELINE, "supervisor")
 ROUTES = (
     Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None),
-    Route(("*",), (), "lake.{database}_log.{table}", Mode.APPEND, None),
+    Route(("*",), (), "lake.log.all", Mode.APPEND, None),
 )
 
 
@@ -62,7 +62,7 @@ class FakeSink:
         name = str(batch.target)
         held = self.state(name)
         marks = {source: held.hwms.get(source, NO_OFFSET) for source in batch.lanes}
-        if held.hwms and all(marks[s] >= span.through for s, span in batch.lanes.items()):
+        if held.hwms and all(marks[s] == span.through for s, span in batch.lanes.items()):
             return held
         for source, span in batch.lanes.items():
             if marks[source] != span.after:
@@ -98,9 +98,9 @@ class FakeSink:
 class Durable:
     """What outlives a crash."""
 
-    log: list[tuple[int, bytes]] = field(default_factory=list)
-    end: int = 0
-    committed: int | None = None
+    log: dict[TopicPartition, list[tuple[int, bytes]]]
+    end: dict[TopicPartition, int]
+    committed: dict[TopicPartition, int] = field(default_factory=dict)
     snapshot: Snapshot = field(default_factory=lambda: Snapshot(PIPELINE, "g"))
     sink: FakeSink = field(default_factory=FakeSink)
 
@@ -118,6 +118,7 @@ class World:
         sink_fails: float = 0.0,
         disk_fails: float = 0.0,
         crash_rate: float = 0.0,
+        revokes: int = 0,
         settings: ProcessorSettings | None = None,
     ) -> None:
         self.durable = durable
@@ -131,7 +132,9 @@ class World:
         self.heard: list[object] = []
         self.staged: dict[str, pa.Table] = {}
         self._paused = False
-        self._position: int | None = None
+        self._position: dict[TopicPartition, int] = {}
+        self._started = False
+        self._revokes = revokes
         self._wake: dict[Address, float] = {}
         self._held: set[Address] = set()
         self._waiting: dict[Address, bool] = {}
@@ -151,7 +154,7 @@ class World:
             FETCHER: FetcherLogic(
                 PIPELINE, make(FormatOptions()), router, shards, FetcherSettings(max_messages=7)
             ),
-            COMMITTER: CommitterLogic(PIPELINE, durable.snapshot, 1.0, True),
+            COMMITTER: CommitterLogic(PIPELINE, durable.snapshot, 1.0, durable.end),
         }
         for number in range(shards):
             me = Address(PIPELINE, "processor", number)
@@ -249,8 +252,10 @@ class World:
             case fx.Resume():
                 self._paused = False
             case fx.Commit(frontiers, _):
-                self.durable.committed = frontiers[SOURCE]
+                self.durable.committed.update(frontiers)
                 self.control[COMMITTER].append(msg.Confirmed(dict(frontiers)))
+            case fx.ReleaseSources(sources, commit):
+                self._release(sources, commit)
             case fx.CloseSource():
                 pass
             case fx.Stage():
@@ -285,34 +290,70 @@ class World:
             self._waiting[to] = True
         return msg.Offered(to, batch, taken)
 
+    def _release(self, sources: tuple[TopicPartition, ...], commit: bool) -> None:
+        """An ask: the committer answers after all that was told it before."""
+        while self.control[COMMITTER]:
+            self._feed(COMMITTER, self.control[COMMITTER].popleft())
+        self._feed(COMMITTER, msg.Release(sources))
+        frontiers = self._answers.pop(COMMITTER, {})
+        if commit and frontiers:
+            self.durable.committed.update(frontiers)  # type: ignore[call-overload]
+            self.control[COMMITTER].append(msg.Confirmed(dict(frontiers)))  # type: ignore
+
     def _consume(self, limit: int) -> msg.Polled:
-        if self._position is None:
-            self._assign()
+        self._rebalance()
         if self._paused:
             return msg.Polled()
-        assert self._position is not None
-        found = [(o, v) for o, v in self.durable.log if o >= self._position][:limit]
-        if not found:
-            self._position = self.durable.end
-            return msg.Polled((), {SOURCE: self._position})
-        self._position = found[-1][0] + 1
-        offsets, values = [o for o, _ in found], [v for _, v in found]
-        return msg.Polled((msg.Fetched(SOURCE, offsets, list(values), self._position),))
+        batches = []
+        for source, position in list(self._position.items()):
+            found = [(o, v) for o, v in self.durable.log[source] if o >= position][:limit]
+            if found:
+                self._position[source] = found[-1][0] + 1
+                offsets, values = [o for o, _ in found], [v for _, v in found]
+                batches.append(msg.Fetched(source, offsets, list(values), self._position[source]))
+        if not batches:
+            self._position = {source: self.durable.end[source] for source in self._position}
+            return msg.Polled((), dict(self._position))
+        return msg.Polled(tuple(batches))
 
-    def _assign(self) -> None:
-        log = Watermarks(0, self.durable.end)
-        start = start_position(
-            SOURCE,
-            recorded=self.durable.snapshot.partitions.get(SOURCE),
-            committed=self.durable.committed,
-            log=log,
-            configured=StartAt.EARLIEST,
-            configured_offset=None,
-        )
-        self._position = start.offset
-        starts = {SOURCE: start.offset}
-        assigned = msg.Assigned(starts, {SOURCE: log}, {SOURCE: self.durable.committed})
-        self._feed(FETCHER, assigned)
+    def _rebalance(self) -> None:
+        """Partitions are assigned at first, then now and then taken away and given back."""
+        away = [source for source in SOURCES if source not in self._position]
+        if not self._started:
+            self._started = True
+            self._assign(SOURCES)
+        elif self._revokes > 0 and self.rng.random() < 0.3:
+            self._revokes -= 1
+            held = [s for s in SOURCES if s in self._position and self.rng.random() < 0.6]
+            if held:
+                self._revoke(tuple(held))
+        elif away and (self.rng.random() < 0.5 or self._revokes == 0):
+            self._assign(tuple(away))
+
+    def _revoke(self, sources: tuple[TopicPartition, ...]) -> None:
+        lost = self.rng.random() < 0.3
+        self.trace.append(f"{self.now:.3f} {'lost' if lost else 'revoked'} {sources}")
+        for source in sources:
+            del self._position[source]
+        self._feed(FETCHER, msg.Revoked(sources, lost))
+        if self.rng.random() < 0.7:
+            self._assign(sources)
+
+    def _assign(self, sources: tuple[TopicPartition, ...]) -> None:
+        logs = {source: Watermarks(0, self.durable.end[source]) for source in sources}
+        commits = {source: self.durable.committed.get(source) for source in sources}
+        for source in sources:
+            start = start_position(
+                source,
+                recorded=self.durable.snapshot.partitions.get(source),
+                committed=commits[source],
+                log=logs[source],
+                configured=StartAt.EARLIEST,
+                configured_offset=None,
+            )
+            self._position[source] = start.offset
+        starts = {source: self._position[source] for source in sources}
+        self._feed(FETCHER, msg.Assigned(starts, logs, commits))
 
     def _stage(self, request: fx.Stage) -> object:
         if self.rng.random() < self.disk_fails:
@@ -383,32 +424,36 @@ class World:
 
 @dataclass
 class Stream:
-    """A change stream and, beside it, the tables and changelogs that it must lead to."""
+    """A change stream and, beside it, the tables and the changelog that it must lead to."""
 
-    log: list[tuple[int, bytes]] = field(default_factory=list)
-    end: int = 0
+    log: dict[TopicPartition, list[tuple[int, bytes]]]
+    end: dict[TopicPartition, int]
     tables: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
-    changelog: dict[str, list[tuple[str, int, int, int]]] = field(default_factory=dict)
+    changelog: dict[TopicPartition, list[tuple[str, int, int, int]]] = field(default_factory=dict)
 
 
 def random_stream(rng: random.Random, messages: int, tables: int = 4) -> Stream:
-    """Inserts, updates, deletes and key changes, several rows a message, gaps between offsets."""
-    stream = Stream()
-    offset = 0
+    """Inserts, updates, deletes, key changes over two partitions, gaps between the offsets.
+
+    A table's changes are all in one partition; the changelog takes in both.
+    """
+    stream = Stream({s: [] for s in SOURCES}, {}, {}, {s: [] for s in SOURCES})
+    offsets = dict.fromkeys(SOURCES, 0)
     for _ in range(messages):
-        offset += rng.choice((0, 0, 0, 1, 3))
-        table = f"t{rng.randrange(tables)}"
-        rows = stream.tables.setdefault(f"lake.s.{table}", {})
+        number = rng.randrange(tables)
+        source = SOURCES[number % 2]
+        offsets[source] += rng.choice((0, 0, 0, 1, 3))
+        rows = stream.tables.setdefault(f"lake.s.t{number}", {})
         kind = rng.choice(("INSERT", "INSERT", "UPDATE", "UPDATE", "DELETE"))
         data, old = _random_rows(rng, kind, rows)
         if data:
-            text = _message(table, kind, data, old)
-            stream.log.append((offset, text))
-            letters = {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}
-            log = stream.changelog.setdefault(f"lake.s_log.{table}", [])
-            log.extend((letters[kind], 0, offset, index) for index in range(len(data)))
-            offset += 1
-    stream.end = offset + rng.randrange(3)
+            offset = offsets[source]
+            stream.log[source].append((offset, _message(f"t{number}", kind, data, old)))
+            letter = {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}[kind]
+            places = range(len(data))
+            stream.changelog[source] += [(letter, source.partition, offset, i) for i in places]
+            offsets[source] += 1
+    stream.end = {source: offset + rng.randrange(3) for source, offset in offsets.items()}
     return stream
 
 
@@ -460,13 +505,13 @@ def _message(table: str, kind: str, data: list[Any], old: list[Any]) -> bytes:
 
 
 def live_through(
-    stream: Stream, rng: random.Random, crashes: int, faults: Mapping[str, float]
+    stream: Stream, rng: random.Random, crashes: int, revokes: int, faults: Mapping[str, float]
 ) -> Durable:
     """Run the process over a stream, crashing up to so many times, until it has caught up."""
     durable = Durable(stream.log, stream.end)
     for life in range(crashes + 1):
         crash_rate = 0.01 if life < crashes else 0.0
-        world = World(durable, rng, crash_rate=crash_rate, **faults)
+        world = World(durable, rng, crash_rate=crash_rate, revokes=revokes, **faults)
         if world.run():
             failed = [e for e in world.heard if isinstance(e, msg.PipelineFailed)]
             assert not failed, failed
