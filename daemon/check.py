@@ -34,6 +34,10 @@ MOST_KAFKA_PROBLEMS = 20
 """librdkafka tells one wrong property at a time: so many are looked for, then it is enough."""
 
 
+CONNECT_TIMEOUT_S = 10.0
+"""For a broker to answer: as long as the daemon itself waits at its start."""
+
+
 def problems(config: Config) -> Iterator[str]:
     """What would keep the daemon from starting, as far as this machine can tell. One line each."""
     yield from _unusable_folders(config)
@@ -76,7 +80,7 @@ def connect_problems(config: Config, start_tier: StartTier) -> Iterator[str]:
     """What broker and catalogs say. Spark is started only where a catalog needs it."""
     for name, pipeline in config.pipeline.items():
         try:
-            topic_ids({**config.kafka, **pipeline.kafka}, pipeline.topics)
+            topic_ids({**config.kafka, **pipeline.kafka}, pipeline.topics, CONNECT_TIMEOUT_S)
         except (BrokerUnreachable, TopicMissing) as error:
             yield f"pipeline.{name}: {error}"
     needs_spark = False
@@ -159,13 +163,13 @@ def _kafka_problems(config: Config, name: str) -> Iterator[str]:
             whole = consumer_settings(settings, config.group(name))
             Consumer({**whole, "log_level": 0}).close()
         except KafkaException as error:
-            reason = str(error.args[0].str())
+            reason = " ".join(str(error.args[0].str()).split())
         except (TypeError, ValueError) as error:
             reason = str(error)
         else:
             return
         # Text such as: No such configuration property: "foo.bar"
-        key = next((k for k in settings if re.search(rf'["\s]{re.escape(k)}["\s]', reason)), None)
+        key = next((k for k in settings if re.search(rf'["`\s]{re.escape(k)}["`\s]', reason)), None)
         at = f"pipeline.{name}.kafka" if key is None or key in pipeline.kafka else "kafka"
         yield config.redactor.text(f"{at}.{key}: {reason}" if key else f"{at}: {reason}")
         if key is None:

@@ -1,10 +1,13 @@
-"""The command line: ``binlogd run``, ``decode``, ``offsets show``."""
+"""The command line: ``binlogd run``, ``status``, ``check-config``, ``decode``, ``offsets show``."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+import traceback
 from pathlib import Path
+from types import TracebackType
 from typing import Annotated, cast, get_args
 
 import typer
@@ -13,12 +16,15 @@ from rich.table import Table
 
 from changes.formats import FORMATS
 from changes.model import FormatOptions, ZeroDates
+from daemon import control
 from daemon.config import Config, ConfigError, load
 from daemon.decode import run_decode
 from daemon.lifecycle import Exit
 from daemon.logs import set_up_logs
 from daemon.offset_file import OffsetFile
 from daemon.progress import Bar, Quiet
+from daemon.secrets import Redactor
+from daemon.status_table import print_status
 from offsets.snapshot import Snapshot
 
 app = typer.Typer(
@@ -46,23 +52,82 @@ def run(
     """Run the daemon. SIGTERM and Ctrl-C write what is in hand, commit, and end with status 0."""
     settings = _load(config)
     try:
-        set_up_logs(settings.log)
+        set_up_logs(settings.log, settings.redactor)
     except OSError as error:
         _refuse(f"log.file {settings.log.file} can't be written: {error}")
     # Late: pyspark costs most of a second, which `offsets show` need not wait for.
+    from daemon.notify import Notifier
     from daemon.service import Service, Unusable
     from daemon.spark_tier import SparkTier
 
+    _redact_tracebacks(settings.redactor)
+    notifier = Notifier.from_environment()
+
     show = Bar() if progress else Quiet()
     try:
-        status = Service(settings, until_caught_up, show, SparkTier()).run()
+        status = Service(settings, until_caught_up, show, SparkTier(), notifier).run()
     except Unusable as error:
         show.close()
-        _refuse(str(error))
+        _refuse(settings.redactor.text(str(error)))
     if status is Exit.KILLED:
         # No thread is waited for, and no library's clean-up: the next start replays harmlessly.
         os._exit(status.value)
     sys.exit(status.value)
+
+
+@app.command()
+def status(
+    config: ConfigOption = Path("config.toml"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Show how the running daemon does. Exit status 3 when none runs, 1 when it does not answer."""
+    settings = _load(config, lenient=True)
+    try:
+        found = control.ask(settings.daemon.state_dir, {"ask": "status"})
+    except control.NotRunning as error:
+        print(f"binlogd: {error}", file=sys.stderr)
+        sys.exit(Exit.NOT_RUNNING.value)
+    except control.ControlError as error:
+        print(f"binlogd: {error}", file=sys.stderr)
+        sys.exit(Exit.PIPELINE_FAILED.value)
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False, indent=1))
+    else:
+        print_status(_console(), found)
+
+
+@app.command("check-config")
+def check_config(
+    config: ConfigOption = Path("config.toml"),
+    connect: Annotated[
+        bool, typer.Option(help="Also try the broker, the topics and the catalogs.")
+    ] = False,
+) -> None:
+    """Check a configuration: exit status 0 and what would be done, or 2 and a line per problem."""
+    settings = _load(config)
+    # Late, as in `run`.
+    from daemon import check
+    from daemon.spark_tier import SparkTier
+
+    def start_tier() -> None:
+        tier = SparkTier()
+        try:
+            tier.start(settings)
+        finally:
+            tier.stop()
+
+    redact = settings.redactor.text
+    for warning in check.warnings(settings, config):
+        print(f"binlogd: warning: {redact(f'{config}: {warning}')}", file=sys.stderr)
+    found = [f"{config}: {problem}" for problem in check.problems(settings)]
+    if connect and not found:
+        found += check.connect_problems(settings, start_tier)
+    for problem in found:
+        print(f"binlogd: {redact(problem)}", file=sys.stderr)
+    if found:
+        sys.exit(Exit.UNUSABLE.value)
+    for line in check.plan(settings):
+        print(redact(line))
 
 
 @app.command()
@@ -101,8 +166,8 @@ def decode(
 @offsets_app.command("show")
 def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
     """Show the local offset files: frontiers, what the broker confirmed, the targets' marks."""
-    settings = _load(config)
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    settings = _load(config, lenient=True)
+    console = _console()
     damaged = False
     for name in settings.pipeline:
         file = OffsetFile(settings.daemon.state_dir, name)
@@ -134,9 +199,23 @@ def _print_snapshot(console: Console, snapshot: Snapshot) -> None:
     console.print(targets)
 
 
-def _load(path: Path) -> Config:
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+
+def _redact_tracebacks(redactor: Redactor) -> None:
+    """What nobody foresaw ends in a traceback on standard error: without secrets, too."""
+
+    def show(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+        text = "".join(traceback.format_exception(kind, error, at))
+        print(redactor.text(text), file=sys.stderr, end="")
+
+    sys.excepthook = show
+
+
+def _load(path: Path, lenient: bool = False) -> Config:
     try:
-        return load(path)
+        return load(path, lenient=lenient)
     except ConfigError as error:
         for problem in error.problems:
             print(f"binlogd: {problem}", file=sys.stderr)

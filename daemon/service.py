@@ -205,7 +205,7 @@ class Service:
         try:
             source = KafkaSource(resolver.settings, section.topics, resolver.group, resolver, name)
         except KafkaException as error:
-            raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str()}") from error
+            raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str().strip()}") from error
         except BrokerUnreachable as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
         ends = log_ends(resolver.settings, section.topics) if self._until_end else None

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -20,6 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
 from daemon import control
+from daemon.observer import FRESH_S
 from demo.broker import DevBroker
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import Follower, daemon, ended
@@ -83,6 +85,8 @@ class Running:
         """The first status that meets a condition: each look is a question to the actors."""
         deadline = time.monotonic() + WITHIN_S
         while not met(status := self.status()):
+            # Answers are shared for so long: asking sooner would only take the daemon's time.
+            threading.Event().wait(FRESH_S)
             assert time.monotonic() < deadline, status
         return status
 

@@ -1,0 +1,180 @@
+"""Asking real actors, one of them stuck in a call; and the document made of their answers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pykka
+import pytest
+from rich.console import Console
+
+from actors.committer import CommitterLogic
+from actors.effects import Consume
+from actors.fetcher import FetcherLogic, FetcherSettings
+from actors.figures import FetcherFigures, Figures
+from actors.mailbox import DataQueue, Mailbox, Tick
+from actors.messages import Address, Assigned, EpochStarted, Polled, SourceState
+from actors.shell import Directory, Shell
+from changes.formats import FORMATS
+from changes.model import FormatOptions
+from changes.routing import Router
+from daemon.observer import Answers, Observer
+from daemon.status import About, document
+from daemon.status_table import duration, print_status, size
+from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
+from offsets.snapshot import Snapshot
+
+FETCHER = Address("p", "fetcher")
+SOURCE = TopicPartition("t", 0)
+
+
+class StalledSource:
+    """A poll that does not return."""
+
+    def __init__(self) -> None:
+        self.polling = threading.Event()
+        self.release = threading.Event()
+
+    def __call__(self, effect: Any) -> object | None:
+        if isinstance(effect, Consume):
+            self.polling.set()
+            self.release.wait(30)
+            return Polled()
+        return None
+
+
+class Clock:
+    """A second hand that a test moves."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def fetcher() -> Iterator[tuple[Directory, Mailbox, StalledSource]]:
+    """A real fetcher actor whose source hangs as soon as it polls."""
+    logic = FetcherLogic(
+        "p", FORMATS["canal-json"](FormatOptions()), Router([]), 0, FetcherSettings()
+    )
+    directory, mailbox, source = Directory(), Mailbox(DataQueue(0)), StalledSource()
+    directory.add_mailbox(FETCHER, mailbox)
+    ref = Shell.start(FETCHER, logic, mailbox, directory, lambda run: source)
+    directory.add_ref(FETCHER, ref)
+    yield directory, mailbox, source
+    source.release.set()
+    ref.stop(timeout=10)
+
+
+def test_a_fetcher_stuck_in_its_poll_is_named_with_since_when(
+    fetcher: tuple[Directory, Mailbox, StalledSource],
+) -> None:
+    """Its last answer stays; once it goes on, it owes nothing."""
+    directory, mailbox, source = fetcher
+    clock = Clock()
+    observer = Observer(clock)
+    observer.watch({FETCHER: lambda: directory.question(FETCHER, Figures())})
+    assert isinstance(observer.look().replies[FETCHER], FetcherFigures)
+    mailbox.tell(Tick())
+    assert source.polling.wait(10)
+    clock.now += 10
+    observer.look()
+    clock.now += 30
+    answers = observer.look()
+    assert answers.silent == {FETCHER: 30.0}
+    assert FETCHER in answers.replies
+    found = document(ABOUT, answers, 0, 1.0)
+    assert (found["healthy"], found["silent"][0]["actor"]) == (False, "p/fetcher[0]")
+    source.release.set()
+    owed, _ = observer._owed[FETCHER]
+    owed.get(timeout=10)
+    clock.now += 1
+    assert observer.look().silent == {}
+
+
+def test_an_actor_that_has_ended_owes_nothing() -> None:
+    """Its pipeline has ended, or its crash ends the process."""
+    dead: pykka.Future[object] = pykka.ThreadingFuture()
+
+    def question() -> pykka.Future[object]:
+        try:
+            raise pykka.ActorDeadError("gone")
+        except pykka.ActorDeadError:
+            dead.set_exception()
+        return dead
+
+    observer = Observer()
+    observer.watch({FETCHER: question})
+    assert observer.look() == Answers({}, {})
+
+
+ABOUT = About(run="r", pid=1, groups={"p": "g"}, processors=1, stuck_after_s=20.0)
+
+
+def answered(logic: Any) -> Any:
+    (reply,) = logic.handle(Figures(), 50.0)
+    return reply.value
+
+
+def replies() -> dict[Address, object]:
+    fetcher = FetcherLogic(
+        "p", FORMATS["canal-json"](FormatOptions()), Router([]), 1, FetcherSettings()
+    )
+    fetcher.handle(Assigned({SOURCE: 0}, {SOURCE: Watermarks(0, 10)}), 0.0)
+    fetcher.handle(Polled(state=SourceState({SOURCE: 100}, connected=False)), 20.0)
+    committer = CommitterLogic("p", Snapshot("p", "g"), 5.0, None)  # type: ignore[arg-type]
+    from actors.messages import Dispatched
+
+    committer.handle(EpochStarted(1, SOURCE, 0, 10, None), 0.0)
+    lanes = {"lake.s.a": (5, 30), "lake.s.b": (12, 39)}
+    committer.handle(Dispatched(1, SOURCE, 40, lanes, 1_000), 0.0)
+    return {FETCHER: answered(fetcher), Address("p", "committer"): answered(committer)}
+
+
+def test_lag_counts_from_the_frontier_to_the_live_end() -> None:
+    """What is read and not applied, and what is not read yet; its age is the oldest message's."""
+    (pipeline,) = document(ABOUT, Answers(replies()), 61_000, 1.0)["pipelines"]
+    (partition,) = pipeline["partitions"]
+    assert (partition["lag_messages"], partition["lag_seconds"]) == (95, 60.0)
+    assert partition["unapplied_messages"] == 35
+    assert partition["held_by"] == {"target": "lake.s.a", "offset": 5, "messages": 7}
+    assert pipeline["broker_unreachable_seconds"] == 30.0
+
+
+def test_before_the_actors_run_the_document_is_whole() -> None:
+    """Scrapers and people see the same members from the first second."""
+    found = document(ABOUT, Answers(), 0, 1.0)
+    assert (found["state"], found["ready"], found["healthy"]) == ("starting", False, True)
+    assert found["pipelines"][0].keys() == document(
+        ABOUT, Answers(replies()), 0, 1.0
+    )["pipelines"][0].keys()  # fmt: skip
+
+
+def test_people_see_who_holds_the_frontier() -> None:
+    """And that no broker is there."""
+    console = Console(width=160, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    print_status(console, document(ABOUT, Answers(replies(), {FETCHER: 30.0}), 61_000, 1.0))
+    text = console.export_text()
+    assert "lake.s.a at 5 (+7)" in text
+    assert "no broker is connected for 30 s" in text
+    assert "p/fetcher[0] is stuck: no answer for 30 s" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(None, "-"), (0.26, "0.3 s"), (59, "59 s"), (600, "10 min"), (9000, "2 h"), (2e5, "2 d")],
+)
+def test_durations(seconds: float | None, shown: str) -> None:
+    """Short, for a table."""
+    assert duration(seconds) == shown
+
+
+def test_sizes() -> None:
+    """Binary units."""
+    assert [size(n) for n in (0, 1536, 5 << 20, 3 << 40)] == [
+        "0 B", "1.5 KiB", "5.0 MiB", "3072.0 GiB",
+    ]  # fmt: skip
