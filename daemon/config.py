@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from changes.formats import FORMATS
-from changes.model import Mode
+from changes.model import FormatOptions, Mode, ZeroDates
 from changes.routing import Route
 from daemon.secrets import MASK, Redactor, SecretMissing, looks_secret, read_secret, secrets_in
 from offsets.position import TopicPartition
@@ -220,6 +220,9 @@ class PipelineSection(_Section):
     include: list[str] = Field(default_factory=lambda: ["*"], min_length=1)
     exclude: list[str] = Field(default_factory=list)
     time_zone: str = "UTC"
+    zero_dates: ZeroDates = "null"
+    default_database: str | None = Field(None, min_length=1)
+    default_table: str | None = Field(None, min_length=1)
     target: str | None = None
     mode: Literal["upsert", "append"] = "upsert"
     keys: list[str] | None = Field(None, min_length=1)
@@ -262,6 +265,12 @@ class PipelineSection(_Section):
             raise ValueError("mode and keys belong to each [[route]] when there are any")
         self.routes()
         return self
+
+    def format_options(self) -> FormatOptions:
+        """The options as the format takes them."""
+        named = {"default_database": self.default_database, "default_table": self.default_table}
+        extra = {option: name for option, name in named.items() if name is not None}
+        return FormatOptions(self.time_zone, self.zero_dates, extra)
 
     def routes(self) -> list[Route]:
         """The routes as the router takes them."""

@@ -16,7 +16,6 @@ from actors.processor import ProcessorLogic, ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
 from changes.formats import FORMATS
 from changes.formats.base import Format
-from changes.model import FormatOptions
 from changes.routing import Router
 from daemon.config import Config
 from offsets.position import TopicPartition
@@ -72,7 +71,7 @@ class Topology:
         section = config.pipeline[parts.name]
         self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
         make_format = FORMATS[section.format]
-        options = FormatOptions(time_zone=section.time_zone)
+        options = section.format_options()
         router = Router(section.routes())
         committer = Address(parts.name, "committer")
         logic = CommitterLogic(

@@ -34,10 +34,12 @@ _NOTHING = Head(Kind.NOTHING, None)
 
 
 class _Head(Struct, gc=False):
-    type: str = ""
+    """In the order in which Canal writes them: msgspec then finds each at its first guess."""
+
     database: str | None = None
-    table: str | None = None
     isDdl: bool | None = False
+    table: str | None = None
+    type: str = ""
 
 
 class _Statement(Struct, gc=False):

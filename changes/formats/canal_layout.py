@@ -71,18 +71,17 @@ class Layout:
     def _message(self) -> type[Struct]:
         row: Any = self.row
         old: Any = self.old
+        # In the order in which Canal writes them: msgspec then finds each at its first guess.
         fields: list[tuple[str, Any, Any]] = [
-            ("type", str, ""),
             ("data", list[row] | None, None),
             ("mysqlType", Raw, Raw()),
             ("pkNames", Raw, Raw()),
+            ("type", str, ""),
             ("tidb", HandleKey | None, None),
         ]
         if self.keys:
-            fields += [
-                ("old", list[old | None] | None, None),
-                ("updateBefore", list[Any] | None, None),
-            ]
+            fields.insert(2, ("old", list[old | None] | None, None))
+            fields.append(("updateBefore", list[Any] | None, None))
         return msgspec.defstruct("Message", fields, rename={"tidb": "_tidb"}, gc=False)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import msgspec
@@ -121,11 +122,11 @@ class _Reading:
         segment = self._segment()
         rows, ops, records = segment.rows, segment.ops, segment.records
         decode, no_key, keyed, known = layout.decode, layout.no_key, bool(layout.keys), layout.known
-        types, names = self._types, self._names
+        types, names, letter = self._types, self._names, LETTERS.get
         stopped = False
-        while place < len(values) and len(rows) < BLOCK_ROWS:
+        for value in itertools.islice(values, place, place + BLOCK_ROWS):
             try:
-                message = decode(values[place])
+                message = decode(value)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 stopped = True
                 break
@@ -134,20 +135,30 @@ class _Reading:
                     stopped = True
                     break
                 types = message.mysqlType
-            data, op = message.data, LETTERS.get(message.type)
+            data, op = message.data, letter(message.type)
             if message.pkNames != names or not data or op is None or message.tidb is not None:
                 stopped = True
                 break
-            if keyed and op == "U" and message.updateBefore:
-                stopped = True
-                break
-            if keyed and op == "U" and message.old and _names_key(message.old, no_key):
-                self.place = place
-                self._add_update(data, message.old)
+            if op == "U" and keyed and (message.old or message.updateBefore):
+                if message.updateBefore:
+                    stopped = True
+                    break
+                if _names_key(message.old, no_key):
+                    self.place = place
+                    self._add_update(data, message.old)
+                    place += 1
+                    continue
+            if len(data) == 1:
+                rows.append(data[0])
+                ops.append(op)
+                records.append(place)
             else:
                 rows += data
                 ops += op * len(data)
                 records += [place] * len(data)
+                if len(rows) >= BLOCK_ROWS:
+                    place += 1
+                    break
             place += 1
         self._types, self.place = types, place
         return not stopped

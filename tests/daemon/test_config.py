@@ -90,7 +90,7 @@ def test_a_variable_that_is_not_set_is_named_with_its_key(tmp_path: Path) -> Non
 def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
     """A typo must not be a silent default."""
     (found,) = problems(tmp_path, BASE + PIPELINE + 'modee = "append"\n')
-    assert found.startswith("pipeline.shop.modee: unknown key; allowed: exclude, format, group, ")
+    assert found.startswith("pipeline.shop.modee: unknown key; allowed: default_database, ")
     assert " mode, " in found
 
 
@@ -146,7 +146,10 @@ def test_a_target_that_is_no_template_is_refused(tmp_path: Path, template: str) 
 
 def test_several_routes_carry_their_own_mode_and_keys(tmp_path: Path) -> None:
     """One source feeds an upsert and a changelog target."""
-    text = BASE + PIPELINE.replace('target = "lake.{database}.{table}"', "") + """
+    text = (
+        BASE
+        + PIPELINE.replace('target = "lake.{database}.{table}"', "")
+        + """
 [[pipeline.shop.route]]
 target = "lake.{database}.{table}"
 keys = ["id"]
@@ -155,6 +158,7 @@ tables = ["shop.orders"]
 target = "lake.{database}.{table}_log"
 mode = "append"
 """
+    )
     one, two = read(tmp_path, text).pipeline["shop"].routes()
     assert (one.mode, one.keys, one.include) == (Mode.UPSERT, ("id",), ("*",))
     assert (two.mode, two.keys, two.include) == (Mode.APPEND, None, ("shop.orders",))

@@ -1,0 +1,54 @@
+"""What a pipeline's section tells its format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from changes.model import FormatOptions
+from daemon.config import ConfigError, load
+
+TEXT = """
+[kafka]
+bootstrap.servers = "127.0.0.1:9092"
+[sink.lake]
+kind = "iceberg"
+[sink.lake.catalog]
+type = "jdbc"
+uri = "jdbc:sqlite:var/catalog.db"
+warehouse = "var/warehouse"
+[pipeline.shop]
+topics = ["shop"]
+format = "canal-json"
+target = "lake.{database}.{table}"
+"""
+
+
+def options(tmp_path: Path, more: str) -> FormatOptions:
+    path = tmp_path / "config.toml"
+    path.write_text(TEXT + more)
+    return load(path, {}).pipeline["shop"].format_options()
+
+
+def test_nothing_set(tmp_path: Path) -> None:
+    """Without options a format has its own defaults."""
+    assert options(tmp_path, "") == FormatOptions()
+
+
+def test_all_set(tmp_path: Path) -> None:
+    """Zone, zero dates and the table of messages that name none reach the format."""
+    more = """
+time_zone = "Asia/Shanghai"
+zero_dates = "error"
+default_database = "d"
+default_table = "t"
+"""
+    extra = {"default_database": "d", "default_table": "t"}
+    assert options(tmp_path, more) == FormatOptions("Asia/Shanghai", "error", extra)
+
+
+def test_unknown_policy(tmp_path: Path) -> None:
+    """A word that is no policy for zero dates is refused with the ones that are."""
+    with pytest.raises(ConfigError, match="zero_dates"):
+        options(tmp_path, 'zero_dates = "keep"')
