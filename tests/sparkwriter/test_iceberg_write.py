@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from actors.ports import Span, TargetState
+from actors.ports import Fenced, Span, TargetState
 from changes.model import (
     CHANGELOG_COLUMNS,
     FROM,
@@ -175,11 +175,21 @@ def test_marks_of_other_lanes(writer, staging, orders) -> None:
 
 
 def test_replay(writer, staging, rows: Rows, orders) -> None:
-    """A batch that the target holds already writes nothing, also when later ones followed."""
+    """A batch whose reply was lost is offered again and writes nothing."""
+    writer.write(staging.batch(orders(("U", 1, "old", 1)), 1))
+    batch = staging.batch(orders(("U", 1, "new", 1)), 2)
+    state = writer.write(batch)
+    assert writer.write(batch) == state
+    assert rows(staging.target) == [(1, "new", 1)]
+
+
+def test_replay_after_others_went_on(writer, staging, rows: Rows, orders) -> None:
+    """Where later batches followed, another writer is at work: fenced, nothing is taken back."""
     batch = staging.batch(orders(("U", 1, "old", 1)), 1)
     writer.write(batch)
-    state = writer.write(staging.batch(orders(("U", 1, "new", 1)), 2))
-    assert writer.write(batch) == state
+    writer.write(staging.batch(orders(("U", 1, "new", 1)), 2))
+    with pytest.raises(Fenced, match=r"shop:0 stands at 2, expected -1"):
+        writer.write(batch)
     assert rows(staging.target) == [(1, "new", 1)]
 
 
