@@ -6,7 +6,6 @@ Prints one JSON line: resident memory before and at its peak, what was read, wha
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import threading
 import time
@@ -51,7 +50,8 @@ class Held:
     def __call__(self, logger: object, level: str, event: dict[str, object]) -> dict[str, object]:
         match event["event"]:
             case "hold" | "flow" as said:
-                self._held = said == "hold"
+                # The first hold may come while targets are being opened: that one passes.
+                self._held = said == "hold" and bool(event["staged_bytes"])
             case "reading_paused" | "reading_resumed" as said:
                 self._paused = said == "reading_paused"
         if self._held and self._paused:
@@ -60,7 +60,11 @@ class Held:
 
 
 def peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """The most memory that was resident. Not rusage's figure: that one is inherited by exec."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("this kernel does not tell")
 
 
 def main(path: str) -> None:
@@ -85,7 +89,7 @@ def main(path: str) -> None:
     source = KafkaSource(settings, section.topics, recorded.group, resolver, name)
     begun = time.monotonic()
     topology.start_pipeline(PipelineParts(name, source, store, recorded))
-    standing = held.standing.wait(90)
+    standing = held.standing.wait(180)
     staged = sum(file.stat().st_size for file in config.daemon.staging_dir.rglob("*.parquet"))
     print(
         json.dumps(
