@@ -18,7 +18,8 @@ from actors.messages import CaughtUp, PipelineFailed, Staged
 from actors.ports import BatchWriter, StagedBatch, TargetState
 from changes.fold import concat_changes, fold
 from changes.model import Mode, TargetName
-from daemon.config import Config, load
+from daemon.config import Config
+from daemon.config_file import load
 from daemon.kafka_positions import PositionResolver, log_ends
 from daemon.kafka_source import KafkaSource
 from daemon.offset_file import OffsetFile

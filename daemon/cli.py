@@ -17,7 +17,8 @@ from rich.table import Table
 from changes.formats import FORMATS
 from changes.model import FormatOptions, ZeroDates
 from daemon import control
-from daemon.config import Config, ConfigError, load
+from daemon.config import Config
+from daemon.config_file import ConfigError, load
 from daemon.decode import run_decode
 from daemon.lifecycle import Exit
 from daemon.logs import set_up_logs

@@ -1,25 +1,21 @@
-"""The configuration: read, interpolated, validated; every error names its key and what is allowed.
+"""The configuration as values: its sections, their defaults, and what fits together.
 
-Relative paths count from the configuration file's folder, so the daemon's working directory does
-not matter.
+How a file becomes one is ``daemon/config_file.py``.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     PrivateAttr,
-    ValidationError,
     field_validator,
     model_validator,
 )
@@ -27,13 +23,10 @@ from pydantic import (
 from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode, ZeroDates
 from changes.routing import Route
-from daemon.secrets import MASK, Redactor, SecretMissing, looks_secret, read_secret, secrets_in
+from daemon.owners import globs_meet, target_globs
+from daemon.secrets import Redactor, secrets_in
 from offsets.position import TopicPartition
 from offsets.recovery import StartAt
-
-_REFERENCE = re.compile(
-    r"\$\{(?:(file|credential):(?!-)([^}]+)|([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?)\}"
-)
 
 DAEMON_OWNED_KAFKA = frozenset(
     {"group.id", "enable.auto.commit", "enable.auto.offset.store", "auto.offset.reset"}
@@ -49,19 +42,13 @@ SPARK_OWNED = {
 """Spark settings on which being right rests: setting them would be without effect, or wrong."""
 
 
-class ConfigError(Exception):
-    """The configuration can't be used: one line for each thing that is wrong."""
+class Section(BaseModel):
+    """Unknown keys are refused, values are not converted, nothing changes once it is read."""
 
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
-
-
-class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class DaemonSection(_Section):
+class DaemonSection(Section):
     """``[daemon]``: where it keeps its files and how it commits and ends."""
 
     state_dir: Path = Field(Path("var/state"), strict=False)
@@ -72,7 +59,7 @@ class DaemonSection(_Section):
     stuck_after_s: float = Field(120.0, gt=0, strict=False)
 
 
-class MetricsSection(_Section):
+class MetricsSection(Section):
     """``[metrics]``: where ``/metrics``, ``/healthz`` and ``/readyz`` are; empty: nowhere."""
 
     listen: str = ""
@@ -92,7 +79,7 @@ class MetricsSection(_Section):
         return (host.strip("[]"), int(port)) if self.listen else None
 
 
-class LogSection(_Section):
+class LogSection(Section):
     """``[log]``: one event a line; ``file`` empty means standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
@@ -100,7 +87,7 @@ class LogSection(_Section):
     file: str = ""
 
 
-class BatchSection(_Section):
+class BatchSection(Section):
     """``[batch]``: when a batch is due. It closes when no write of its target is in flight."""
 
     max_messages: int = Field(50_000, ge=1)
@@ -108,7 +95,7 @@ class BatchSection(_Section):
     max_age_s: float = Field(1.0, gt=0, strict=False)
 
 
-class MemorySection(_Section):
+class MemorySection(Section):
     """``[memory]``: one budget for all messages in hand, and one for staged files on disk.
 
     The pipelines share both evenly. An eighth of the memory is librdkafka's queue, an eighth the
@@ -131,7 +118,7 @@ class MemorySection(_Section):
         return self.budget_bytes * 3 // 4 // processors
 
 
-class SparkSection(_Section):
+class SparkSection(Section):
     """``[spark]``: the one session. ``[spark.conf]`` passes any Spark setting through."""
 
     master: str = "local[*]"
@@ -144,7 +131,7 @@ class SparkSection(_Section):
         return _flatten(value) if isinstance(value, dict) else value
 
 
-class MaintenanceSection(_Section):
+class MaintenanceSection(Section):
     """``[sink.NAME.maintenance]``: when a table's history is cut, when a branch is dead."""
 
     expire_snapshots_older_than_s: float = Field(3600.0, ge=0, strict=False)
@@ -153,7 +140,7 @@ class MaintenanceSection(_Section):
     foreign_branches_older_than_s: float = Field(86400.0, ge=3600, strict=False)
 
 
-class SinkSection(_Section):
+class SinkSection(Section):
     """``[sink.NAME]``: a sink; targets begin with its name. ``catalog`` passes through."""
 
     kind: Literal["iceberg"]
@@ -166,7 +153,7 @@ class SinkSection(_Section):
         return _flatten(value) if isinstance(value, dict) else value
 
 
-class StartSection(_Section):
+class StartSection(Section):
     """``start = "earliest"`` or ``[pipeline.NAME.start]``: where to begin when nothing is recorded.
 
     ``force`` overrules what is recorded, once for each text: change it to force again.
@@ -200,7 +187,7 @@ class StartSection(_Section):
         return StartAt(self.at)
 
 
-class RouteSection(_Section):
+class RouteSection(Section):
     """``[[pipeline.NAME.route]]``: which tables go where, and how."""
 
     tables: list[str] | None = None
@@ -210,7 +197,7 @@ class RouteSection(_Section):
     keys: list[str] | None = Field(None, min_length=1)
 
 
-class PipelineSection(_Section):
+class PipelineSection(Section):
     """``[pipeline.NAME]``: one source with its routes."""
 
     topics: list[str] = Field(min_length=1)
@@ -289,7 +276,7 @@ class PipelineSection(_Section):
         )
 
 
-class Config(_Section):
+class Config(Section):
     """The whole file. ``[kafka]`` passes any librdkafka setting through."""
 
     kafka: dict[str, str | int | float | bool]
@@ -326,6 +313,10 @@ class Config(_Section):
     def group(self, pipeline: str) -> str:
         """The consumer group of a pipeline: its own, or one made from its name."""
         return self.pipeline[pipeline].group or f"binlogd-{pipeline}"
+
+    def remember(self, secrets: frozenset[str]) -> None:
+        """Take note of texts that came from files and credentials: they are shown nowhere."""
+        self._secrets = secrets
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -380,133 +371,16 @@ class Config(_Section):
             (name, glob)
             for name, pipeline in self.pipeline.items()
             for route in pipeline.routes()
-            for glob in _target_globs(route)
+            for glob in target_globs(route)
         ]
         for i, (name, glob) in enumerate(claims):
             for other, other_glob in claims[:i]:
-                if name != other and _globs_meet(glob, other_glob):
+                if name != other and globs_meet(glob, other_glob):
                     yield (
                         f"pipeline.{name}: its targets {glob!r} may be those of "
                         f"pipeline.{other} ({other_glob!r}): a target has one owner; "
                         "narrow include or change target"
                     )
-
-
-class _Lookup(NamedTuple):
-    """What ``${…}`` is looked up in, and what came of it."""
-
-    environment: Mapping[str, str]
-    folder: Path
-    lenient: bool
-    secrets: set[str]
-    problems: list[str]
-
-
-def load(
-    path: Path, environment: Mapping[str, str] = os.environ, *, lenient: bool = False
-) -> Config:
-    """Read and check a file. Raises ConfigError with a line for each problem.
-
-    ``lenient`` leaves out what can't be looked up (not in ``[daemon]``): enough for whoever only
-    asks a running daemon, and may not read its secrets.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([f"{path}: can't be read: {error}"]) from error
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError([f"{path}: not TOML: {error}"]) from error
-    lookup = _Lookup(environment, path.resolve().parent, lenient, set(), [])
-    document = _interpolate(document, lookup, "")
-    if lookup.problems:
-        raise ConfigError([f"{path}: {problem}" for problem in lookup.problems])
-    redactor = Redactor(lookup.secrets)
-    try:
-        config = Config.model_validate(document)
-    except ValidationError as error:
-        raise ConfigError([redactor.text(f"{path}: {line}") for line in _explain(error)]) from None
-    config._secrets = frozenset(lookup.secrets)
-    if exposed := [f"{path}: {line}" for line in _exposed(config)]:
-        raise ConfigError(exposed)
-    return _absolute(config, path.resolve().parent)
-
-
-def _exposed(config: Config) -> Iterator[str]:
-    """JVM options are on a command line, which everybody on the machine can read."""
-    secrets = config.secrets
-    for key, value in config.spark.conf.items():
-        if key.endswith("JavaOptions") and any(secret in value for secret in secrets if secret):
-            yield (
-                f"spark.conf.{key}: holds a secret, which every user of the machine could read in "
-                "the list of processes; put it into a file that the JVM reads"
-            )
-
-
-def _absolute(config: Config, folder: Path) -> Config:
-    daemon = config.daemon.model_copy(
-        update={
-            "state_dir": folder / config.daemon.state_dir,
-            "staging_dir": folder / config.daemon.staging_dir,
-        }
-    )
-    log = config.log
-    if log.file:
-        log = log.model_copy(update={"file": str(folder / log.file)})
-    sinks = {
-        name: sink.model_copy(update={"catalog": _absolute_catalog(sink.catalog, folder)})
-        for name, sink in config.sink.items()
-    }
-    return config.model_copy(update={"daemon": daemon, "log": log, "sink": sinks})
-
-
-def _absolute_catalog(catalog: dict[str, str], folder: Path) -> dict[str, str]:
-    """Make a local warehouse and an SQLite file independent of the working directory."""
-    made = dict(catalog)
-    warehouse = made.get("warehouse", "")
-    if warehouse and "://" not in warehouse and not warehouse.startswith("file:"):
-        made["warehouse"] = str(folder / warehouse)
-    prefix = "jdbc:sqlite:"
-    uri = made.get("uri", "")
-    if uri.startswith(prefix) and not uri.startswith(prefix + "file:"):
-        made["uri"] = prefix + str(folder / uri.removeprefix(prefix))
-    return made
-
-
-def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
-    """Replace ``${NAME}``, ``${NAME:-default}``, ``${file:…}``, ``${credential:…}`` in texts."""
-    if isinstance(value, dict):
-        return {
-            key: _interpolate(inner, lookup, f"{at}.{key}" if at else key)
-            for key, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [_interpolate(inner, lookup, at) for inner in value]
-    if not isinstance(value, str):
-        return value
-
-    def replace(match: re.Match[str]) -> str:
-        kind, place, name, default = match.groups()
-        missing = f"the environment variable {name} is not set"
-        if kind is not None:
-            try:
-                secret = read_secret(kind, place, lookup.environment, lookup.folder)
-            except SecretMissing as error:
-                missing = str(error)
-            else:
-                lookup.secrets.add(secret)
-                return secret
-        elif name in lookup.environment:
-            return lookup.environment[name]
-        elif default is not None:
-            return str(default)
-        if lookup.lenient and not at.startswith("daemon."):
-            return "0"
-        lookup.problems.append(f"{at}: {missing}")
-        return ""
-
-    return _REFERENCE.sub(replace, value)
 
 
 def _flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -530,74 +404,3 @@ def _check_kafka(value: Any) -> Any:
         hint = " (the group is pipeline.NAME.group)" if "group.id" in owned else ""
         raise ValueError(f"{', '.join(owned)} is set by binlogd itself{hint}")
     return flat
-
-
-def _explain(error: ValidationError) -> Iterator[str]:
-    """Pydantic's findings as lines that name the key and what is allowed there."""
-    for found in error.errors():
-        at = ".".join(str(part) for part in found["loc"])
-        if found["type"] == "extra_forbidden":
-            yield f"{at}: unknown key; allowed: {', '.join(_allowed(found['loc']))}"
-        elif found["type"] == "missing":
-            yield f"{at}: missing"
-        elif found["type"] == "value_error":
-            for line in str(found["ctx"]["error"]).splitlines():
-                yield f"{at}: {line}" if at else line
-        else:
-            shown = MASK if looks_secret(at) else repr(found["input"])
-            yield f"{at}: {found['msg']}, not {shown}"
-
-
-def _allowed(location: tuple[int | str, ...]) -> list[str]:
-    """The keys that are known where an unknown one stands."""
-    sections: dict[str, type[_Section]] = {
-        "daemon": DaemonSection,
-        "log": LogSection,
-        "metrics": MetricsSection,
-        "batch": BatchSection,
-        "memory": MemorySection,
-        "spark": SparkSection,
-        "sink": SinkSection,
-        "pipeline": PipelineSection,
-    }
-    model: type[_Section] = Config
-    for part in location[:-1]:
-        if part == "route":
-            model = RouteSection
-        elif part == "start":
-            model = StartSection
-        elif part == "maintenance":
-            model = MaintenanceSection
-        elif model is Config:
-            model = sections.get(str(part), Config)
-    return sorted(model.model_fields)
-
-
-def _target_globs(route: Route) -> Iterator[str]:
-    for pattern in route.include:
-        database, dot, table = pattern.partition(".")
-        if not dot:
-            database, table = ("*", "*") if pattern == "*" else (pattern, "*")
-        yield route.template.replace("{database}", database).replace("{table}", table)
-
-
-def _globs_meet(one: str, two: str) -> bool:
-    """Whether some name matches both patterns (``*`` and ``?``; a class counts as any one)."""
-    one, two = (re.sub(r"\[[^\]]*\]", "?", glob) for glob in (one, two))
-    states = {(0, 0)}
-    seen: set[tuple[int, int]] = set()
-    while states:
-        i, j = states.pop()
-        if (i, j) in seen:
-            continue
-        seen.add((i, j))
-        if i == len(one) and j == len(two):
-            return True
-        a, b = one[i : i + 1], two[j : j + 1]
-        if a == "*":
-            states |= {(i + 1, j)} | ({(i, j + 1)} if b else set())
-        if b == "*":
-            states |= {(i, j + 1)} | ({(i + 1, j)} if a else set())
-        if a and b and "*" not in (a, b) and (a == b or "?" in (a, b)):
-            states.add((i + 1, j + 1))
-    return False

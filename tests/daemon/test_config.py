@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from changes.model import Mode
-from daemon.config import Config, ConfigError, load
+from daemon.config import Config
+from daemon.config_file import ConfigError, load
 
 BASE = """
 [kafka]

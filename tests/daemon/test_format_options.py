@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from changes.model import FormatOptions
-from daemon.config import ConfigError, load
+from daemon.config_file import ConfigError, load
 
 TEXT = """
 [kafka]

@@ -16,7 +16,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from actors.ports import BatchWriter
-from daemon.config import Config, load
+from daemon.config import Config
+from daemon.config_file import load
 from daemon.lifecycle import Exit
 from daemon.offset_file import OffsetFile
 from daemon.progress import Quiet

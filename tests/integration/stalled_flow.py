@@ -16,7 +16,7 @@ from confluent_kafka import Consumer
 
 from actors.ports import StagedBatch, TargetState
 from changes.model import TargetName
-from daemon.config import load
+from daemon.config_file import load
 from daemon.kafka_positions import PositionResolver
 from daemon.kafka_source import KafkaSource
 from daemon.offset_file import OffsetFile

@@ -14,7 +14,7 @@ import pytest
 from actors.messages import CaughtUp, PipelineFailed
 from actors.ports import BatchWriter, StagedBatch, TargetState
 from changes.model import TargetName
-from daemon.config import load
+from daemon.config_file import load
 from daemon.kafka_positions import PositionResolver, log_ends
 from daemon.kafka_source import KafkaSource
 from daemon.offset_file import OffsetFile

@@ -1,0 +1,39 @@
+"""Whether two routes could lead to one target: patterns are compared, not names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from changes.routing import Route
+
+
+def target_globs(route: Route) -> Iterator[str]:
+    """The patterns of the targets that a route can lead to."""
+    for pattern in route.include:
+        database, dot, table = pattern.partition(".")
+        if not dot:
+            database, table = ("*", "*") if pattern == "*" else (pattern, "*")
+        yield route.template.replace("{database}", database).replace("{table}", table)
+
+
+def globs_meet(one: str, two: str) -> bool:
+    """Whether some name matches both patterns (``*`` and ``?``; a class counts as any one)."""
+    one, two = (re.sub(r"\[[^\]]*\]", "?", glob) for glob in (one, two))
+    states = {(0, 0)}
+    seen: set[tuple[int, int]] = set()
+    while states:
+        i, j = states.pop()
+        if (i, j) in seen:
+            continue
+        seen.add((i, j))
+        if i == len(one) and j == len(two):
+            return True
+        a, b = one[i : i + 1], two[j : j + 1]
+        if a == "*":
+            states |= {(i + 1, j)} | ({(i, j + 1)} if b else set())
+        if b == "*":
+            states |= {(i, j + 1)} | ({(i + 1, j)} if a else set())
+        if a and b and "*" not in (a, b) and (a == b or "?" in (a, b)):
+            states.add((i + 1, j + 1))
+    return False
