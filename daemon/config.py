@@ -123,6 +123,7 @@ class SparkSection(Section):
 
     master: str = "local[*]"
     writers: int = Field(4, ge=1, le=64)
+    warm_up: bool = True
     conf: dict[str, str] = Field(default_factory=dict)
 
     @field_validator("conf", mode="before")

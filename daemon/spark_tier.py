@@ -19,6 +19,7 @@ from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 from sparkwriter.jars import lake_jars
 from sparkwriter.java import find_java
 from sparkwriter.session import check_warehouse, start_session
+from sparkwriter.warm_up import CATALOG, warm_up, warm_up_catalog
 
 
 class SinkTier(Protocol):
@@ -51,12 +52,13 @@ class SparkTier:
             check_warehouse(name, properties)
         java = find_java()
         os.environ["JAVA_HOME"] = str(java.home)  # where pyspark's launcher looks
+        scratch = config.daemon.staging_dir / f"warm-up-{os.getpid()}"
         begun = time.monotonic()
         self._spark = start_session(
             conf=config.spark.conf,
             master=config.spark.master,
             jars=lake_jars(),
-            catalogs=catalogs,
+            catalogs=catalogs | {CATALOG: warm_up_catalog(scratch)},
             log_file=config.daemon.state_dir / "jvm.log",
             secrets=config.secrets,
         )
@@ -67,8 +69,15 @@ class SparkTier:
             name: Upkeep(owner, UpkeepSettings(**sink.maintenance.model_dump()))
             for name, sink in config.sink.items()
         }
-        seconds = round(time.monotonic() - begun, 1)
-        structlog.get_logger().info("spark_started", seconds=seconds, java=str(java.home))
+        ready = time.monotonic()
+        if config.spark.warm_up:
+            warm_up(self._spark, scratch)
+        structlog.get_logger().info(
+            "spark_started",
+            seconds=round(ready - begun, 1),
+            warm_up_seconds=round(time.monotonic() - ready, 1),
+            java=str(java.home),
+        )
 
     def sinks(self) -> Mapping[str, BatchWriter]:
         """Each writer has sessions of its own: snapshot properties must not leak between them."""

@@ -86,10 +86,7 @@ def _columns(fields: Sequence[Field], rows: Sequence[tuple[str | None, ...]]) ->
 def keys_of(shop: Shop) -> dict[str, list[str]]:
     """What tells the rows of each table apart: its key, or the position in a changelog."""
     places = [lake_name(column) for column, _ in CHANGELOG_COLUMNS[1:]]
-    return {
-        name: live.names[: live.spec.keys] or places
-        for name, live in shop.live.items()
-    }
+    return {name: live.names[: live.spec.keys] or places for name, live in shop.live.items()}
 
 
 def expected_tables(shop: Shop, offsets: Sequence[int], partition: int = 0) -> dict[str, pa.Table]:

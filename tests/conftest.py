@@ -34,10 +34,13 @@ def spark(
     from sparkwriter.jars import lake_jars
     from sparkwriter.java import find_java
     from sparkwriter.session import start_session
+    from sparkwriter.warm_up import CATALOG, warm_up_catalog
 
     log_file = tmp_path_factory.mktemp("spark-logs") / "spark.log"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_HOME", str(find_java().home))
-        session = start_session({}, "local[2]", lake_jars(), {"lake": lake_conf}, log_file)
+        scratch = warm_up_catalog(tmp_path_factory.getbasetemp() / "warm-up")
+        catalogs = {"lake": lake_conf, CATALOG: scratch}
+        session = start_session({}, "local[2]", lake_jars(), catalogs, log_file)
     yield session
     session.stop()

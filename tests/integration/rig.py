@@ -110,6 +110,7 @@ class Rig:
             "drain_timeout_s = 60", "[log]", 'format = "json"', f'file = "{self.log_file}"',
             "[batch]", "max_age_s = 0.2", "[kafka]",
             f'"bootstrap.servers" = "{self.broker.bootstrap}"', "[spark]", "writers = 2",
+            "warm_up = false",
             "[sink.lake]", 'kind = "iceberg"', "[sink.lake.catalog]",
             *(f'"{key}" = "{value}"' for key, value in self.lake.items()),
         ]  # fmt: skip
