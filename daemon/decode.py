@@ -79,6 +79,9 @@ def _decode_lines(
             continue
         for change in changes:
             print(as_line(change), file=out)
+            if isinstance(change, RowChange) and change.misfit is not None:
+                good = False
+                print(f"{shown}:{line}: {change.table}: {change.misfit}", file=errors)
     return good
 
 

@@ -24,6 +24,9 @@ class RowChange:
     before: Mapping[str, object] | None
     after: Mapping[str, object] | None
     ts_ms: int | None
+    misfit: str | None = None
+    """What is wrong with a value that contradicts its declared type, and stands here as it came.
+    The lake refuses such a row."""
 
 
 @dataclass(frozen=True, slots=True)

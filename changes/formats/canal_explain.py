@@ -51,18 +51,19 @@ def explain_rows(
     olds = [values or {} for values in message.before] if op == "U" else []
     known = [place < len(olds) and message.before[place] is not None for place in range(len(data))]
     converter = Converter(options.time_zone, options.zero_dates)
-    images = _images([*data, *olds], careful.types(message), converter, keys)
+    images, misfits = _images([*data, *olds], careful.types(message), converter, keys)
     for place, image in enumerate(images[: len(data)]):
         if op != "U":
             key = _key(keys, image)
             before, after = (None, image) if op == "I" else (image, None)
-            yield RowChange(table, op, key, before, after, ts_ms)
+            yield RowChange(table, op, key, before, after, ts_ms, misfits.get(place))
             continue
         old = images[len(data) + place] if known[place] else {}
         key = _key(keys, old | image)
         whole = image | key
         replaced = whole | old if known[place] else key
-        yield RowChange(table, op, key, replaced or None, whole, ts_ms)
+        misfit = misfits.get(place) or misfits.get(len(data) + place)
+        yield RowChange(table, op, key, replaced or None, whole, ts_ms, misfit)
 
 
 def _given(values: Mapping[str, Raw] | None) -> Mapping[str, Raw]:
@@ -83,9 +84,13 @@ def _images(
     types: Mapping[str, str],
     converter: Converter,
     keys: Sequence[str],
-) -> list[Image]:
-    """The rows' values, converted a column at a time; raises Refused for one that does not fit."""
+) -> tuple[list[Image], dict[int, str]]:
+    """The rows' values, converted a column at a time, and what is wrong with which row.
+
+    A value that does not fit its type is shown as it came: whoever debugs wants to see it.
+    """
     images: list[Image] = [dict.fromkeys(values) for values in rows]
+    misfits: dict[int, str] = {}
     for name in dict.fromkeys(name for values in rows for name in values):
         places = [place for place, values in enumerate(rows) if name in values]
         raws = [bytes(rows[place][name]) for place in places]
@@ -94,15 +99,30 @@ def _images(
             found = [_undeclared(raw) for raw in raws]
         else:
             kind = from_mysql(declared)
-            text = pa.array([careful.text_of(raw, kind) for raw in raws], pa.string())
+
+            def convert(
+                raws: Sequence[bytes],
+                kind: SourceType = kind,
+                declared: str = declared,
+                key: bool = name in keys,
+            ) -> list[object]:
+                text = pa.array([careful.text_of(raw, kind) for raw in raws], pa.string())
+                column = converter.column(text, kind, declared, key=key)
+                return [_shown(value, kind) for value in column.to_pylist()]
+
             try:
-                column = converter.column(text, kind, declared, key=name in keys)
-            except ValueMisfit as misfit:
-                raise Refused(f"{name}: {misfit}") from misfit
-            found = [_shown(value, kind) for value in column.to_pylist()]
+                found = convert(raws)
+            except ValueMisfit:
+                found = []
+                for place, raw in zip(places, raws, strict=True):
+                    try:
+                        found += convert([raw])
+                    except ValueMisfit as misfit:
+                        misfits.setdefault(place, f"{name}: {misfit}")
+                        found.append(_undeclared(raw))
         for place, value in zip(places, found, strict=True):
             images[place][name] = value
-    return images
+    return images, misfits
 
 
 def _shown(value: object, kind: SourceType) -> object:
