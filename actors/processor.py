@@ -39,6 +39,10 @@ class ProcessorSettings:
     buffer_bytes: int = 32 << 20
     memory_bytes: int = 128 << 20
     staged_bytes: int = 4 << 30
+    writers: int = 64
+    """Writes in flight at most. No more than there are writers: a batch that would only queue
+    grows instead, so under load there are fewer and larger writes. No fewer: a writer that is
+    free is never left waiting by targets that hang."""
     retry_base_s: float = 0.5
     retry_max_s: float = 30.0
 
@@ -73,6 +77,7 @@ class ProcessorLogic:
         self._held = False
         self._batch_number = 0
         self._now = 0.0
+        self._flying = 0
 
     def handle(self, message: object, now: float) -> list[object]:
         """React to one message. ``now`` is in monotonic seconds."""
@@ -105,7 +110,8 @@ class ProcessorLogic:
                 return [fx.Reply(ProcessorFigures(self._held, targets))]
             case _:
                 raise TypeError(f"a processor does not know {message!r}")
-        for buffer in list(self._buffers.values()):
+        self._flying = sum(b.phase is Phase.WRITING for b in self._buffers.values())
+        for buffer in sorted(self._buffers.values(), key=_waiting_since):
             out += self._advance(buffer, now)
         return out + self._relieve() + self._after(now)
 
@@ -168,17 +174,23 @@ class ProcessorLogic:
             buffer.reopen = False
             buffer.phase = Phase.OPENING
             out.append(fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)))
-        while buffer.phase is Phase.READY and self._is_due(buffer, now):
+        while buffer.phase is Phase.READY and self._is_due(buffer, now) and self._writer_free:
             out += self._close(buffer)
+            self._flying += buffer.phase in (Phase.WRITING, Phase.STAGING)
         if self._may_spill(buffer) and buffer.size >= self._settings.buffer_bytes:
             out += self._spill(buffer)
         return out
 
-    @staticmethod
-    def _may_spill(buffer: TargetBuffer) -> bool:
-        """Behind a write, unless partitions were revoked since it began: then what is read again
-        must wait for the marks as they will be, or rows of that write would be staged anew."""
-        return buffer.phase is Phase.WRITING and not buffer.reopen
+    def _may_spill(self, buffer: TargetBuffer) -> bool:
+        """Behind a write or while no writer is free; but not when partitions were revoked: what is
+        read again must wait for the marks as they will be, or rows of a write in flight would be
+        staged anew."""
+        waits = buffer.phase is Phase.READY and not self._writer_free
+        return (buffer.phase is Phase.WRITING or waits) and not buffer.reopen
+
+    @property
+    def _writer_free(self) -> bool:
+        return self._flying < self._settings.writers
 
     def _is_due(self, buffer: TargetBuffer, now: float) -> bool:
         settings = self._settings
@@ -510,7 +522,8 @@ class ProcessorLogic:
         times += [
             b.since + self._settings.batch_age_s
             for b in self._buffers.values()
-            if b.phase is Phase.READY and b.since is not None
+            # With no writer free it is a write's end that wakes, not the clock.
+            if b.phase is Phase.READY and b.since is not None and self._writer_free
         ]
         out.append(fx.WakeAt(min(times, default=None)))
         return out
@@ -518,6 +531,11 @@ class ProcessorLogic:
     def _next_id(self) -> str:
         self._batch_number += 1
         return f"{self._run_id}-{self._me.pipeline}-{self._me.number}-{self._batch_number}"
+
+
+def _waiting_since(buffer: TargetBuffer) -> float:
+    """The order in which targets get a free writer: the longest wait first."""
+    return buffer.since if buffer.since is not None else float("-inf")
 
 
 def _place(buffer: TargetBuffer) -> str:

@@ -47,8 +47,7 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(stream),
-        # Not cached: loggers of modules would keep the first configuration for ever, and a few lines
-        # a second need no speed.
+        # Not cached: loggers of modules would keep the first configuration for ever.
         cache_logger_on_first_use=False,
     )
     # py4j and pykka use the standard library; what they have to say of use comes as exceptions.

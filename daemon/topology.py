@@ -109,6 +109,7 @@ class Topology:
             batch_messages=config.batch.max_messages,
             batch_bytes=config.batch.max_bytes,
             batch_age_s=config.batch.max_age_s,
+            writers=config.spark.writers,
             buffer_bytes=max(1 << 20, held // 4),
             memory_bytes=held,
             staged_bytes=config.memory.staged_bytes // processors,

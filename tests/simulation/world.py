@@ -145,6 +145,7 @@ class World:
             batch_age_s=0.5,
             buffer_bytes=1500,
             memory_bytes=6000,
+            writers=2,
             retry_base_s=0.1,
             retry_max_s=1.0,
         )
