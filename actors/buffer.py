@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-
-import pyarrow as pa
+from typing import NamedTuple
 
 from actors import messages as msg
+from actors.effects import Stretch
 from actors.figures import Tally, TargetFigures, WriteFigures
 from actors.ports import Span, StagedBatch, TargetState
-from changes.formats.base import TableDecoder
-from changes.model import Mode, TableSchema
+from changes.model import Mode
 from changes.routing import TargetRoute
 from offsets.position import NO_OFFSET, TopicPartition
 
@@ -58,21 +58,45 @@ class Piece:
     through: int
 
 
+class Part(NamedTuple):
+    """Neighbouring chunks of one lane in a closing: what of them is new, and how far they go.
+
+    ``through`` is the last message, be it a replay: then ``stretch`` holds less, or nothing.
+    """
+
+    stretch: Stretch
+    epoch: int
+    through: int
+
+
 @dataclass(slots=True)
 class Closing:
     """A batch that is closed and being staged: kept until the file is there (the disk may be
     full, then it is tried again)."""
 
-    schema: TableSchema
-    mode: Mode
-    changes: pa.Table | None
-    count: int
+    parts: tuple[Part, ...]
+    size: int
     pieces: tuple[Piece, ...]
-    lanes: dict[TopicPartition, Span]
-    epochs: dict[TopicPartition, int]
     through: dict[TopicPartition, int]
+    epochs: dict[TopicPartition, int]
     piece_of: TopicPartition | None
     """None: the batch itself. Else: a piece that will wait behind the write, of this partition."""
+
+    def cover(self, bad: msg.BadMessageAt | None) -> None:
+        """Note what the staged file covers besides the pieces: all parts, or those before ``bad``.
+
+        Each lane's marks move in the order of its parts.
+        """
+        for place, part in enumerate(self.parts):
+            source, last = part.stretch.source, part.through
+            if bad is not None and place == bad.stretch:
+                if bad.index == 0:
+                    return
+                last = part.stretch.offsets[bad.index - 1]
+            self.through[source] = last
+            self.epochs[source] = part.epoch
+            if bad is not None and place == bad.stretch:
+                return
 
 
 class Phase(Enum):
@@ -94,7 +118,6 @@ class TargetBuffer:
     """All that a processor holds for one target."""
 
     route: TargetRoute
-    decoder: TableDecoder
     phase: Phase = Phase.OPENING
     state: TargetState = field(default_factory=TargetState)
     chunks: deque[Chunk] = field(default_factory=deque)
@@ -154,6 +177,11 @@ class TargetBuffer:
         self.messages += len(chunk.offsets)
         self.size += chunk.size
 
+    @property
+    def held_bytes(self) -> int:
+        """Raw messages in memory: those that wait, and those being staged."""
+        return self.size + (0 if self.closing is None else self.closing.size)
+
     def clear(self) -> None:
         """Let go of all that waits: it will be read again after a restart."""
         self.chunks.clear()
@@ -188,10 +216,12 @@ class TargetBuffer:
         """The lane's high-water mark as the target shows it."""
         return self.state.hwms.get(source, NO_OFFSET)
 
-    def cover(self, chunk: Chunk, through: int) -> None:
-        """The batch being put together holds the chunk's lane up to there."""
-        self.through[chunk.source] = through
-        self.epochs[chunk.source] = chunk.epoch
+    def cover(
+        self, through: Mapping[TopicPartition, int], epochs: Mapping[TopicPartition, int]
+    ) -> None:
+        """The next write holds this as well: a piece, a barrier, or messages without a row."""
+        self.through.update(through)
+        self.epochs.update(epochs)
 
     def spans(self, through: dict[TopicPartition, int]) -> dict[TopicPartition, Span]:
         """The lanes of a batch, each from what the target shows."""
@@ -242,6 +272,7 @@ class TargetBuffer:
             rows_read=tally.rows_read,
             rows_written=tally.rows_written,
             rows_stored=tally.rows_stored,
+            values_nulled=tally.values_nulled,
             write=self._write_figures(now),
             error=tally.last_error(now),
         )

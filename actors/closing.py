@@ -1,26 +1,15 @@
-"""Closing a batch: drop what the target has, decode the rest, plan what a DDL asks for."""
+"""Closing a batch: drop what the target has, put the rest together, plan what a DDL asks for."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 
-import pyarrow as pa
-
-from actors.buffer import Chunk, TargetBuffer
+from actors.buffer import Chunk, Closing, Part, Piece, TargetBuffer
+from actors.effects import Stretch
+from actors.messages import BadMessageAt
 from actors.ports import StagedBatch
-from changes.fold import concat_changes
 from changes.formats.base import Format
-from changes.model import (
-    AddColumn,
-    BadMessage,
-    BadRecord,
-    Changes,
-    Column,
-    Ddl,
-    Mode,
-    TableSchema,
-)
+from changes.model import AddColumn, BadMessage, Column, Ddl, Mode, TableSchema
 from changes.routing import RouteConflict, Router
 from offsets.position import TopicPartition
 
@@ -29,84 +18,74 @@ class DataError(Exception):
     """The target can't go on with what the source sent: one line with the record's place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """What came of some chunks. ``changes`` is None when there is no row to write.
+def close_rows(
+    buffer: TargetBuffer,
+    chunks: list[Chunk],
+    pieces: tuple[Piece, ...],
+    piece_of: TopicPartition | None,
+) -> tuple[Closing, int]:
+    """Put chunks together, in lane order, and count the replays that were dropped.
 
-    ``count`` is how many row changes of
-    the source they are, ``problem`` what is wrong with the record after the last good one.
+    Replays (at or below the target's mark) go here, cheaply, before any decoding.
     """
-
-    changes: pa.Table | None
-    count: int
-    schema: TableSchema | None
-    replayed: int
-    problem: str | None
-
-
-def close_rows(buffer: TargetBuffer, chunks: list[Chunk]) -> Closed:
-    """Decode chunks in lane order; the buffer notes what they cover. Raises DataError.
-
-    Replays (at or below the target's mark) are dropped here, cheaply, before any decoding.
-    """
-    tables: list[pa.Table] = []
-    replayed = count = 0
-    problem = None
+    parts: list[Part] = []
+    replayed = 0
     for source, group in groupby(chunks, key=lambda chunk: chunk.source):
         lane = list(group)
         hwm = buffer.hwm(source)
         fresh = [part for chunk in lane if (part := chunk.above(hwm)) is not None]
-        offsets = [offset for chunk in fresh for offset in chunk.offsets]
-        values = [value for chunk in fresh for value in chunk.values]
+        offsets = list(chain.from_iterable(chunk.offsets for chunk in fresh))
+        values = list(chain.from_iterable(chunk.values for chunk in fresh))
         replayed += sum(len(chunk.offsets) for chunk in lane) - len(offsets)
-        decoded, bad = _decode(buffer, source, offsets, values)
-        if decoded is not None:
-            tables.append(decoded.table)
-            count += decoded.count
-        if bad is None:
-            buffer.cover(lane[-1], lane[-1].offsets[-1])
-            continue
-        if bad.index:
-            buffer.cover(lane[-1], offsets[bad.index - 1])
-        problem = f"{source} offset {offsets[bad.index]}: {bad.reason}"
-        buffer.clear()
-        break
-    changes = concat_changes(tables) if tables else None
-    return Closed(changes, count, buffer.decoder.schema, replayed, problem)
+        stretch = Stretch(source, offsets, values)
+        parts.append(Part(stretch, lane[-1].epoch, lane[-1].offsets[-1]))
+    whole = piece_of is None
+    closing = Closing(
+        parts=tuple(parts),
+        size=sum(chunk.size for chunk in chunks),
+        pieces=pieces,
+        # A piece covers its own messages; the batch also what came before it without a write.
+        through=dict(buffer.through) if whole else {},
+        epochs=dict(buffer.epochs) if whole else {},
+        piece_of=piece_of,
+    )
+    return closing, replayed
 
 
-def _decode(
-    buffer: TargetBuffer, source: TopicPartition, offsets: list[int], values: list[bytes]
-) -> tuple[Changes | None, BadRecord | None]:
-    """Decode as far as it goes: the good records' rows, and the first bad one."""
-    if not offsets:
-        return None, None
-    bad: BadRecord | None = None
-    changes = None
-    good = len(offsets)
-    while good:  # without the bad record the layout may be another: the good part may be shorter
-        try:
-            changes = buffer.decoder.decode(source.partition, offsets[:good], values[:good])
-            break
-        except BadRecord as error:
-            bad, good = error, error.index
-    if changes is None:
-        return None, bad
-    _check_lanes(buffer, source, changes.mode, offsets[0])
-    buffer.mode = changes.mode
-    return changes, bad
+def close_pieces(buffer: TargetBuffer, pieces: tuple[Piece, ...]) -> Closing:
+    """A batch of the oldest pieces alone; what is younger waits for the next one."""
+    through = {piece.source: piece.through for piece in pieces}
+    epochs = {source: buffer.epochs[source] for source in through}
+    return Closing((), 0, pieces, through, epochs, None)
 
 
-def _check_lanes(buffer: TargetBuffer, source: TopicPartition, mode: Mode, offset: int) -> None:
-    """Rows with keys from two partitions have no order between them: refused, not guessed."""
-    others = {*buffer.state.hwms, *buffer.through} - {source}
-    if mode is Mode.UPSERT and others:
-        raise DataError(
-            f"{source} offset {offset}: {buffer.name} already holds changes of "
-            f"{', '.join(map(str, sorted(others)))}: partitions have no order between them, so a "
-            "table's changes must all be in one (route the second one to another target, or use "
-            'mode = "append")'
-        )
+def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:
+    """What is wrong with the message after the last good one, with its place."""
+    if bad is None:
+        return None
+    stretch = closing.parts[bad.stretch].stretch
+    return f"{stretch.source} offset {stretch.offsets[bad.index]}: {bad.reason}"
+
+
+def check_lanes(buffer: TargetBuffer, closing: Closing, mode: Mode) -> None:
+    """Rows with keys from two partitions have no order between them: refused, not guessed.
+
+    Raises DataError.
+    """
+    if mode is not Mode.UPSERT:
+        return
+    known = {*buffer.state.hwms, *buffer.through}
+    for part in closing.parts:
+        source = part.stretch.source
+        others = known - {source}
+        if others and part.stretch.offsets:
+            raise DataError(
+                f"{source} offset {part.stretch.offsets[0]}: {buffer.name} already holds changes "
+                f"of {', '.join(map(str, sorted(others)))}: partitions have no order between "
+                "them, so a table's changes must all be in one (route the second one to another "
+                'target, or use mode = "append")'
+            )
+        known.add(source)
 
 
 def plan_ddl(

@@ -5,14 +5,13 @@ An effect either has no answer, or its answer comes back to the same logic as a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import pyarrow as pa
 
 from actors.messages import Address, RecordBatch
 from actors.ports import StagedBatch
-from changes.model import Mode, TableSchema, TargetName
+from changes.model import TargetName
+from changes.routing import TargetRoute
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 
@@ -104,17 +103,24 @@ class CloseSource:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """Undecoded messages of one lane, in order."""
+
+    source: TopicPartition
+    offsets: Sequence[int]
+    values: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
-    """Fold changes (after earlier pieces, in order) and write one staged file.
+    """Decode messages, fold them after earlier pieces, in order, and write one staged file.
 
     ``Staged`` comes back. The pieces' files are removed once the new one is written.
     """
 
-    target: TargetName
-    schema: TableSchema
-    mode: Mode
+    route: TargetRoute
     pieces: tuple[str, ...]
-    changes: pa.Table | None
+    stretches: tuple[Stretch, ...]
 
 
 @dataclass(frozen=True, slots=True)

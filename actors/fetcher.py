@@ -180,15 +180,16 @@ class FetcherLogic:
 
     def _split(self, fetched: msg.Fetched) -> tuple[list[msg.Share], int, str | None]:
         """The shares in lane order, how many messages were good, what is wrong with the next."""
-        peek = self._format.peek
         rows, nothing = Kind.ROWS, Kind.NOTHING
         done: list[_Slot] = []
         by_target: dict[str, _Slot] = {}
         by_table: dict[TableName, tuple[_Slot, ...]] = {}
         good, problem = 0, None
         try:
-            for offset, value in zip(fetched.offsets, fetched.values, strict=True):
-                kind, table = peek(value)
+            heads = self._format.heads(fetched.values)
+            for offset, value, (kind, table) in zip(
+                fetched.offsets, fetched.values, heads, strict=True
+            ):
                 if kind is rows:
                     slots = by_table.get(table)  # type: ignore[arg-type]
                     if slots is None:

@@ -56,7 +56,8 @@ class TargetFigures:
     """One target as its processor sees it. Messages wait undecoded; staged files wait on disk.
 
     ``rows_read`` are the source's row changes as decoded, ``rows_written`` those that are
-    published, ``rows_stored`` what they came to after folding.
+    published, ``rows_stored`` what they came to after folding. ``values_nulled`` are
+    values that no lake can hold (zero dates), stored as null because configuration says so.
     """
 
     target: str
@@ -72,6 +73,7 @@ class TargetFigures:
     rows_read: int
     rows_written: int
     rows_stored: int
+    values_nulled: int
     write: WriteFigures | None
     error: ErrorFigures | None
 
@@ -129,6 +131,7 @@ class Tally:
     rows_read: int = 0
     rows_written: int = 0
     rows_stored: int = 0
+    values_nulled: int = 0
     write_since: float | None = None
     error: str | None = None
     error_at: float = 0.0

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from actors.ports import StagedBatch, TargetState
-from changes.model import KeyBound, TargetName
+from changes.model import KeyBound, Mode, TableSchema, TargetName
 from changes.routing import TargetRoute
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
@@ -153,16 +153,35 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
+class BadMessageAt:
+    """The first message that can't be applied: which of the request's stretches, which in that."""
+
+    stretch: int
+    index: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Staged:
-    """A staged file is written: its path and size, and what the write must know of its rows."""
+    """The messages are decoded; ``path`` is the staged file, None when they held no row at all.
+
+    ``changes`` counts the row changes that were decoded (those of pieces were counted before),
+    ``nulled`` the values among them that no lake can hold and configuration makes null. Where
+    there is a ``bad`` message, all that came before it is in the file and nothing of what follows.
+    """
 
     target: TargetName
-    path: str
-    rows: int
-    size: int
+    path: str | None = None
+    rows: int = 0
+    size: int = 0
+    changes: int = 0
+    nulled: int = 0
+    schema: TableSchema | None = None
+    mode: Mode | None = None
     has_deletes: bool = False
     partial: tuple[str, ...] = ()
     bounds: tuple[KeyBound, ...] = ()
+    bad: BadMessageAt | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from actors.ports import (
     SinkUnavailable,
     SnapshotStore,
     StagedBatch,
+    StagedFiles,
     Stager,
     TargetRefused,
 )
@@ -89,7 +90,7 @@ class FetcherEffects:
 
 
 class ProcessorEffects:
-    """A processor's effects: files in the staging folder."""
+    """A processor's effects: staged files."""
 
     def __init__(self, stager: Stager) -> None:
         self._stager = stager
@@ -109,9 +110,9 @@ class ProcessorEffects:
 class WriterEffects:
     """A writer's effects: one sink for each name in the configuration."""
 
-    def __init__(self, sinks: Mapping[str, BatchWriter], stager: Stager) -> None:
+    def __init__(self, sinks: Mapping[str, BatchWriter], staged: StagedFiles) -> None:
         self._sinks = sinks
-        self._stager = stager
+        self._staged = staged
 
     def __call__(self, effect: Any) -> object | None:
         """Carry out one effect; a sink's errors become messages."""
@@ -121,7 +122,7 @@ class WriterEffects:
             case fx.Publish(batch):
                 return self._guard(batch.target, lambda sink: _timed(sink, batch))
             case fx.RemoveStaged(paths):
-                self._stager.remove(paths)
+                self._staged.remove(paths)
                 return None
             case _:
                 raise TypeError(f"not an effect of a writer: {effect!r}")

@@ -155,15 +155,30 @@ class RecordSource(Protocol):
         ...
 
 
-class Stager(Protocol):
-    """The staging folder. Called by processors (stage, remove) and writers (remove)."""
-
-    def stage(self, request: Stage) -> Staged | StageFailed:
-        """Fold earlier pieces and the changes in order, write one file, remove the pieces."""
-        ...
+class StagedFiles(Protocol):
+    """The staged files of this run. Called by processors and writers."""
 
     def remove(self, paths: tuple[str, ...]) -> None:
         """Remove staged files; one that is gone already is fine."""
+        ...
+
+
+class Stager(StagedFiles, Protocol):
+    """What stages one processor's batches. Called by its thread alone."""
+
+    def stage(self, request: Stage) -> Staged | StageFailed:
+        """Decode, fold after earlier pieces in order, write one file, remove the pieces.
+
+        It remembers each target's columns from batch to batch.
+        """
+        ...
+
+
+class Stagers(StagedFiles, Protocol):
+    """All stagers of the process. Used where the actors are put together."""
+
+    def of(self, pipeline: str, number: int) -> Stager:
+        """The stager of a pipeline's processor."""
         ...
 
 

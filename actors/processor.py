@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from actors import effects as fx
 from actors import messages as msg
 from actors.buffer import Chunk, Closing, Phase, Piece, TargetBuffer
-from actors.closing import DataError, close_rows, plan_ddl
+from actors.closing import (
+    DataError,
+    check_lanes,
+    close_pieces,
+    close_rows,
+    plan_ddl,
+    problem_of,
+)
 from actors.figures import Figures, ProcessorFigures
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
@@ -161,8 +168,7 @@ class ProcessorLogic:
         return out
 
     def _new_buffer(self, route: TargetRoute) -> TargetBuffer:
-        decoder = self._format.table_decoder(route.mode, route.keys)
-        buffer = self._buffers[str(route.name)] = TargetBuffer(route, decoder)
+        buffer = self._buffers[str(route.name)] = TargetBuffer(route)
         return buffer
 
     # --- closing a batch
@@ -206,55 +212,49 @@ class ProcessorLogic:
 
     def _close(self, buffer: TargetBuffer) -> list[object]:
         """Close one batch (or one barrier) of a target that has no write in flight."""
-        try:
-            if not buffer.barrier_first:
-                return self._close_rows(buffer, buffer.take(self._settings.buffer_bytes), None)
-            if buffer.through:
-                return self._close_rows(buffer, [], None)
-            return self._close_ddl(buffer)
-        except DataError as error:
-            return self._stop_target(buffer, str(error))
+        if not buffer.barrier_first:
+            return self._close_rows(buffer, buffer.take(self._settings.buffer_bytes), None)
+        if buffer.through:
+            return self._close_rows(buffer, [], None)
+        return self._close_ddl(buffer)
 
     def _close_rows(
         self, buffer: TargetBuffer, chunks: list[Chunk], piece_of: TopicPartition | None
     ) -> list[object]:
-        """Decode chunks and have them staged: as the batch, or as a piece of ``piece_of``."""
+        """Have chunks decoded and staged: as the batch, or as a piece of ``piece_of``."""
         pieces = () if piece_of is not None else self._pieces_of_one_write(buffer)
         if len(pieces) < len(buffer.pieces) and piece_of is None:
-            return self._close_pieces(buffer, chunks, pieces)
-        closed = close_rows(buffer, chunks)
+            for chunk in reversed(chunks):
+                buffer.give_back(chunk)
+            return self._start_staging(buffer, close_pieces(buffer, pieces))
+        closing, replayed = close_rows(buffer, chunks, pieces, piece_of)
         out: list[object] = []
-        buffer.tally.rows_read += closed.count
-        buffer.tally.messages_replayed += closed.replayed
-        if closed.replayed:
-            fields = {"target": buffer.name, "messages": closed.replayed}
+        buffer.tally.messages_replayed += replayed
+        if replayed:
+            fields = {"target": buffer.name, "messages": replayed}
             out.append(fx.Log("info", "replay_dropped", fields))
-        if closed.changes is not None or pieces:
-            assert closed.schema is not None
-            assert buffer.mode is not None
-            buffer.closing = Closing(
-                closed.schema,
-                buffer.mode,
-                closed.changes,
-                closed.count + sum(piece.changes for piece in pieces),
-                pieces,
-                buffer.spans(buffer.through),
-                dict(buffer.epochs),
-                dict(buffer.through),
-                piece_of,
-            )
-            buffer.phase = Phase.STAGING
-            out.append(self._stage(buffer))
-        elif piece_of is None:
-            out += self._nothing_to_write(buffer)
-        if closed.problem is not None:
-            buffer.doomed = closed.problem
-        return out + self._stop_if_doomed(buffer)
+        if pieces or any(part.stretch.offsets for part in closing.parts):
+            return out + self._start_staging(buffer, closing)
+        return out + self._covered(buffer, closing)
+
+    def _start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+        buffer.closing = closing
+        buffer.phase = Phase.STAGING
+        return [self._stage(buffer)]
+
+    def _covered(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+        """There is no row in it: all but a piece, which waits for the write, is done with that."""
+        closing.cover(None)
+        buffer.cover(closing.through, closing.epochs)
+        return self._nothing_to_write(buffer) if closing.piece_of is None else []
 
     def _close_ddl(self, buffer: TargetBuffer) -> list[object]:
         chunk = buffer.take(1)[0]
-        buffer.cover(chunk, chunk.offsets[-1])
-        batch = plan_ddl(buffer, chunk, self._format, self._router, self._next_id())
+        buffer.cover({chunk.source: chunk.offsets[-1]}, {chunk.source: chunk.epoch})
+        try:
+            batch = plan_ddl(buffer, chunk, self._format, self._router, self._next_id())
+        except DataError as error:
+            return self._stop_target(buffer, str(error))
         if batch is None:
             return self._nothing_to_write(buffer)
         return self._submit(buffer, batch, dict(buffer.epochs), dict(buffer.through))
@@ -280,35 +280,11 @@ class ProcessorLogic:
             taken.append(piece)
         return tuple(taken)
 
-    def _close_pieces(
-        self, buffer: TargetBuffer, chunks: list[Chunk], pieces: tuple[Piece, ...]
-    ) -> list[object]:
-        """Close a batch of the oldest pieces alone; what is younger waits for the next one."""
-        for chunk in reversed(chunks):
-            buffer.give_back(chunk)
-        schema = buffer.decoder.schema
-        assert schema is not None
-        assert buffer.mode is not None
-        through = {piece.source: piece.through for piece in pieces}
-        buffer.closing = Closing(
-            schema,
-            buffer.mode,
-            None,
-            sum(piece.changes for piece in pieces),
-            pieces,
-            buffer.spans(through),
-            {source: buffer.epochs[source] for source in through},
-            through,
-            None,
-        )
-        buffer.phase = Phase.STAGING
-        return [self._stage(buffer)]
-
     def _stage(self, buffer: TargetBuffer) -> fx.Stage:
         closing = buffer.closing
         assert closing is not None
         paths = tuple(piece.path for piece in closing.pieces)
-        return fx.Stage(buffer.route.name, closing.schema, closing.mode, paths, closing.changes)
+        return fx.Stage(buffer.route, paths, tuple(part.stretch for part in closing.parts))
 
     def _spill(self, buffer: TargetBuffer) -> list[object]:
         """Decode and stage what waits behind the write, one lane a piece, up to a barrier."""
@@ -319,32 +295,58 @@ class ProcessorLogic:
             chunks += buffer.take(1)
         if not chunks:
             return []
-        try:
-            return self._close_rows(buffer, chunks, chunks[0].source)
-        except DataError as error:
-            return self._stop_target(buffer, str(error))
+        return self._close_rows(buffer, chunks, chunks[0].source)
 
     def _staged(self, staged: msg.Staged) -> list[object]:
         buffer = self._buffers[str(staged.target)]
         closing, buffer.closing = buffer.closing, None
         assert closing is not None
         buffer.stage_again_at, buffer.stage_attempts = None, 0
-        if closing.piece_of is not None:
-            buffer.phase = Phase.WRITING if buffer.write is not None else Phase.READY
-            source, through = closing.piece_of, closing.through[closing.piece_of]
-            piece = Piece(source, staged.path, closing.count, staged.size, through)
-            buffer.pieces.append(piece)
-            return []
+        buffer.phase = Phase.WRITING if buffer.write is not None else Phase.READY
         buffer.pieces = [piece for piece in buffer.pieces if piece not in closing.pieces]
+        buffer.tally.rows_read += staged.changes
+        buffer.tally.values_nulled += staged.nulled
+        if staged.mode is not None:
+            try:
+                check_lanes(buffer, closing, staged.mode)
+            except DataError as error:
+                gone = [] if staged.path is None else [fx.RemoveStaged((staged.path,))]
+                return [*gone, *self._stop_target(buffer, str(error))]
+        problem = problem_of(closing, staged.bad)
+        closing.cover(staged.bad)
+        if problem is not None:
+            buffer.doomed = problem
+            buffer.clear()
+        place = self._piece_staged if closing.piece_of is not None else self._batch_staged
+        return place(buffer, closing, staged) + self._stop_if_doomed(buffer)
+
+    def _piece_staged(
+        self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged
+    ) -> list[object]:
+        buffer.cover(closing.through, closing.epochs)
+        if staged.path is not None:
+            ((source, through),) = closing.through.items()
+            piece = Piece(source, staged.path, staged.changes, staged.size, through)
+            buffer.pieces.append(piece)
+        return []
+
+    def _batch_staged(
+        self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged
+    ) -> list[object]:
+        if staged.path is None:
+            buffer.cover(closing.through, closing.epochs)
+            return self._nothing_to_write(buffer)
+        assert staged.schema is not None
+        assert staged.mode is not None
         batch = StagedBatch(
             batch_id=self._next_id(),
             target=buffer.route.name,
-            mode=closing.mode,
-            schema=closing.schema,
-            lanes=closing.lanes,
+            mode=staged.mode,
+            schema=staged.schema,
+            lanes=buffer.spans(closing.through),
             path=staged.path,
             rows=staged.rows,
-            changes=closing.count,
+            changes=staged.changes + sum(piece.changes for piece in closing.pieces),
             has_deletes=staged.has_deletes,
             partial=staged.partial,
             bounds=staged.bounds,
@@ -370,7 +372,7 @@ class ProcessorLogic:
     ) -> list[object]:
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
         for source, last in through.items():
-            if buffer.through.get(source) == last:  # nothing of the lane waits behind this write
+            if buffer.through.get(source, last + 1) <= last:  # no piece waits behind this write
                 buffer.through.pop(source)
                 buffer.epochs.pop(source)
         buffer.write = write
@@ -495,11 +497,11 @@ class ProcessorLogic:
         candidates = [b for b in self._buffers.values() if self._may_spill(b) and b.chunks]
         candidates.sort(key=lambda b: b.size)
         staged = sum(p.size for b in self._buffers.values() for p in b.pieces)
-        held = sum(b.size for b in self._buffers.values())
+        held = sum(b.held_bytes for b in self._buffers.values())
         while held > settings.memory_bytes and candidates and staged <= settings.staged_bytes:
             largest = candidates.pop()
             out += self._spill(largest)
-            held = sum(b.size for b in self._buffers.values())
+            held = sum(b.held_bytes for b in self._buffers.values())
         hold = held > settings.memory_bytes or staged > settings.staged_bytes
         if hold != self._held:
             self._held = hold

@@ -56,6 +56,7 @@ _TARGET = (
     _Spec("target_rows_read", "rows_read", "Row changes decoded", True),
     _Spec("target_rows_written", "rows_written", "Row changes published", True),
     _Spec("target_rows_stored", "rows_stored", "Rows after folding, published", True),
+    _Spec("target_values_nulled", "values_nulled", "Zero dates stored as null", True),
 )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ from daemon.offset_file import OffsetFile, StateDirBusy, lock_state_dir
 from daemon.outlook import Outlook, OutlookError
 from daemon.progress import Show
 from daemon.spark_tier import SinkTier
+from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
 from daemon.status import AskLife, LifeFigures
 from daemon.topology import PipelineParts, Topology
@@ -101,9 +102,10 @@ class Service:
             recorded = {name: self._recorded(name) for name in config.pipeline}
             parts = [self._parts(name, recorded[name]) for name in config.pipeline]
             outlook = self._outlook()
-            stager = StagingFolder(config.daemon.staging_dir, self._run_id)
+            folder = StagingFolder(config.daemon.staging_dir, self._run_id)
+            stagers = StageProcesses(formats(config), folder, config.daemon.processors)
             status: Exit | None = None
-            topology = Topology(config, self._run_id, stager, self._events)
+            topology = Topology(config, self._run_id, stagers, self._events)
             try:
                 self._start_sinks()
                 topology.start_writers(self._tier.sinks)
@@ -113,7 +115,8 @@ class Service:
                 status = self._supervise(topology)
             finally:
                 if status is not Exit.KILLED:  # whoever asks twice does not wait for a clean end
-                    for step in (topology.stop, outlook.close, self._tier.stop, stager.close):
+                    steps = topology.stop, outlook.close, self._tier.stop
+                    for step in (*steps, stagers.close, folder.close):
                         self._end(step)
             return status
 

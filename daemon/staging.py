@@ -16,20 +16,12 @@ import os
 from pathlib import Path
 from typing import IO
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from actors.effects import Stage
-from actors.messages import Staged, StageFailed
-from changes.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
-from changes.model import Mode
-
 OWNER_FILE = "owner"
 """Locked by the run that the folder belongs to, as long as it lives; says its process id."""
 
 
 class StagingFolder:
-    """One process's folder. ``stage`` from any processor's thread, ``remove`` from any."""
+    """One run's folder. Called from any thread."""
 
     def __init__(self, folder: Path, run_id: str) -> None:
         self._folder = folder / run_id
@@ -37,28 +29,9 @@ class StagingFolder:
         # next() on a count is atomic under the GIL and in free-threaded Python alike.
         self._numbers = itertools.count(1)
 
-    def stage(self, request: Stage) -> Staged | StageFailed:
-        """Fold what is given, in order, into one file. Raises nothing for a disk that is full."""
-        path = self._folder / f"{next(self._numbers)}.parquet"
-        try:
-            table = self._gather(request)
-            pq.write_table(table, path, compression="zstd", compression_level=1)
-            size = path.stat().st_size
-        except OSError as error:
-            path.unlink(missing_ok=True)
-            return StageFailed(request.target, f"{path}: {error}")
-        self.remove(request.pieces)
-        if request.mode is Mode.APPEND:
-            return Staged(request.target, str(path), table.num_rows, size)
-        return Staged(
-            target=request.target,
-            path=str(path),
-            rows=table.num_rows,
-            size=size,
-            has_deletes=has_deletes(table),
-            partial=partial_columns(table),
-            bounds=key_bounds(table, request.schema.keys),
-        )
+    def new_path(self) -> str:
+        """A file that nobody has written yet."""
+        return str(self._folder / f"{next(self._numbers)}.parquet")
 
     def remove(self, paths: tuple[str, ...]) -> None:
         """Remove staged files that are written or given up."""
@@ -69,13 +42,6 @@ class StagingFolder:
         """Remove the folder and whatever is left in it. Called when the actors have ended."""
         remove_tree(self._folder)
         self._owner.close()
-
-    def _gather(self, request: Stage) -> pa.Table:
-        tables = [pq.read_table(path, memory_map=False) for path in request.pieces]
-        if request.changes is not None:
-            tables.append(request.changes)
-        table = tables[0] if len(tables) == 1 else concat_changes(tables)
-        return fold(table, request.schema.keys) if request.mode is Mode.UPSERT else table
 
 
 def remove_tree(folder: Path) -> bool:

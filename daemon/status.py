@@ -134,8 +134,8 @@ def _pipeline(
 
 
 _SUMMED = (
-    "messages_replayed", "rows_read", "rows_written", "rows_stored", "buffered_messages",
-    "buffered_bytes", "staged_files", "staged_bytes",
+    "messages_replayed", "rows_read", "rows_written", "rows_stored", "values_nulled",
+    "buffered_messages", "buffered_bytes", "staged_files", "staged_bytes",
 )  # fmt: skip
 
 

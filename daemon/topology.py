@@ -11,7 +11,7 @@ from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.mailbox import DataQueue, Mailbox, Tick
 from actors.messages import WRITERS, Address
 from actors.performers import CommitterEffects, FetcherEffects, ProcessorEffects, WriterEffects
-from actors.ports import BatchWriter, RecordSource, SnapshotStore, Stager
+from actors.ports import BatchWriter, RecordSource, SnapshotStore, Stagers
 from actors.processor import ProcessorLogic, ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
 from changes.formats import FORMATS
@@ -43,10 +43,10 @@ class PipelineParts:
 class Topology:
     """All actors of the process. Built and started by the main thread."""
 
-    def __init__(self, config: Config, run_id: str, stager: Stager, supervisor: Endpoint) -> None:
+    def __init__(self, config: Config, run_id: str, stagers: Stagers, supervisor: Endpoint) -> None:
         self._config = config
         self._run_id = run_id
-        self._stager = stager
+        self._stagers = stagers
         self._supervisor = supervisor
         self.directory = Directory()
         self._work = WorkQueue()
@@ -62,7 +62,7 @@ class Topology:
         """Start the writers. ``sinks`` makes each its own sessions, once for each writer."""
         for index in range(self._config.spark.writers):
             address = Address("", "writer", index)
-            effects = WriterEffects(sinks(), self._stager)
+            effects = WriterEffects(sinks(), self._stagers)
             self._start(address, WriterLogic(), Mailbox(self._work.data), _just(effects))
 
     def start_pipeline(self, parts: PipelineParts) -> None:
@@ -116,7 +116,8 @@ class Topology:
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
         logic = ProcessorLogic(address, format_, router, settings, self._run_id, random.random)
-        self._start(address, logic, mailbox, _just(ProcessorEffects(self._stager)))
+        stager = self._stagers.of(address.pipeline, address.number)
+        self._start(address, logic, mailbox, _just(ProcessorEffects(stager)))
 
     def _start_fetcher(self, parts: PipelineParts, logic: FetcherLogic) -> None:
         mailbox = Mailbox(DataQueue(CONTROL_ONLY))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,12 +60,19 @@ class TableDecoder(Protocol):
 
 
 class Format(Protocol):
-    """A change format. ``peek`` is called by the fetcher for every message: keep it cheap."""
+    """A change format. ``heads`` sees every message, on the fetcher's thread: keep it cheap."""
 
     name: str
 
     def peek(self, value: bytes | None) -> Head:
         """Tell what a message is without decoding its rows; raises BadMessage."""
+        ...
+
+    def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
+        """``peek`` at one after another: a call for each costs as much as the glance itself.
+
+        Raises BadMessage when it comes to a bad one.
+        """
         ...
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:

@@ -5,6 +5,8 @@ Other tools write the same shape with typed values or fewer members; those are r
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import msgspec
 from msgspec import Struct
 
@@ -27,7 +29,7 @@ _KINDS |= dict.fromkeys(
 _KINDS |= dict.fromkeys(("TRANSACTIONBEGIN", "TRANSACTIONEND"), Kind.NOTHING)
 
 _HEADS_KEPT = 10_000
-"""Tables whose head is kept ready; making one anew costs half a microsecond."""
+"""Heads kept ready, some for each table; making one anew costs half a microsecond."""
 
 _DDL = Head(Kind.DDL, None)
 _NOTHING = Head(Kind.NOTHING, None)
@@ -40,6 +42,11 @@ class _Head(Struct, gc=False):
     isDdl: bool | None = False
     table: str | None = None
     type: str = ""
+
+    @property
+    def key(self) -> tuple[str, bool | None, str | None, str | None]:
+        """All that it says."""
+        return (self.type, self.isDdl, self.database, self.table)
 
 
 class _Statement(Struct, gc=False):
@@ -66,7 +73,7 @@ class CanalJson:
         self._database = options.extra.get("default_database")
         self._table = options.extra.get("default_table")
         self._head = msgspec.json.Decoder(_Head).decode
-        self._heads: dict[tuple[str, str], Head] = {}
+        self._heads: dict[tuple[str, bool | None, str | None, str | None], Head] = {}
 
     def peek(self, value: bytes | None) -> Head:
         if value is None:
@@ -75,6 +82,28 @@ class CanalJson:
             head = self._head(value)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadMessage(f"not a Canal message: {error}") from error
+        return self._heads.get(head.key) or self._new_head(head)
+
+    def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
+        decode, known = self._head, self._heads.get
+        for value in values:
+            try:
+                head = decode(value)  # type: ignore[arg-type]
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
+                yield self.peek(value)  # which says what is wrong with it
+                continue
+            # Written out, for it is done for every message: ``_Head.key``.
+            seen = known((head.type, head.isDdl, head.database, head.table))
+            yield self._new_head(head) if seen is None else seen
+
+    def _new_head(self, head: _Head) -> Head:
+        found = self._judge(head)
+        if len(self._heads) >= _HEADS_KEPT:
+            self._heads.clear()
+        self._heads[head.key] = found
+        return found
+
+    def _judge(self, head: _Head) -> Head:
         if head.isDdl:
             return _DDL
         kind = _KINDS.get(head.type)
@@ -86,18 +115,11 @@ class CanalJson:
                     f"a Canal message of type {head.type} without a {part}, and no default_{part} "
                     f"is set"
                 )
-            return self._heads.get((database, table)) or self._new_head(database, table)
+            return Head(Kind.ROWS, TableName(database, table))
         if kind is None:
             what = f"of unknown type {head.type!r}" if head.type else "without a type"
             raise BadMessage(f"a Canal message {what}")
         return _DDL if kind is Kind.DDL else _NOTHING
-
-    def _new_head(self, database: str, table: str) -> Head:
-        if len(self._heads) >= _HEADS_KEPT:
-            self._heads.clear()
-        head = Head(Kind.ROWS, TableName(database, table))
-        self._heads[database, table] = head
-        return head
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
+
 from actors import effects as fx
 from actors import messages as msg
 from actors.committer import CommitterLogic
@@ -14,7 +16,7 @@ from actors.messages import Address
 from actors.ports import TargetState
 from actors.processor import ProcessorLogic, ProcessorSettings
 from changes.formats import FORMATS
-from changes.model import FormatOptions, Mode, TargetName
+from changes.model import Column, FormatOptions, Mode, TableSchema, TargetName
 from changes.routing import Route, Router
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
@@ -24,6 +26,7 @@ SOURCE = TopicPartition("binlog", 0)
 LOG = Watermarks(0, 100)
 ROUTER = Router([Route(("s.t",), (), "lake.{database}.{table}", Mode.UPSERT, None)])
 TARGET = TargetName("lake", "s", "t")
+SCHEMA = TableSchema((Column("id", pa.int64()),), ("id",))
 
 
 def row(table: str = "t", number: int = 1) -> bytes:
@@ -168,7 +171,16 @@ def submitted(now: float) -> ProcessorLogic:
     logic = processor()
     for message in (
         msg.Opened(TARGET, TargetState()),
-        msg.Staged(TARGET, "/1.parquet", rows=2, size=50),
+        msg.Staged(
+            TARGET,
+            "/1.parquet",
+            rows=2,
+            size=50,
+            changes=2,
+            nulled=1,
+            schema=SCHEMA,
+            mode=Mode.UPSERT,
+        ),
     ):
         logic.handle(message, now)
     return logic
@@ -178,7 +190,7 @@ def test_a_write_in_flight_has_an_age_and_an_attempt() -> None:
     """From when it was handed over: waiting for a free writer counts."""
     seen = only(submitted(10.0), 13.0)
     assert (seen.write.rows, seen.write.age_s, seen.write.attempt) == (2, 3.0, 1)
-    assert (seen.rows_read, seen.rows_written) == (2, 0)
+    assert (seen.rows_read, seen.rows_written, seen.values_nulled) == (2, 0, 1)
 
 
 def test_an_error_lasts_until_a_write_succeeds() -> None:
@@ -199,7 +211,7 @@ def test_replays_are_counted_before_they_are_dropped() -> None:
     logic = processor()
     logic.handle(msg.Opened(TARGET, TargetState(hwms={SOURCE: 0})), 2.0)
     seen = only(logic, 2.0)
-    assert (seen.messages_read, seen.messages_replayed, seen.rows_read) == (2, 1, 1)
+    assert (seen.messages_read, seen.messages_replayed) == (2, 1)
 
 
 def test_what_comes_for_a_stopped_target_is_counted_as_dropped() -> None:

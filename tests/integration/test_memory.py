@@ -19,6 +19,7 @@ from daemon.kafka_positions import PositionResolver, log_ends
 from daemon.kafka_source import KafkaSource
 from daemon.offset_file import OffsetFile
 from daemon.service import EventQueue
+from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder
 from daemon.topology import PipelineParts, Topology
 from offsets.position import TopicPartition
@@ -113,8 +114,9 @@ def test_one_hanging_target_leaves_the_others_fresh(rig: Rig) -> None:
 
     watch: BatchWriter = Watch()
     config.daemon.state_dir.mkdir(parents=True)
-    stager = StagingFolder(config.daemon.staging_dir, "run-one")
-    topology = Topology(config, "run-one", stager, events)
+    folder = StagingFolder(config.daemon.staging_dir, "run-one")
+    stagers = StageProcesses(formats(config), folder, config.daemon.processors)
+    topology = Topology(config, "run-one", stagers, events)
     topology.start_writers(lambda: {"lake": watch})
     recorded = Snapshot("p", config.group("p"))
     store = OffsetFile(config.daemon.state_dir, "p")
@@ -134,3 +136,5 @@ def test_one_hanging_target_leaves_the_others_fresh(rig: Rig) -> None:
         assert not isinstance(event, PipelineFailed), event
     assert sink.rows == {**others, hanging: 10_000}
     topology.stop()
+    stagers.close()
+    folder.close()

@@ -23,10 +23,10 @@ from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
 from actors.ports import Fenced, SinkUnavailable, StagedBatch, TargetState
 from actors.processor import ProcessorLogic, ProcessorSettings
-from changes.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from changes.formats import FORMATS
 from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, OP, FormatOptions, Mode
 from changes.routing import Route, Router
+from daemon.stage_work import StageWork
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.recovery import StartAt, Watermarks, start_position
 from offsets.snapshot import Snapshot
@@ -131,6 +131,7 @@ class World:
         self.trace: list[str] = []
         self.heard: list[object] = []
         self.staged: dict[str, pa.Table] = {}
+        self._stage_work: dict[Address, StageWork] = {}
         self._paused = False
         self._position: dict[TopicPartition, int] = {}
         self._started = False
@@ -162,6 +163,7 @@ class World:
             self.logics[me] = ProcessorLogic(
                 me, make(FormatOptions()), router, settings, "run", rng.random
             )
+            self._stage_work[me] = StageWork(make(FormatOptions()), self)
         self.control: dict[Address, deque[object]] = {a: deque() for a in self.logics}
         self.data: dict[Address, deque[msg.RecordBatch]] = {a: deque() for a in self.logics}
         self.work: deque[object] = deque()
@@ -260,7 +262,7 @@ class World:
             case fx.CloseSource():
                 pass
             case fx.Stage():
-                return self._stage(effect)
+                return self._stage(me, effect)
             case fx.RemoveStaged(paths):
                 for path in paths:
                     self.staged.pop(path, None)
@@ -356,27 +358,24 @@ class World:
         starts = {source: self._position[source] for source in sources}
         self._feed(FETCHER, msg.Assigned(starts, logs, commits))
 
-    def _stage(self, request: fx.Stage) -> object:
-        if self.rng.random() < self.disk_fails:
-            return msg.StageFailed(request.target, "disk full")
-        tables = [self.staged.pop(path) for path in request.pieces]
-        if request.changes is not None:
-            tables.append(request.changes)
-        table = concat_changes(tables)
+    def _stage(self, me: Address, request: fx.Stage) -> object:
         path = f"staged-{len(self.trace)}-{self.rng.random()}"
-        if request.mode is Mode.APPEND:
-            self.staged[path] = table
-            return msg.Staged(request.target, path, table.num_rows, table.nbytes)
-        table = self.staged[path] = fold(table, request.schema.keys)
-        return msg.Staged(
-            request.target,
-            path,
-            table.num_rows,
-            table.nbytes,
-            has_deletes(table),
-            partial_columns(table),
-            key_bounds(table, request.schema.keys),
-        )
+        answer = self._stage_work[me].stage(request, path)
+        if isinstance(answer, msg.Staged):
+            for piece in request.pieces:
+                del self.staged[piece]
+        return answer
+
+    # --- its tables (daemon.stage_work.Tables)
+
+    def read(self, path: str) -> pa.Table:
+        return self.staged[path]
+
+    def write(self, path: str, table: pa.Table) -> int:
+        if self.rng.random() < self.disk_fails:
+            raise OSError("disk full")
+        self.staged[path] = table
+        return int(table.nbytes)
 
     # --- the writers
 

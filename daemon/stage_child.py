@@ -1,0 +1,73 @@
+"""The process behind ``stage_process``: it stages what it is given until nobody talks to it."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import signal
+import sys
+import traceback
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from multiprocessing.connection import Connection
+
+from actors.messages import Staged, StageFailed
+from changes.formats import FORMATS
+from daemon.stage_process import Job, Pipelines
+from daemon.stage_work import ParquetTables, StageWork, Tables
+
+_TRACKED_BEFORE_COLLECTING = 100_000
+"""Decoding makes lists by the thousand and no cycles: looking for some after every 700 takes a
+tenth of its time (measured)."""
+
+
+def serve(pipe: Connection, memory: int, tables: Tables) -> None:
+    """Stage batch after batch. Returns when the other side is gone."""
+    try:
+        pipelines: Pipelines = pipe.recv()
+        works = {
+            name: StageWork(FORMATS[format_](options), tables)
+            for name, (format_, options) in pipelines.formats.items()
+        }
+        while True:
+            job: Job = pipe.recv()
+            pipe.send(_answer(works[job.pipeline], job, memory))
+    except (EOFError, ConnectionError):
+        return
+
+
+def _answer(work: StageWork, job: Job, memory: int) -> Staged | StageFailed | str:
+    """What is wrong with our own code is told as well: the daemon stops with it."""
+    try:
+        return work.stage(_with_values(job, memory).request, job.path)
+    except Exception:
+        return traceback.format_exc()
+
+
+def _with_values(job: Job, memory: int) -> Job:
+    total = sum(map(sum, job.sizes))
+    if not total:
+        return job
+    stretches = []
+    at = 0
+    with mmap.mmap(memory, total, prot=mmap.PROT_READ) as view:
+        for stretch, sizes in zip(job.request.stretches, job.sizes, strict=True):
+            places = pairwise(accumulate(sizes, initial=at))
+            stretches.append(replace(stretch, values=[view[begin:end] for begin, end in places]))
+            at += sum(sizes)
+    return replace(job, request=replace(job.request, stretches=tuple(stretches)))
+
+
+def main(tables: Tables) -> None:
+    """Run with the numbers of the two descriptors that the parent left open."""
+    # A signal to the group (Ctrl-C) is the parent's matter: it drains, and then lets us go.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    gc.freeze()
+    gc.set_threshold(_TRACKED_BEFORE_COLLECTING, 20, 100)
+    pipe, memory = map(int, sys.argv[1:])
+    serve(Connection(pipe), memory, tables)
+
+
+if __name__ == "__main__":
+    main(ParquetTables())

@@ -1,0 +1,126 @@
+"""What staging a batch is: decode its messages, fold them, write one file.
+
+Plain work without threads or processes: ``stage_process`` has it done beside the daemon.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from actors.effects import Stage, Stretch
+from actors.messages import BadMessageAt, Staged, StageFailed
+from changes.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
+from changes.formats.base import Format, TableDecoder
+from changes.model import BadRecord, Changes, Mode, TargetName
+
+
+class Tables(Protocol):
+    """Where staged tables are kept. Both raise OSError."""
+
+    def read(self, path: str) -> pa.Table:
+        """A table written before."""
+        ...
+
+    def write(self, path: str, table: pa.Table) -> int:
+        """Write a table; gives its bytes. Nothing is left behind where it fails."""
+        ...
+
+
+class ParquetTables:
+    """Parquet files, which is what Spark reads.
+
+    Nothing here needs to survive a crash: the changes are read again from Kafka. So nothing is
+    fsynced.
+    """
+
+    def read(self, path: str) -> pa.Table:
+        return pq.read_table(path, memory_map=False)
+
+    def write(self, path: str, table: pa.Table) -> int:
+        try:
+            pq.write_table(table, path, compression="zstd", compression_level=1)
+            return Path(path).stat().st_size
+        except OSError:
+            Path(path).unlink(missing_ok=True)
+            raise
+
+
+class StageWork:
+    """Stages the batches of one pipeline, and remembers what its targets' columns are.
+
+    Used by one thread at a time; all batches of a target must come to the same one.
+    """
+
+    def __init__(self, format_: Format, tables: Tables) -> None:
+        self._format = format_
+        self._tables = tables
+        self._decoders: dict[TargetName, TableDecoder] = {}
+
+    def stage(self, request: Stage, path: str) -> Staged | StageFailed:
+        """Do what is asked. A full disk is an answer; what else goes wrong is raised."""
+        target = request.route.name
+        decoder = self._decoders.get(target)
+        if decoder is None:
+            decoder = self._format.table_decoder(request.route.mode, request.route.keys)
+            self._decoders[target] = decoder
+        decoded, bad = _decode_all(decoder, request.stretches)
+        changes = sum(part.count for part in decoded)
+        nulled = sum(part.nulled for part in decoded)
+        schema = decoder.schema
+        if not (decoded or request.pieces):
+            return Staged(target, changes=changes, nulled=nulled, bad=bad)
+        assert schema is not None
+        mode = Mode.UPSERT if schema.keys else Mode.APPEND
+        try:
+            tables = [self._tables.read(piece) for piece in request.pieces]
+            table = concat_changes([*tables, *(part.table for part in decoded)])
+            if mode is Mode.UPSERT:
+                table = fold(table, schema.keys)
+            size = self._tables.write(path, table)
+        except OSError as error:
+            return StageFailed(target, f"{path}: {error}")
+        upsert = mode is Mode.UPSERT
+        return Staged(
+            target=target,
+            path=path,
+            rows=table.num_rows,
+            size=size,
+            changes=changes,
+            nulled=nulled,
+            schema=schema,
+            mode=mode,
+            has_deletes=upsert and has_deletes(table),
+            partial=partial_columns(table) if upsert else (),
+            bounds=key_bounds(table, schema.keys) if upsert else (),
+            bad=bad,
+        )
+
+
+def _decode_all(
+    decoder: TableDecoder, stretches: tuple[Stretch, ...]
+) -> tuple[list[Changes], BadMessageAt | None]:
+    """Decode as far as it goes: the good messages' rows, and the first bad one."""
+    decoded: list[Changes] = []
+    for place, stretch in enumerate(stretches):
+        changes, bad = _decode(decoder, stretch)
+        if changes is not None:
+            decoded.append(changes)
+        if bad is not None:
+            return decoded, BadMessageAt(place, bad.index, bad.reason)
+    return decoded, None
+
+
+def _decode(decoder: TableDecoder, stretch: Stretch) -> tuple[Changes | None, BadRecord | None]:
+    bad: BadRecord | None = None
+    good = len(stretch.offsets)
+    while good:  # without the bad record the layout may be another: the good part may be shorter
+        offsets, values = stretch.offsets[:good], stretch.values[:good]
+        try:
+            return decoder.decode(stretch.source.partition, offsets, values), bad
+        except BadRecord as error:
+            bad, good = error, error.index
+    return None, bad

@@ -1,0 +1,122 @@
+"""The decoding process beside the daemon, for real."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from actors.effects import Stage
+from actors.messages import Staged
+from changes.model import FormatOptions, Mode, TargetName
+from changes.routing import TargetRoute
+from daemon.stage_process import Pipelines, StageProcessDied, StageProcesses
+from daemon.staging import StagingFolder
+from tests.daemon.test_stage_work import message, stretch
+
+ROUTE = TargetRoute(TargetName("lake", "s", "t"), Mode.UPSERT, None)
+PIPELINES = Pipelines({"p": ("canal-json", FormatOptions())})
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[StageProcesses]:
+    """One decoding process and a staging folder."""
+    folder = StagingFolder(tmp_path, "run-1")
+    made = StageProcesses(PIPELINES, folder, 1)
+    yield made
+    made.close()
+    folder.close()
+
+
+def test_what_goes_over_comes_out_whole(processes: StageProcesses) -> None:
+    """More messages than one system call takes, of different sizes, over two stretches."""
+    count = 3000
+    values = [message("INSERT", key, "x" * (key % 700)) for key in range(count)]
+    stretches = (stretch(*values[:2000]), stretch(*values[2000:], start=2000))
+    staged = processes.of("p", 0).stage(Stage(ROUTE, (), stretches))
+    assert isinstance(staged, Staged)
+    assert staged.path is not None
+    rows = pq.read_table(staged.path).sort_by("id").to_pylist()
+    assert [(row["id"], len(row["v"])) for row in rows] == [(k, k % 700) for k in range(count)]
+
+
+def test_a_small_batch_after_a_large_one_sees_nothing_of_it(processes: StageProcesses) -> None:
+    """The shared memory is used again."""
+    stager = processes.of("p", 0)
+    stager.stage(Stage(ROUTE, (), (stretch(*[message("INSERT", 1, "y" * 500)] * 50),)))
+    staged = stager.stage(Stage(ROUTE, (), (stretch(message("INSERT", 2, "z")),)))
+    assert isinstance(staged, Staged)
+    assert staged.path is not None
+    assert pq.read_table(staged.path)["v"].to_pylist() == ["z"]
+
+
+def test_the_columns_of_a_target_are_remembered(processes: StageProcesses) -> None:
+    """Pieces and batches of one target are one process's work: a later one knows its columns."""
+    stager = processes.of("p", 0)
+    first = stager.stage(Stage(ROUTE, (), (stretch(message("INSERT", 1, "a")),)))
+    assert isinstance(first, Staged)
+    assert first.path is not None
+    whole = stager.stage(Stage(ROUTE, (first.path,), ()))
+    assert isinstance(whole, Staged)
+    assert whole.rows == 1
+    assert not Path(first.path).exists()
+
+
+def test_a_process_that_is_killed_is_an_error_with_its_status(processes: StageProcesses) -> None:
+    """The actor fails with it, and the daemon ends to be started again."""
+    (pid,) = processes.pids
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(StageProcessDied, match=f"process {pid} ended with status -9"):
+        processes.of("p", 0).stage(Stage(ROUTE, (), (stretch(message("INSERT", 1, "a")),)))
+
+
+def test_our_own_error_over_there_is_told_with_its_trace(processes: StageProcesses) -> None:
+    """It is no bad message: the daemon stops."""
+    route = TargetRoute(ROUTE.name, Mode.UPSERT, 1)  # type: ignore[arg-type]
+    with pytest.raises(StageProcessDied, match="Traceback"):
+        processes.of("p", 0).stage(Stage(route, (), (stretch(message("INSERT", 1, "a")),)))
+
+
+def test_signals_to_the_group_leave_it_at_work(processes: StageProcesses) -> None:
+    """Ctrl-C reaches every process of the terminal: the daemon still drains through this one."""
+    stager = processes.of("p", 0)
+    stager.stage(Stage(ROUTE, (), (stretch(message("INSERT", 1, "a")),)))  # it is up
+    for number in (signal.SIGINT, signal.SIGTERM):
+        os.kill(processes.pids[0], number)
+    assert isinstance(stager.stage(Stage(ROUTE, (), (stretch(message("INSERT", 2, "b")),))), Staged)
+
+
+DAEMON = """
+import os, sys
+from pathlib import Path
+from daemon.staging import StagingFolder
+from daemon.stage_process import Pipelines, StageProcesses
+made = StageProcesses(Pipelines({}), StagingFolder(Path(sys.argv[1]), "run-1"), 2)
+print(*made.pids, flush=True)
+sys.stdin.read()
+os._exit(1)
+"""
+
+
+def test_it_ends_with_the_daemon(tmp_path: Path) -> None:
+    """However that ends: the other end of the pipe is closed then."""
+    daemon = subprocess.Popen(
+        [sys.executable, "-c", DAEMON, str(tmp_path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert daemon.stdout is not None
+    pids = [int(pid) for pid in daemon.stdout.readline().split()]
+    ends = [os.pidfd_open(pid) for pid in pids]
+    daemon.communicate("", timeout=30)
+    for end in ends:
+        assert select.select([end], [], [], 30)[0] == [end]
+        os.close(end)
+    assert len(pids) == 2
