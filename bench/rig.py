@@ -14,10 +14,12 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from actors.effects import Stage, Stretch
-from actors.messages import CaughtUp, PipelineFailed
+from actors.messages import CaughtUp, PipelineFailed, Staged, StageFailed
 from actors.ports import BatchWriter, StagedBatch, Stager, TargetState
+from changes.formats import FORMATS
 from changes.model import Mode, TargetName
 from changes.routing import TargetRoute
+from daemon.collector import calm_collector
 from daemon.config import Config
 from daemon.config_file import load
 from daemon.kafka_positions import PositionResolver, log_ends
@@ -25,6 +27,7 @@ from daemon.kafka_source import KafkaSource
 from daemon.offset_file import OffsetFile
 from daemon.service import EventQueue
 from daemon.stage_process import StageProcesses, formats
+from daemon.stage_work import StageWork
 from daemon.staging import StagingFolder
 from daemon.topology import PipelineParts, Topology
 from offsets.position import NO_OFFSET, TopicPartition
@@ -100,6 +103,39 @@ class Counted:
         return int(table.nbytes)
 
 
+class InThread:
+    """The other way: a processor's batches decoded by its own thread, in this process."""
+
+    def __init__(self, settings: Config) -> None:
+        kinds = formats(settings).formats
+        self._works = {
+            (name, number): StageWork(FORMATS[kind](options), Counted())
+            for name, (kind, options) in kinds.items()
+            for number in range(settings.daemon.processors)
+        }
+
+    def of(self, pipeline: str, number: int) -> Stager:
+        """The stager of a processor."""
+        return _Local(self._works[pipeline, number])
+
+    def remove(self, paths: tuple[str, ...]) -> None:
+        """There are no files."""
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Local:
+    work: StageWork
+
+    def stage(self, request: Stage) -> Staged | StageFailed:
+        return self.work.stage(request, "none")
+
+    def remove(self, paths: tuple[str, ...]) -> None:
+        """There are no files."""
+
+
 @dataclass
 class Swallow:
     """A sink that takes every batch at once."""
@@ -151,17 +187,23 @@ def config(folder: Path, bootstrap: str, topic: str, group: str, processors: int
     return load(path)
 
 
-def run_flow(settings: Config) -> float:
+def run_flow(settings: Config, threads: bool = False) -> float:
     """Fetch, route, decode and fold a topic with the real actors, without a sink; seconds.
 
     The processes are up before the clock starts, as they are in a daemon that has run a while.
+    ``threads``: decode in the processors' threads instead.
     """
     (name,) = settings.pipeline
     section = settings.pipeline[name]
     events = EventQueue()
+    calm_collector()
     folder = StagingFolder(settings.daemon.staging_dir, "run-bench")
     count = settings.daemon.processors
-    stagers = StageProcesses(formats(settings), folder, count, child="bench.count_child")
+    stagers = (
+        InThread(settings)
+        if threads
+        else StageProcesses(formats(settings), folder, count, child="bench.count_child")
+    )
     for number in range(count):
         warm_up(stagers.of(name, number))
     topology = Topology(settings, "run-bench", stagers, events)

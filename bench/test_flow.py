@@ -47,6 +47,7 @@ def test_bare_consume(benchmark: BenchmarkFixture, broker: DevBroker) -> None:
 
 @pytest.mark.parametrize(("topic", "rows"), [("one", 1), ("eight", ROWS)])
 @pytest.mark.parametrize("processors", [1, 2])
+@pytest.mark.parametrize("how", ["processes", "threads"])
 def test_flow_without_a_sink(
     benchmark: BenchmarkFixture,
     broker: DevBroker,
@@ -54,15 +55,16 @@ def test_flow_without_a_sink(
     topic: str,
     rows: int,
     processors: int,
+    how: str,
 ) -> None:
     """Fetch, route, decode, net changes to Arrow, with the real actors and offset file."""
     runs = iter(range(100))
 
-    def set_up() -> tuple[tuple[object], dict[str, object]]:
+    def set_up() -> tuple[tuple[object, bool], dict[str, object]]:
         number = next(runs)
-        group = f"{topic}-{processors}-{number}"
-        folder = tmp_path / str(number)
-        return (config(folder, broker.bootstrap, topic, group, processors),), {}
+        group = f"{topic}-{processors}-{how}-{number}"
+        settings = config(tmp_path / str(number), broker.bootstrap, topic, group, processors)
+        return (settings, how == "threads"), {}
 
     benchmark.pedantic(run_flow, setup=set_up, rounds=3, warmup_rounds=1)
     count = COUNT // rows * rows

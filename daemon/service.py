@@ -19,6 +19,7 @@ from confluent_kafka import KafkaException
 from actors import effects as fx
 from actors import messages as msg
 from actors.ports import SinkUnavailable
+from daemon.collector import calm_collector
 from daemon.config import Config
 from daemon.kafka_positions import (
     BrokerUnreachable,
@@ -97,6 +98,7 @@ class Service:
     def run(self) -> Exit:
         """Start everything, wait for the end, say how it ended. Raises Unusable."""
         config = self._config
+        calm_collector()
         with _signals(self._events), self._claimed_state_dir():
             self._check_staging()
             recorded = {name: self._recorded(name) for name in config.pipeline}

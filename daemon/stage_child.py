@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import mmap
 import signal
 import sys
@@ -13,12 +12,9 @@ from multiprocessing.connection import Connection
 
 from actors.messages import Staged, StageFailed
 from changes.formats import FORMATS
+from daemon.collector import calm_collector
 from daemon.stage_process import Job, Pipelines
 from daemon.stage_work import ParquetTables, StageWork, Tables
-
-_TRACKED_BEFORE_COLLECTING = 100_000
-"""Decoding makes lists by the thousand and no cycles: looking for some after every 700 takes a
-tenth of its time (measured)."""
 
 
 def serve(pipe: Connection, memory: int, tables: Tables) -> None:
@@ -63,8 +59,7 @@ def main(tables: Tables) -> None:
     # A signal to the group (Ctrl-C) is the parent's matter: it drains, and then lets us go.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    gc.freeze()
-    gc.set_threshold(_TRACKED_BEFORE_COLLECTING, 20, 100)
+    calm_collector()
     pipe, memory = map(int, sys.argv[1:])
     serve(Connection(pipe), memory, tables)
 
