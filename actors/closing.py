@@ -6,7 +6,7 @@ from itertools import chain, groupby
 
 from actors.buffer import Chunk, Closing, Part, Piece, TargetBuffer
 from actors.effects import Stretch
-from actors.messages import BadMessageAt
+from actors.messages import BadMessageAt, Staged
 from actors.ports import StagedBatch
 from changes.formats.base import Format
 from changes.model import AddColumn, BadMessage, Column, Ddl, Mode, TableSchema
@@ -15,7 +15,14 @@ from offsets.position import TopicPartition
 
 
 class DataError(Exception):
-    """The target can't go on with what the source sent: one line with the record's place."""
+    """The target can't go on with what the source sent: one line with the record's place.
+
+    ``files``: what was staged before that was seen.
+    """
+
+    def __init__(self, reason: str, *files: str) -> None:
+        super().__init__(reason)
+        self.files = files
 
 
 def close_rows(
@@ -67,12 +74,12 @@ def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:
     return f"{stretch.source} offset {stretch.offsets[bad.index]}: {bad.reason}"
 
 
-def check_lanes(buffer: TargetBuffer, closing: Closing, mode: Mode) -> None:
+def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
     """Rows with keys from two partitions have no order between them: refused, not guessed.
 
     Raises DataError.
     """
-    if mode is not Mode.UPSERT:
+    if staged.mode is not Mode.UPSERT:
         return
     known = {*buffer.state.hwms, *buffer.through}
     for part in closing.parts:
@@ -83,7 +90,8 @@ def check_lanes(buffer: TargetBuffer, closing: Closing, mode: Mode) -> None:
                 f"{source} offset {part.stretch.offsets[0]}: {buffer.name} already holds changes "
                 f"of {', '.join(map(str, sorted(others)))}: partitions have no order between "
                 "them, so a table's changes must all be in one (route the second one to another "
-                'target, or use mode = "append")'
+                'target, or use mode = "append")',
+                *(() if staged.path is None else (staged.path,)),
             )
         known.add(source)
 

@@ -12,19 +12,13 @@ from dataclasses import dataclass
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.buffer import Chunk, Closing, Phase, Piece, TargetBuffer
-from actors.closing import (
-    DataError,
-    check_lanes,
-    close_pieces,
-    close_rows,
-    plan_ddl,
-    problem_of,
-)
+from actors.batches import Batches
+from actors.buffer import Chunk, Phase, TargetBuffer
+from actors.closing import DataError
 from actors.figures import Figures, ProcessorFigures
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
-from actors.ports import StagedBatch, TargetState
+from actors.ports import TargetState
 from changes.formats.base import Format
 from changes.model import TargetName
 from changes.routing import Router, TargetRoute
@@ -68,12 +62,9 @@ class ProcessorLogic:
     ) -> None:
         """``run_id`` makes batch names unique over restarts, ``jitter`` gives 0..1."""
         self._me = address
-        self._format = format_
-        self._router = router
         self._settings = settings
-        self._run_id = run_id
+        self._batches = Batches(address, format_, router, settings.buffer_bytes, run_id)
         self._jitter = jitter
-        self._committer = Address(address.pipeline, "committer")
         self._supervisor = Address(address.pipeline, "supervisor")
         self._buffers: dict[str, TargetBuffer] = {}
         self._epochs: dict[TopicPartition, int] = {}
@@ -82,7 +73,6 @@ class ProcessorLogic:
         self._drain_after: int | None = None
         self._drained = False
         self._held = False
-        self._batch_number = 0
         self._now = 0.0
         self._flying = 0
 
@@ -96,8 +86,8 @@ class ProcessorLogic:
                 out = self._retry_due(now)
             case msg.Opened(target, state):
                 out = self._opened(target, state)
-            case msg.Staged():
-                out = self._staged(message)
+            case msg.Staged(target):
+                out = self._staged(target, message)
             case msg.StageFailed(target, reason):
                 out = self._stage_failed(target, reason, now)
             case msg.Written():
@@ -181,10 +171,10 @@ class ProcessorLogic:
             buffer.phase = Phase.OPENING
             out.append(fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)))
         while buffer.phase is Phase.READY and self._is_due(buffer, now) and self._writer_free:
-            out += self._close(buffer)
+            out += self._guarded(buffer, self._batches.close)
             self._flying += buffer.phase in (Phase.WRITING, Phase.STAGING)
         if self._may_spill(buffer) and buffer.size >= self._settings.buffer_bytes:
-            out += self._spill(buffer)
+            out += self._batches.spill(buffer)
         return out
 
     def _may_spill(self, buffer: TargetBuffer) -> bool:
@@ -210,148 +200,19 @@ class ProcessorLogic:
             or now >= buffer.since + settings.batch_age_s
         )
 
-    def _close(self, buffer: TargetBuffer) -> list[object]:
-        """Close one batch (or one barrier) of a target that has no write in flight."""
-        if not buffer.barrier_first:
-            return self._close_rows(buffer, buffer.take(self._settings.buffer_bytes), None)
-        if buffer.through:
-            return self._close_rows(buffer, [], None)
-        return self._close_ddl(buffer)
+    def _staged(self, target: TargetName, staged: msg.Staged) -> list[object]:
+        buffer = self._buffers[str(target)]
+        return self._guarded(buffer, lambda b, now: self._batches.staged(b, staged, now))
 
-    def _close_rows(
-        self, buffer: TargetBuffer, chunks: list[Chunk], piece_of: TopicPartition | None
+    def _guarded(
+        self, buffer: TargetBuffer, act: Callable[[TargetBuffer, float], list[object]]
     ) -> list[object]:
-        """Have chunks decoded and staged: as the batch, or as a piece of ``piece_of``."""
-        pieces = () if piece_of is not None else self._pieces_of_one_write(buffer)
-        if len(pieces) < len(buffer.pieces) and piece_of is None:
-            for chunk in reversed(chunks):
-                buffer.give_back(chunk)
-            return self._start_staging(buffer, close_pieces(buffer, pieces))
-        closing, replayed = close_rows(buffer, chunks, pieces, piece_of)
-        out: list[object] = []
-        buffer.tally.messages_replayed += replayed
-        if replayed:
-            fields = {"target": buffer.name, "messages": replayed}
-            out.append(fx.Log("info", "replay_dropped", fields))
-        if pieces or any(part.stretch.offsets for part in closing.parts):
-            return out + self._start_staging(buffer, closing)
-        return out + self._covered(buffer, closing)
-
-    def _start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
-        buffer.closing = closing
-        buffer.phase = Phase.STAGING
-        return [self._stage(buffer)]
-
-    def _covered(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
-        """There is no row in it: all but a piece, which waits for the write, is done with that."""
-        closing.cover(None)
-        buffer.cover(closing.through, closing.epochs)
-        return self._nothing_to_write(buffer) if closing.piece_of is None else []
-
-    def _close_ddl(self, buffer: TargetBuffer) -> list[object]:
-        chunk = buffer.take(1)[0]
-        buffer.cover({chunk.source: chunk.offsets[-1]}, {chunk.source: chunk.epoch})
+        """What can't go on with the data stops the target."""
         try:
-            batch = plan_ddl(buffer, chunk, self._format, self._router, self._next_id())
+            return act(buffer, self._now) + self._stop_if_doomed(buffer)
         except DataError as error:
-            return self._stop_target(buffer, str(error))
-        if batch is None:
-            return self._nothing_to_write(buffer)
-        return self._submit(buffer, batch, dict(buffer.epochs), dict(buffer.through))
-
-    def _nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
-        """Replays and messages without effect are done as soon as what came before them is."""
-        done = msg.Written(buffer.route.name, dict(buffer.epochs), dict(buffer.through), None)
-        buffer.through.clear()
-        buffer.epochs.clear()
-        return [fx.Tell(self._committer, done)] if done.through else []
-
-    # --- staging
-
-    def _pieces_of_one_write(self, buffer: TargetBuffer) -> tuple[Piece, ...]:
-        """The oldest pieces, as many as may be read back at once: after a long outage there may
-        be gigabytes of them."""
-        taken: list[Piece] = []
-        size = 0
-        for piece in buffer.pieces:
-            size += piece.size
-            if taken and size > self._settings.buffer_bytes:
-                break
-            taken.append(piece)
-        return tuple(taken)
-
-    def _stage(self, buffer: TargetBuffer) -> fx.Stage:
-        closing = buffer.closing
-        assert closing is not None
-        paths = tuple(piece.path for piece in closing.pieces)
-        return fx.Stage(buffer.route, paths, tuple(part.stretch for part in closing.parts))
-
-    def _spill(self, buffer: TargetBuffer) -> list[object]:
-        """Decode and stage what waits behind the write, one lane a piece, up to a barrier."""
-        chunks: list[Chunk] = []
-        while buffer.chunks and not buffer.barrier_first:
-            if chunks and buffer.chunks[0].source != chunks[0].source:
-                break
-            chunks += buffer.take(1)
-        if not chunks:
-            return []
-        return self._close_rows(buffer, chunks, chunks[0].source)
-
-    def _staged(self, staged: msg.Staged) -> list[object]:
-        buffer = self._buffers[str(staged.target)]
-        closing, buffer.closing = buffer.closing, None
-        assert closing is not None
-        buffer.stage_again_at, buffer.stage_attempts = None, 0
-        buffer.phase = Phase.WRITING if buffer.write is not None else Phase.READY
-        buffer.pieces = [piece for piece in buffer.pieces if piece not in closing.pieces]
-        buffer.tally.rows_read += staged.changes
-        buffer.tally.values_nulled += staged.nulled
-        if staged.mode is not None:
-            try:
-                check_lanes(buffer, closing, staged.mode)
-            except DataError as error:
-                gone = [] if staged.path is None else [fx.RemoveStaged((staged.path,))]
-                return [*gone, *self._stop_target(buffer, str(error))]
-        problem = problem_of(closing, staged.bad)
-        closing.cover(staged.bad)
-        if problem is not None:
-            buffer.doomed = problem
-            buffer.clear()
-        place = self._piece_staged if closing.piece_of is not None else self._batch_staged
-        return place(buffer, closing, staged) + self._stop_if_doomed(buffer)
-
-    def _piece_staged(
-        self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged
-    ) -> list[object]:
-        buffer.cover(closing.through, closing.epochs)
-        if staged.path is not None:
-            ((source, through),) = closing.through.items()
-            piece = Piece(source, staged.path, staged.changes, staged.size, through)
-            buffer.pieces.append(piece)
-        return []
-
-    def _batch_staged(
-        self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged
-    ) -> list[object]:
-        if staged.path is None:
-            buffer.cover(closing.through, closing.epochs)
-            return self._nothing_to_write(buffer)
-        assert staged.schema is not None
-        assert staged.mode is not None
-        batch = StagedBatch(
-            batch_id=self._next_id(),
-            target=buffer.route.name,
-            mode=staged.mode,
-            schema=staged.schema,
-            lanes=buffer.spans(closing.through),
-            path=staged.path,
-            rows=staged.rows,
-            changes=staged.changes + sum(piece.changes for piece in closing.pieces),
-            has_deletes=staged.has_deletes,
-            partial=staged.partial,
-            bounds=staged.bounds,
-        )
-        return self._submit(buffer, batch, closing.epochs, closing.through)
+            gone = [fx.RemoveStaged(error.files)] if error.files else []
+            return [*gone, *self._stop_target(buffer, str(error))]
 
     def _stage_failed(self, target: TargetName, reason: str, now: float) -> list[object]:
         buffer = self._buffers[str(target)]
@@ -362,24 +223,6 @@ class ProcessorLogic:
         return [self._again(buffer, "stage_failed", reason, buffer.stage_attempts, wait)]
 
     # --- writing
-
-    def _submit(
-        self,
-        buffer: TargetBuffer,
-        batch: StagedBatch,
-        epochs: dict[TopicPartition, int],
-        through: dict[TopicPartition, int],
-    ) -> list[object]:
-        write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
-        for source, last in through.items():
-            if buffer.through.get(source, last + 1) <= last:  # no piece waits behind this write
-                buffer.through.pop(source)
-                buffer.epochs.pop(source)
-        buffer.write = write
-        buffer.tally.write_since = self._now
-        buffer.phase = Phase.WRITING
-        buffer.attempts = 1
-        return [fx.Tell(WRITERS, write)]
 
     def _written(self, written: msg.Written) -> list[object]:
         buffer = self._buffers[str(written.target)]
@@ -443,7 +286,7 @@ class ProcessorLogic:
         for buffer in self._buffers.values():
             if buffer.stage_again_at is not None and buffer.stage_again_at <= now:
                 buffer.stage_again_at = None
-                out.append(self._stage(buffer))
+                out.append(self._batches.stage(buffer))
             if buffer.retry_at is None or buffer.retry_at > now:
                 continue
             buffer.retry_at = None
@@ -500,7 +343,7 @@ class ProcessorLogic:
         held = sum(b.held_bytes for b in self._buffers.values())
         while held > settings.memory_bytes and candidates and staged <= settings.staged_bytes:
             largest = candidates.pop()
-            out += self._spill(largest)
+            out += self._batches.spill(largest)
             held = sum(b.held_bytes for b in self._buffers.values())
         hold = held > settings.memory_bytes or staged > settings.staged_bytes
         if hold != self._held:
@@ -529,10 +372,6 @@ class ProcessorLogic:
         ]
         out.append(fx.WakeAt(min(times, default=None)))
         return out
-
-    def _next_id(self) -> str:
-        self._batch_number += 1
-        return f"{self._run_id}-{self._me.pipeline}-{self._me.number}-{self._batch_number}"
 
 
 def _waiting_since(buffer: TargetBuffer) -> float:

@@ -1,0 +1,193 @@
+"""A target's batches: closed, staged, handed to the writers. When, is the processor's matter."""
+
+from __future__ import annotations
+
+from actors import effects as fx
+from actors import messages as msg
+from actors.buffer import Chunk, Closing, Phase, Piece, TargetBuffer
+from actors.closing import check_lanes, close_pieces, close_rows, plan_ddl, problem_of
+from actors.messages import WRITERS, Address
+from actors.ports import StagedBatch
+from changes.formats.base import Format
+from changes.routing import Router
+from offsets.position import TopicPartition
+
+
+class Batches:
+    """Makes one processor's batches. Deterministic: it answers with effects.
+
+    ``batch_bytes`` bounds what is decoded at once, in raw messages or staged pieces.
+    """
+
+    def __init__(
+        self, me: Address, format_: Format, router: Router, batch_bytes: int, run_id: str
+    ) -> None:
+        """``run_id`` makes batch names unique over restarts."""
+        self._me = me
+        self._committer = Address(me.pipeline, "committer")
+        self._format = format_
+        self._router = router
+        self._batch_bytes = batch_bytes
+        self._run_id = run_id
+        self._number = 0
+
+    def close(self, buffer: TargetBuffer, now: float) -> list[object]:
+        """Close one batch (or one barrier) of a target that has no write in flight.
+
+        Raises DataError.
+        """
+        if not buffer.barrier_first:
+            return self._rows(buffer, buffer.take(self._batch_bytes), None)
+        if buffer.through:
+            return self._rows(buffer, [], None)
+        return self._barrier(buffer, now)
+
+    def _rows(
+        self, buffer: TargetBuffer, chunks: list[Chunk], piece_of: TopicPartition | None
+    ) -> list[object]:
+        """Have chunks decoded and staged: as the batch, or as a piece of ``piece_of``."""
+        pieces = () if piece_of is not None else self._pieces_of_one_write(buffer)
+        if len(pieces) < len(buffer.pieces) and piece_of is None:
+            for chunk in reversed(chunks):
+                buffer.give_back(chunk)
+            return self._start_staging(buffer, close_pieces(buffer, pieces))
+        closing, replayed = close_rows(buffer, chunks, pieces, piece_of)
+        out: list[object] = []
+        buffer.tally.messages_replayed += replayed
+        if replayed:
+            fields = {"target": buffer.name, "messages": replayed}
+            out.append(fx.Log("info", "replay_dropped", fields))
+        if pieces or any(part.stretch.offsets for part in closing.parts):
+            return out + self._start_staging(buffer, closing)
+        return out + self._covered(buffer, closing)
+
+    def _start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+        buffer.closing = closing
+        buffer.phase = Phase.STAGING
+        return [self.stage(buffer)]
+
+    def _covered(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+        """There is no row in it: all but a piece, which waits for the write, is done with that."""
+        closing.cover(None)
+        buffer.cover(closing.through, closing.epochs)
+        return self._nothing_to_write(buffer) if closing.piece_of is None else []
+
+    def _barrier(self, buffer: TargetBuffer, now: float) -> list[object]:
+        chunk = buffer.take(1)[0]
+        buffer.cover({chunk.source: chunk.offsets[-1]}, {chunk.source: chunk.epoch})
+        batch = plan_ddl(buffer, chunk, self._format, self._router, self._next_id())
+        if batch is None:
+            return self._nothing_to_write(buffer)
+        return self._submit(buffer, batch, dict(buffer.epochs), dict(buffer.through), now)
+
+    def _nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
+        """Replays and messages without effect are done as soon as what came before them is."""
+        done = msg.Written(buffer.route.name, dict(buffer.epochs), dict(buffer.through), None)
+        buffer.through.clear()
+        buffer.epochs.clear()
+        return [fx.Tell(self._committer, done)] if done.through else []
+
+    def _pieces_of_one_write(self, buffer: TargetBuffer) -> tuple[Piece, ...]:
+        """The oldest pieces, as many as may be read back at once: after a long outage there may
+        be gigabytes of them."""
+        taken: list[Piece] = []
+        size = 0
+        for piece in buffer.pieces:
+            size += piece.size
+            if taken and size > self._batch_bytes:
+                break
+            taken.append(piece)
+        return tuple(taken)
+
+    def stage(self, buffer: TargetBuffer) -> fx.Stage:
+        """Ask for what is closed to be staged, for the first time or again."""
+        closing = buffer.closing
+        assert closing is not None
+        paths = tuple(piece.path for piece in closing.pieces)
+        return fx.Stage(buffer.route, paths, tuple(part.stretch for part in closing.parts))
+
+    def spill(self, buffer: TargetBuffer) -> list[object]:
+        """Decode and stage what waits behind the write, one lane a piece, up to a barrier."""
+        chunks: list[Chunk] = []
+        while buffer.chunks and not buffer.barrier_first:
+            if chunks and buffer.chunks[0].source != chunks[0].source:
+                break
+            chunks += buffer.take(1)
+        if not chunks:
+            return []
+        return self._rows(buffer, chunks, chunks[0].source)
+
+    def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[object]:
+        """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
+        closing, buffer.closing = buffer.closing, None
+        assert closing is not None
+        buffer.stage_again_at, buffer.stage_attempts = None, 0
+        buffer.phase = Phase.WRITING if buffer.write is not None else Phase.READY
+        buffer.pieces = [piece for piece in buffer.pieces if piece not in closing.pieces]
+        buffer.tally.rows_read += staged.changes
+        buffer.tally.values_nulled += staged.nulled
+        check_lanes(buffer, closing, staged)
+        problem = problem_of(closing, staged.bad)
+        closing.cover(staged.bad)
+        if problem is not None:
+            buffer.doomed = problem
+            buffer.clear()
+        if closing.piece_of is not None:
+            return self._piece_staged(buffer, closing, staged)
+        return self._batch_staged(buffer, closing, staged, now)
+
+    def _piece_staged(
+        self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged
+    ) -> list[object]:
+        buffer.cover(closing.through, closing.epochs)
+        if staged.path is not None:
+            ((source, through),) = closing.through.items()
+            piece = Piece(source, staged.path, staged.changes, staged.size, through)
+            buffer.pieces.append(piece)
+        return []
+
+    def _batch_staged(
+        self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged, now: float
+    ) -> list[object]:
+        if staged.path is None:
+            buffer.cover(closing.through, closing.epochs)
+            return self._nothing_to_write(buffer)
+        assert staged.schema is not None
+        assert staged.mode is not None
+        batch = StagedBatch(
+            batch_id=self._next_id(),
+            target=buffer.route.name,
+            mode=staged.mode,
+            schema=staged.schema,
+            lanes=buffer.spans(closing.through),
+            path=staged.path,
+            rows=staged.rows,
+            changes=staged.changes + sum(piece.changes for piece in closing.pieces),
+            has_deletes=staged.has_deletes,
+            partial=staged.partial,
+            bounds=staged.bounds,
+        )
+        return self._submit(buffer, batch, closing.epochs, closing.through, now)
+
+    def _submit(
+        self,
+        buffer: TargetBuffer,
+        batch: StagedBatch,
+        epochs: dict[TopicPartition, int],
+        through: dict[TopicPartition, int],
+        now: float,
+    ) -> list[object]:
+        write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
+        for source, last in through.items():
+            if buffer.through.get(source, last + 1) <= last:  # no piece waits behind this write
+                buffer.through.pop(source)
+                buffer.epochs.pop(source)
+        buffer.write = write
+        buffer.tally.write_since = now
+        buffer.phase = Phase.WRITING
+        buffer.attempts = 1
+        return [fx.Tell(WRITERS, write)]
+
+    def _next_id(self) -> str:
+        self._number += 1
+        return f"{self._run_id}-{self._me.pipeline}-{self._me.number}-{self._number}"
