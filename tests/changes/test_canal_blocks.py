@@ -104,7 +104,11 @@ def test_a_block_is_its_messages(
     singly, bad = outcome(values, *keyed, size=1)
     good = values if bad is None else values[: bad[0]]
     if bad is not None:
-        assert outcome(values, *keyed, size=len(values))[1] == bad
+        assert outcome(values[: bad[0] + 1], *keyed, size=len(values))[1] == bad
+        # What follows may widen a type, so the reason may name another: but not the place.
+        whole = outcome(values, *keyed, size=len(values))[1]
+        assert whole is not None
+        assert whole[0] == bad[0]
     at_once, none = outcome(good, *keyed, size=max(1, len(good)))
     assert none is None
     assert rows_of(at_once) == rows_of(singly)
