@@ -7,8 +7,9 @@ messages of a table, in whatever order their shapes come.
 
 from __future__ import annotations
 
+import itertools
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -75,14 +76,17 @@ class Layout:
         fields: list[tuple[str, Any, Any]] = [
             ("data", list[row] | None, None),
             ("mysqlType", Raw, Raw()),
+            ("old", list[old | None] | None, None),
             ("pkNames", Raw, Raw()),
             ("type", str, ""),
             ("tidb", HandleKey | None, None),
+            ("updateBefore", list[Any] | None, None),
         ]
-        if self.keys:
-            fields.insert(2, ("old", list[old | None] | None, None))
-            fields.append(("updateBefore", list[Any] | None, None))
-        return msgspec.defstruct("Message", fields, rename={"tidb": "_tidb"}, gc=False)
+        names = {"tidb": "_tidb"}
+        if not self.keys:
+            # A changelog has no use for these: they get names that no member has.
+            names |= {"old": "old ", "updateBefore": "updateBefore "}
+        return msgspec.defstruct("Message", fields, rename=names, gc=False)
 
     @property
     def schema(self) -> TableSchema:
@@ -112,6 +116,34 @@ class Layout:
             getattr(before, field) is not UNSET and getattr(before, field) != getattr(after, field)
             for field in self.key_fields
         )
+
+    def names_key(self, olds: Sequence[Struct | None]) -> bool:
+        """Tell whether any old image holds a key column: most updates' don't."""
+        return olds.count(None) + olds.count(self.no_key) < len(olds)
+
+    def keeps_keys(
+        self,
+        ops: Sequence[str | None],
+        data: Sequence[Sequence[Struct]],
+        olds: Sequence[Sequence[Struct | None] | None],
+    ) -> bool:
+        """Tell whether the updates among these messages surely changed no key.
+
+        False: it takes a look at each row to know.
+        """
+        if not self.names_key(list(itertools.chain.from_iterable(filter(None, olds)))):
+            return True
+        # Some tools send the whole old row. Only where each row has one do they stand in pairs.
+        updates = [op == "U" for op in ops]
+        after = list(itertools.compress(data, updates))
+        before = [old or () for old in itertools.compress(olds, updates)]
+        if list(map(len, before)) != list(map(len, after)):
+            return False
+        images = list(itertools.chain.from_iterable(before))
+        if None in images:
+            return False
+        key = operator.attrgetter(*self.key_fields)
+        return list(map(key, images)) == list(map(key, itertools.chain.from_iterable(after)))
 
     def with_keys(self, keys: tuple[str, ...]) -> Layout:
         """Fix the key; raises Refused where a column has a name that the changelog needs."""

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import astuple
 
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
 from changes.formats import canal_careful as careful
 from changes.formats.canal_layout import LETTERS, Layout, Refused
 from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
+
+_FIRST_MESSAGES = 32
+"""Messages decoded at once before it is known how many rows each has. More: thousands of rows
+when they are large. Fewer: a small call takes more turns."""
 
 
 class CanalTableDecoder:
@@ -27,6 +35,8 @@ class CanalTableDecoder:
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
         self._layout = Layout({}, keys, {})
+        self._types = Raw()
+        self._names = Raw()
         self._seen = False
 
     @property
@@ -36,7 +46,7 @@ class CanalTableDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        reading = _Reading(self._layout, self._fixed)
+        reading = _Reading(self._layout, self._fixed, self._types, self._names)
         refused = reading.read(values)
         layout = reading.layout
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
@@ -53,6 +63,8 @@ class CanalTableDecoder:
         if table is None:
             return None
         self._layout, self._seen = layout, True
+        # Copies: the parts of a message keep all of it in memory.
+        self._types, self._names = reading.types.copy(), reading.names.copy()
         return Changes(table, layout.schema, mode, reading.count, converter.nulled)
 
 
@@ -76,15 +88,17 @@ def _bad(place: int, reason: str, values: Sequence[bytes]) -> BadRecord:
 class _Reading:
     """One call's way through its messages: rows as structs, in segments of one layout each."""
 
-    def __init__(self, layout: Layout, fixed: bool) -> None:
+    def __init__(self, layout: Layout, fixed: bool, types: Raw, names: Raw) -> None:
         self.layout = layout
+        self.types = types
+        """The block of types of the latest message, and ``names`` its key's."""
+        self.names = names
         self.place = 0
         self.segments: list[Segment] = []
         self._segment_layout: Layout | None = None
         self._moved = 0
         self._fixed = fixed
-        self._types = Raw()
-        self._names = Raw()
+        self._ahead = _FIRST_MESSAGES
 
     @property
     def count(self) -> int:
@@ -95,9 +109,7 @@ class _Reading:
         """Take the messages in; give what stopped it at ``place``, None when all are in."""
         try:
             while self.place < len(values):
-                if not self._read_known(values):
-                    self._read_careful(values[self.place])
-                    self.place += 1
+                self._read_block(values[self.place : self.place + self._ahead])
                 if self.segments and self.segments[-1].is_full:
                     self.segments[-1].seal()
         except Refused as refused:
@@ -111,57 +123,77 @@ class _Reading:
             self.segments.append(Segment(self.layout.columns))
         return self.segments[-1]
 
-    def _read_known(self, values: Sequence[bytes]) -> bool:
-        """Read while messages have a known shape: the fast way, a block at most.
+    def _read_block(self, values: Sequence[bytes]) -> None:
+        """Read these messages, or as many as the present layout's decoder is good for."""
+        layout = self.layout
+        messages = _decoded(layout, values)
+        if not messages or not self._take_alike(messages):
+            for message, value in zip(messages, values, strict=False):
+                if not self._take(message):
+                    self._read_careful(value)
+                self.place += 1
+                if self.layout is not layout:
+                    return
+        if len(messages) < len(values):
+            self._read_careful(values[len(messages)])
+            self.place += 1
 
-        False where it stopped at a message that has to be read the careful way.
+    def _take_alike(self, messages: Sequence[Any]) -> bool:
+        """Add messages of a known shape without a look at each; False, and none, if one is not.
+
+        A loop over them would cost as much as their decoding, so each member is looked at as a
+        column.
         """
-        layout, place = self.layout, self.place
-        if layout.keys is None or not layout.columns:
+        layout, count = self.layout, len(messages)
+        data, types, olds, names, kinds, tidb, before = zip(*map(astuple, messages), strict=True)
+        ops = list(map(LETTERS.get, kinds))
+        if not all(data) or None in ops or any(before) or tidb.count(None) < count:
             return False
+        if names.count(self.names) < count:
+            return False
+        if types.count(self.types) < count and not layout.known.issuperset(map(bytes, types)):
+            return False
+        if layout.keys and not layout.keeps_keys(ops, data, olds):
+            return False
+        self._add_alike(data, "".join(map(str, ops)))
+        self.types = types[-1]
+        return True
+
+    def _add_alike(self, data: Sequence[list[Struct]], ops: str) -> None:
+        """Add the rows of messages, of each at least one; ``ops`` has a letter for each message."""
+        segment, count = self._segment(), len(data)
+        rows = list(itertools.chain.from_iterable(data))
+        segment.rows += rows
+        records: Iterable[int] = range(self.place, self.place + count)
+        if len(rows) > count:
+            sizes = list(map(len, data))
+            ops = "".join(map(operator.mul, ops, sizes))
+            records = itertools.chain.from_iterable(map(itertools.repeat, records, sizes))
+        segment.ops += ops.encode()
+        segment.records += records
+        self.place += count
+        self._ahead = max(1, BLOCK_ROWS * count // len(rows))
+
+    def _take(self, message: Any) -> bool:
+        """Add a message of a known shape; False if it is not and has to be read with care."""
+        layout, data, op = self.layout, message.data, LETTERS.get(message.type)
+        if not data or op is None or message.tidb is not None or message.pkNames != self.names:
+            return False
+        if message.mysqlType != self.types:
+            if bytes(message.mysqlType) not in layout.known:
+                return False
+            self.types = message.mysqlType
+        if op == "U" and layout.keys:
+            if message.updateBefore:
+                return False
+            if message.old and layout.names_key(message.old):
+                self._add_update(data, message.old)
+                return True
         segment = self._segment()
-        rows, ops, records = segment.rows, segment.ops, segment.records
-        decode, no_key, keyed, known = layout.decode, layout.no_key, bool(layout.keys), layout.known
-        types, names, letter = self._types, self._names, LETTERS.get
-        stopped = False
-        for value in itertools.islice(values, place, place + BLOCK_ROWS):
-            try:
-                message = decode(value)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                stopped = True
-                break
-            if message.mysqlType != types:
-                if bytes(message.mysqlType) not in known:
-                    stopped = True
-                    break
-                types = message.mysqlType
-            data, op = message.data, letter(message.type)
-            if message.pkNames != names or not data or op is None or message.tidb is not None:
-                stopped = True
-                break
-            if op == "U" and keyed and (message.old or message.updateBefore):
-                if message.updateBefore:
-                    stopped = True
-                    break
-                if _names_key(message.old, no_key):
-                    self.place = place
-                    self._add_update(data, message.old)
-                    place += 1
-                    continue
-            if len(data) == 1:
-                rows.append(data[0])
-                ops.append(op)
-                records.append(place)
-            else:
-                rows += data
-                ops += op * len(data)
-                records += [place] * len(data)
-                if len(rows) >= BLOCK_ROWS:
-                    place += 1
-                    break
-            place += 1
-        self._types, self.place = types, place
-        return not stopped
+        segment.rows += data
+        segment.ops += op.encode() * len(data)
+        segment.records += [self.place] * len(data)
+        return True
 
     def _read_careful(self, value: bytes) -> None:
         message = careful.read(value)
@@ -177,20 +209,20 @@ class _Reading:
             return
         segment = self._segment()
         segment.rows += rows
-        segment.ops += letter * len(rows)
+        segment.ops += letter.encode() * len(rows)
         segment.records += [self.place] * len(rows)
 
     def _learn(self, message: careful.Message) -> None:
         """Take in what the message tells of columns and key."""
         layout = self.layout
-        if not self._fixed and message.pkNames != self._names:
+        if not self._fixed and message.pkNames != self.names:
             names = careful.key_names(message)
             if layout.keys is None:
                 layout = layout.with_keys(names)
             elif set(names) != set(layout.keys):
                 raise Refused(f"the key was {_list(layout.keys)} and is now {_list(names)}")
-        self._names = message.pkNames
-        self._types = message.mysqlType
+        self.names = message.pkNames
+        self.types = message.mysqlType
         text = bytes(message.mysqlType)
         layout = layout.grown(careful.types(message), careful.carried(message), text)
         for key in layout.keys or ():
@@ -214,9 +246,14 @@ class _Reading:
             segment.add(row, "U", self.place)
 
 
-def _names_key(olds: Sequence[Struct | None], no_key: Struct) -> bool:
-    """Tell whether any old image holds a key column: most updates' don't."""
-    return any(old is not None and old != no_key for old in olds)
+def _decoded(layout: Layout, values: Sequence[bytes]) -> list[Any]:
+    """Decode messages by the layout, up to the first that does not have it."""
+    messages: list[Any] = []
+    if layout.keys is not None and layout.columns:
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            # Those before an error stay: a list grows as it takes from an iterator.
+            messages.extend(map(layout.decode, values))
+    return messages
 
 
 def _list(keys: Sequence[str]) -> str:
