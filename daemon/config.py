@@ -1,6 +1,7 @@
-"""The configuration as values: its sections, their defaults, and what fits together.
+"""The configuration as a value: its pipelines, and what must fit together in the whole.
 
-How a file becomes one is ``daemon/config_file.py``.
+The other sections are in ``daemon/config_sections.py``; how a file becomes a configuration is
+``daemon/config_file.py``.
 """
 
 from __future__ import annotations
@@ -8,22 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PrivateAttr,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode, ZeroDates
 from changes.routing import Route
-from daemon.owners import globs_meet, target_globs
+from daemon.config_sections import (
+    BatchSection,
+    DaemonSection,
+    LogSection,
+    MemorySection,
+    MetricsSection,
+    Section,
+    SinkSection,
+    SparkSection,
+    flatten,
+)
+from daemon.owners import shared_targets
 from daemon.secrets import Redactor, secrets_in
 from offsets.position import TopicPartition
 from offsets.recovery import StartAt
@@ -33,125 +37,12 @@ DAEMON_OWNED_KAFKA = frozenset(
 )
 """librdkafka settings on which exactly-once rests: binlogd sets them, a configuration may not."""
 
-
 SPARK_OWNED = {
     "spark.master": "spark.master is a key of its own, beside [spark.conf]",
     "spark.sql.session.timeZone": "instants are written in UTC",
     "spark.submit.deployMode": "the driver is this process's own",
 }
 """Spark settings on which being right rests: setting them would be without effect, or wrong."""
-
-
-class Section(BaseModel):
-    """Unknown keys are refused, values are not converted, nothing changes once it is read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class DaemonSection(Section):
-    """``[daemon]``: where it keeps its files and how it commits and ends."""
-
-    state_dir: Path = Field(Path("var/state"), strict=False)
-    staging_dir: Path = Field(Path("var/staging"), strict=False)
-    commit_interval_s: float = Field(5.0, gt=0, strict=False)
-    drain_timeout_s: float = Field(60.0, gt=0, strict=False)
-    processors: int = Field(2, ge=1, le=64)
-    stuck_after_s: float = Field(120.0, gt=0, strict=False)
-
-
-class MetricsSection(Section):
-    """``[metrics]``: where ``/metrics``, ``/healthz`` and ``/readyz`` are; empty: nowhere."""
-
-    listen: str = ""
-
-    @field_validator("listen")
-    @classmethod
-    def _address(cls, value: str) -> str:
-        host, colon, port = value.rpartition(":")
-        if value and not (host and colon and port.isdecimal() and int(port) <= 65535):
-            raise ValueError(f'{value!r} is not host:port, such as "127.0.0.1:9464"')
-        return value
-
-    @property
-    def address(self) -> tuple[str, int] | None:
-        """Host and port, None when nothing is served."""
-        host, _, port = self.listen.rpartition(":")
-        return (host.strip("[]"), int(port)) if self.listen else None
-
-
-class LogSection(Section):
-    """``[log]``: one event a line; ``file`` empty means standard error."""
-
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    format: Literal["json", "text"] = "text"
-    file: str = ""
-
-
-class BatchSection(Section):
-    """``[batch]``: when a batch is due. It closes when no write of its target is in flight."""
-
-    max_messages: int = Field(50_000, ge=1)
-    max_bytes: int = Field(16 << 20, ge=1)
-    max_age_s: float = Field(1.0, gt=0, strict=False)
-
-
-class MemorySection(Section):
-    """``[memory]``: one budget for all messages in hand, and one for staged files on disk.
-
-    The pipelines share both evenly. An eighth of the memory is librdkafka's queue, an eighth the
-    mailboxes, the rest the buffers.
-    """
-
-    budget_bytes: int = Field(256 << 20, ge=16 << 20)
-    staged_bytes: int = Field(8 << 30, ge=1 << 20)
-
-    def queue_kbytes(self, pipelines: int) -> int:
-        """librdkafka's queue of one pipeline, in its unit."""
-        return self.budget_bytes // 8 // pipelines // 1024
-
-    def mailbox_bytes(self, processors: int) -> int:
-        """The mailbox of one of so many processors in the process."""
-        return self.budget_bytes // 8 // processors
-
-    def buffer_bytes(self, processors: int) -> int:
-        """The buffers of one of so many processors in the process."""
-        return self.budget_bytes * 3 // 4 // processors
-
-
-class SparkSection(Section):
-    """``[spark]``: the one session. ``[spark.conf]`` passes any Spark setting through."""
-
-    master: str = "local[*]"
-    writers: int = Field(4, ge=1, le=64)
-    warm_up: bool = True
-    conf: dict[str, str] = Field(default_factory=dict)
-
-    @field_validator("conf", mode="before")
-    @classmethod
-    def _flat(cls, value: Any) -> Any:
-        return _flatten(value) if isinstance(value, dict) else value
-
-
-class MaintenanceSection(Section):
-    """``[sink.NAME.maintenance]``: when a table's history is cut, when a branch is dead."""
-
-    expire_snapshots_older_than_s: float = Field(3600.0, ge=0, strict=False)
-    retain_last: int = Field(10, ge=1)
-    interval_s: float = Field(300.0, ge=0, strict=False)
-    foreign_branches_older_than_s: float = Field(86400.0, ge=3600, strict=False)
-
-
-class SinkSection(Section):
-    """``[sink.NAME]``: a sink; targets begin with its name. ``catalog`` passes through."""
-
-    kind: Literal["iceberg"]
-    catalog: dict[str, str]
-    maintenance: MaintenanceSection = Field(default_factory=MaintenanceSection)
-
-    @field_validator("catalog", mode="before")
-    @classmethod
-    def _flat(cls, value: Any) -> Any:
-        return _flatten(value) if isinstance(value, dict) else value
 
 
 class StartSection(Section):
@@ -302,7 +193,7 @@ class Config(Section):
             *self._unusable_names(),
             *self._unknown_sinks(),
             *self._shared_groups(),
-            *self._shared_targets(),
+            *shared_targets({name: p.routes() for name, p in self.pipeline.items()}),
             *self._owned_spark(),
         ]
         if "bootstrap.servers" not in self.kafka:
@@ -366,40 +257,11 @@ class Config(Section):
             if other != name:
                 yield f"pipeline.{name}: group {self.group(name)!r} is pipeline.{other}'s already"
 
-    def _shared_targets(self) -> Iterator[str]:
-        """A target has one owner: two pipelines would fence each other for ever."""
-        claims = [
-            (name, glob)
-            for name, pipeline in self.pipeline.items()
-            for route in pipeline.routes()
-            for glob in target_globs(route)
-        ]
-        for i, (name, glob) in enumerate(claims):
-            for other, other_glob in claims[:i]:
-                if name != other and globs_meet(glob, other_glob):
-                    yield (
-                        f"pipeline.{name}: its targets {glob!r} may be those of "
-                        f"pipeline.{other} ({other_glob!r}): a target has one owner; "
-                        "narrow include or change target"
-                    )
-
-
-def _flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """``bootstrap.servers = "…"`` is a nested table to TOML; here it is one name."""
-    flat: dict[str, Any] = {}
-    for key, value in table.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, dict):
-            flat |= _flatten(value, f"{name}.")
-        else:
-            flat[name] = value
-    return flat
-
 
 def _check_kafka(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    flat = _flatten(value)
+    flat = flatten(value)
     owned = sorted(DAEMON_OWNED_KAFKA & flat.keys())
     if owned:
         hint = " (the group is pipeline.NAME.group)" if "group.id" in owned else ""

@@ -14,20 +14,17 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from daemon.config import (
+from daemon.config import Config, PipelineSection, RouteSection, StartSection
+from daemon.config_sections import (
     BatchSection,
-    Config,
     DaemonSection,
     LogSection,
     MaintenanceSection,
     MemorySection,
     MetricsSection,
-    PipelineSection,
-    RouteSection,
     Section,
     SinkSection,
     SparkSection,
-    StartSection,
 )
 from daemon.secrets import MASK, Redactor, SecretMissing, looks_secret, read_secret
 

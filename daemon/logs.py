@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import structlog
 
-from daemon.config import LogSection
+from daemon.config_sections import LogSection
 from daemon.secrets import Redactor
 
 

@@ -1,11 +1,32 @@
-"""Whether two routes could lead to one target: patterns are compared, not names."""
+"""One owner for each target: patterns of routes are compared, since no table is known yet."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from changes.routing import Route
+
+
+def shared_targets(pipelines: Mapping[str, Sequence[Route]]) -> Iterator[str]:
+    """A line for each two pipelines whose routes could lead to the same target.
+
+    A target has one owner: two would fence each other for ever.
+    """
+    claims = [
+        (name, glob)
+        for name, routes in pipelines.items()
+        for route in routes
+        for glob in target_globs(route)
+    ]
+    for i, (name, glob) in enumerate(claims):
+        for other, other_glob in claims[:i]:
+            if name != other and globs_meet(glob, other_glob):
+                yield (
+                    f"pipeline.{name}: its targets {glob!r} may be those of "
+                    f"pipeline.{other} ({other_glob!r}): a target has one owner; "
+                    "narrow include or change target"
+                )
 
 
 def target_globs(route: Route) -> Iterator[str]:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import structlog
 
-from daemon.config import Config, LogSection
+from daemon.config import Config
 from daemon.config_file import ConfigError, load
+from daemon.config_sections import LogSection
 from daemon.logs import set_up_logs
 from daemon.secrets import LONGEST_BYTES, Redactor, looks_secret
 
