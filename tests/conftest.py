@@ -41,6 +41,7 @@ def spark(
         patch.setenv("JAVA_HOME", str(find_java().home))
         scratch = warm_up_catalog(tmp_path_factory.getbasetemp() / "warm-up")
         catalogs = {"lake": lake_conf, CATALOG: scratch}
-        session = start_session({}, "local[2]", lake_jars(), catalogs, log_file)
+        conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}  # as config.toml has it
+        session = start_session(conf, "local[2]", lake_jars(), catalogs, log_file)
     yield session
     session.stop()

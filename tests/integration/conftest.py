@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from demo.broker import DevBroker
 from tests.integration.rig import Rig
@@ -28,6 +27,11 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevBroker]:
 
 
 @pytest.fixture
-def rig(broker: DevBroker, spark: SparkSession, lake_conf: dict[str, str], tmp_path: Path) -> Rig:
+def rig(
+    broker: DevBroker,
+    lake_conf: dict[str, str],
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> Rig:
     """A topic, a configuration and the daemon for one test, with names that nobody else has."""
-    return Rig(broker, spark, lake_conf, tmp_path)
+    return Rig(broker, lambda: request.getfixturevalue("spark"), lake_conf, tmp_path)

@@ -6,7 +6,7 @@ import io
 import itertools
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,9 @@ from offsets.snapshot import Snapshot
 from sparkwriter.iceberg import IcebergWriter
 
 MYSQL_TYPES = {"id": "int(11)", "name": "varchar(255)", "qty": "bigint(20)"}
+
+JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+"""Spark's settings, as those of the default configuration: the JVM starts faster."""
 
 _names = itertools.count(1)
 
@@ -68,19 +71,32 @@ def ddl(table: str, kind: str, sql: str) -> bytes:
 
 
 class Rig:
-    """One test's world. Databases and topics have names of their own, so tests don't meet."""
+    """One test's world. Databases and topics have names of their own, so tests don't meet.
+
+    ``spark`` gives the run's session: it is started by the first test that looks into a table,
+    and never where only daemons of their own are run.
+    """
 
     def __init__(
-        self, broker: DevBroker, spark: SparkSession, lake: Mapping[str, str], folder: Path
+        self,
+        broker: DevBroker,
+        spark: Callable[[], SparkSession],
+        lake: Mapping[str, str],
+        folder: Path,
     ) -> None:
         self.broker = broker
-        self.spark = spark
+        self._spark = spark
         self.lake = dict(lake)
         self.folder = folder
         self.db = f"shop{next(_names)}_{uuid.uuid4().hex[:6]}"
         self.topic = f"binlog-{self.db}"
         self.stderr = ""
         self.create_topic(self.topic)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The run's session, apart from those of the daemons."""
+        return self._spark()
 
     # --- Kafka
 
@@ -110,7 +126,7 @@ class Rig:
             "drain_timeout_s = 60", "[log]", 'format = "json"', f'file = "{self.log_file}"',
             "[batch]", "max_age_s = 0.2", "[kafka]",
             f'"bootstrap.servers" = "{self.broker.bootstrap}"', "[spark]", "writers = 2",
-            "warm_up = false",
+            "warm_up = false", *(f'conf."{key}" = "{value}"' for key, value in JVM.items()),
             "[sink.lake]", 'kind = "iceberg"', "[sink.lake.catalog]",
             *(f'"{key}" = "{value}"' for key, value in self.lake.items()),
         ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -18,7 +19,6 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from pyspark.sql import SparkSession
 
 from daemon import control
 from daemon.observer import FRESH_S
@@ -30,6 +30,8 @@ FROM_CREDENTIAL = "tide-pool-4411"
 FROM_FILE = "basalt-9120-ridge"
 FROM_VARIABLE = "lantern-7733"
 WITHIN_S = 60.0
+WATCHDOG_S = 1.5
+"""How long the manager would wait for a ping before it ended the daemon."""
 
 
 class Manager:
@@ -111,7 +113,7 @@ def service_config(rig: Rig) -> Path:
         ("[log]\n", '[log]\nlevel = "debug"\n'),
         ("[kafka]\n", '[kafka]\nsasl.password = "${credential:kafka}"\n'),
         ("[sink.lake.catalog]\n", '[sink.lake.catalog]\nx-token = "${file:token}"\n'),
-        ("[spark]\n", '[spark]\nconf = {"spark.hadoop.a.secret.b" = "${THE_SECRET}"}\n'),
+        ("[spark]\n", '[spark]\nconf."spark.hadoop.a.secret.b" = "${THE_SECRET}"\n'),
     ):
         assert old in text
         text = text.replace(old, new)
@@ -125,16 +127,17 @@ def service_config(rig: Rig) -> Path:
 @pytest.fixture(scope="module")
 def running(
     broker: DevBroker,
-    spark: SparkSession,
     lake_conf: Mapping[str, str],
     tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
 ) -> Iterator[Running]:
-    """A daemon under a manager that wants a ping every 3 s; ready when the first test begins."""
+    """A daemon under a manager that wants a ping every 1.5 s; ready when the first test begins."""
+    spark = functools.partial(request.getfixturevalue, "spark")
     rig = Rig(broker, spark, lake_conf, tmp_path_factory.mktemp("service"))
     manager = Manager(rig.folder / "notify")
     config = service_config(rig)
     environment = os.environ | {
-        "NOTIFY_SOCKET": str(rig.folder / "notify"), "WATCHDOG_USEC": "3000000",
+        "NOTIFY_SOCKET": str(rig.folder / "notify"), "WATCHDOG_USEC": str(int(WATCHDOG_S * 1e6)),
         "CREDENTIALS_DIRECTORY": str(rig.folder / "credentials"), "THE_SECRET": FROM_VARIABLE,
     }  # fmt: skip
     process = daemon("run", "--config", str(config), env=environment)
@@ -257,7 +260,7 @@ def test_a_stuck_actor_stops_the_watchdogs_ping(running: Running) -> None:
     code, text = running.get("/healthz")
     assert (code, text.startswith("p/committer[0] has not answered for ")) == (503, True)
     running.manager.wait_for("STATUS=stuck: p/committer[0]")
-    assert running.manager.silent_for("WATCHDOG=1", 3.0)
+    assert running.manager.silent_for("WATCHDOG=1", WATCHDOG_S)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     pipe.unlink()
     running.manager.wait_for("WATCHDOG=1")
