@@ -62,8 +62,11 @@ def read_lock(lock: Path = LOCK) -> dict[str, str]:
     return entries
 
 
-def verify(folder: Path, lock: Path = LOCK) -> None:
-    """Check that a folder holds just the jars of the lock, unchanged; raises JarsError."""
+def verify(folder: Path, lock: Path = LOCK) -> int:
+    """Check that a folder holds just the jars of the lock, unchanged; give how many those are.
+
+    Raises JarsError.
+    """
     wanted, found = read_lock(lock), digests(folder)
     wrong = [f"{path} is missing" for path in sorted(wanted.keys() - found.keys())]
     wrong += [f"{path} is not in the lock" for path in sorted(found.keys() - wanted.keys())]
@@ -75,6 +78,7 @@ def verify(folder: Path, lock: Path = LOCK) -> None:
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise JarsError(f"jars in {folder} don't match {lock.name}: {wrong[0]}{more}")
+    return len(found)
 
 
 def digests(folder: Path) -> dict[str, str]:

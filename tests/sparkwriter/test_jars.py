@@ -46,9 +46,9 @@ def lock(tmp_path: Path) -> Path:
 
 
 def test_jars_as_locked_are_accepted(jars: Path, lock: Path) -> None:
-    """Nothing is said when every jar is what the lock says; other files don't matter."""
+    """Both are looked at, and a file that is no jar does not matter."""
     (jars / "verified").write_text("a stamp")
-    verify(jars, lock)
+    assert verify(jars, lock) == 2
 
 
 def test_a_tampered_jar_is_refused(jars: Path, lock: Path) -> None:
