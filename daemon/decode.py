@@ -27,6 +27,23 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _READER_GONE = 128 + 13
 """The status of a program that SIGPIPE ended."""
 
+_NOT_TEXT = {
+    b"\x1f\x8b": "is compressed by gzip; unpack it first, such as gunzip -c FILE | binlogd decode -",
+    b"\x28\xb5\x2f\xfd": "is compressed by zstd; unpack it first, such as zstdcat FILE | …",
+    b"\xff\xfe": "is UTF-16 text; UTF-8 is wanted, such as iconv -f UTF-16 -t UTF-8 FILE | …",
+    b"\xfe\xff": "is UTF-16 text; UTF-8 is wanted, such as iconv -f UTF-16 -t UTF-8 FILE | …",
+}
+"""How files begin of which every line would be told as bad, and what to do with them."""
+
+
+class NotText(Exception):
+    """A whole file that can't hold messages: one line."""
+
+
+class OutputFailed(Exception):
+    """What was decoded can't be written: one line. No fault of the input, so nothing goes on."""
+
+
 _whole = msgspec.json.Decoder(msgspec.Raw)
 
 
@@ -35,24 +52,34 @@ def run_decode(files: Sequence[str], format_: Format) -> int:
 
     A reader that has seen enough (``| head``) ends it quietly.
     """
+    if sys.stdout is None:
+        print("binlogd: the standard output is closed", file=sys.stderr)
+        return 1
     out = open(sys.stdout.fileno(), "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     try:
         with out:
             good = decode_files(files, format_, out, sys.stderr)
     except BrokenPipeError:
         return _READER_GONE
+    except (OutputFailed, OSError) as error:  # OSError: the last of it, when it is closed
+        reason = error.strerror if isinstance(error, OSError) else error
+        print(f"binlogd: the standard output can't be written: {reason}", file=sys.stderr)
+        return 1
     return 0 if good else 1
 
 
 def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: TextIO) -> bool:
     """Decode them one after another; ``-`` is the standard input. Tell whether all was good.
 
-    What is bad goes to ``errors`` with file and line, the rest is decoded all the same.
+    What is bad goes to ``errors`` with file and line, the rest is decoded all the same. Raises
+    OutputFailed, BrokenPipeError.
     """
     good = True
     for name in files:
         shown = "<stdin>" if name == STDIN else name
         try:
+            if name == STDIN and sys.stdin is None:
+                raise NotText("is closed")
             if name == STDIN:
                 good &= _decode_lines(sys.stdin.buffer, shown, format_, out, errors)
             else:
@@ -63,6 +90,9 @@ def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: Tex
         except OSError as error:
             good = False
             print(f"{shown}: {error.strerror or error}", file=errors)
+        except NotText as error:
+            good = False
+            print(f"{shown}: {error}", file=errors)
     return good
 
 
@@ -70,7 +100,7 @@ def _decode_lines(
     lines: Iterable[bytes], shown: str, format_: Format, out: TextIO, errors: TextIO
 ) -> bool:
     good = True
-    for line, value in messages(lines):
+    for line, value in messages(_text(lines)):
         try:
             changes = format_.explain(value)
         except BadMessage as bad:
@@ -78,11 +108,33 @@ def _decode_lines(
             print(f"{shown}:{line}: {bad}", file=errors)
             continue
         for change in changes:
-            print(as_line(change), file=out)
+            _write(as_line(change), out)
             if isinstance(change, RowChange) and change.misfit is not None:
                 good = False
                 print(f"{shown}:{line}: {change.table}: {change.misfit}", file=errors)
     return good
+
+
+def _text(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines, if the first does not show that the file is no text. Raises NotText."""
+    rest = iter(lines)
+    for line in rest:
+        for beginning, problem in _NOT_TEXT.items():
+            if line.startswith(beginning):
+                raise NotText(problem)
+        yield line
+        break
+    yield from rest
+
+
+def _write(line: str, out: TextIO) -> None:
+    """Raises OutputFailed: a full disk must not be told as the fault of the file that is read."""
+    try:
+        print(line, file=out)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputFailed(error.strerror or str(error)) from error
 
 
 def messages(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -119,6 +171,8 @@ def _take(pending: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
     except msgspec.DecodeError as error:
         if "truncated" in str(error) and _small(pending):
             return
+        yield from _one_by_one(pending)
+    except RecursionError:  # too deep to be read; the format says so, too
         yield from _one_by_one(pending)
     else:
         yield pending[0][0], text

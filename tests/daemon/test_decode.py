@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import subprocess
@@ -227,3 +228,59 @@ def test_reader_that_has_seen_enough() -> None:
         command.stdin.close()
         errors = command.stderr.read()
         assert (command.wait(60), errors) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (gzip.compress(message("INSERT", [{"id": "1"}])), "is compressed by gzip; unpack it first"),
+        (b"\x28\xb5\x2f\xfd rest", "is compressed by zstd; unpack it first"),
+        (message("INSERT", [{"id": "1"}]).decode().encode("utf-16"), "is UTF-16 text"),
+    ],
+)
+def test_a_file_that_is_no_text_is_one_line(file: Path, content: bytes, said: str) -> None:
+    """Not a complaint for each of its lines; the next file is decoded."""
+    file.write_bytes(content)
+    other = file.with_name("other")
+    other.write_bytes(message("INSERT", [{"id": "1"}]))
+    good, changes, (complaint,) = decoded(file, str(other))
+    assert (good, len(changes)) == (False, 1)
+    assert complaint.startswith(f"{file}: {said}")
+
+
+def test_json_nested_too_deeply_is_told_and_the_rest_is_decoded(file: Path) -> None:
+    """It is deeper than the reader's own stack."""
+    nested = b'{"a": ' * 100_000 + b"1" + b"}" * 100_000
+    file.write_bytes(nested + b"\n" + message("INSERT", [{"id": "1"}]))
+    good, changes, complaints = decoded(file)
+    assert (good, len(changes)) == (False, 1)
+    (complaint,) = complaints
+    assert complaint.startswith(f"{file}:1: not a Canal message: maximum recursion depth")
+
+
+@pytest.mark.parametrize("count", [1, 2000])
+def test_a_full_disk_is_no_fault_of_the_input(file: Path, count: int) -> None:
+    """One line about the output, whether it shows at the first full buffer or at the end."""
+    file.write_bytes((message("INSERT", [{"id": "1"}]) + b"\n") * count)
+    command = [sys.executable, "-m", "daemon.cli", "decode", "--format", "canal-json", str(file)]
+    with open("/dev/full", "w") as full:
+        found = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60,
+            cwd=Path(__file__).resolve().parents[2],
+        )  # fmt: skip
+    said = "binlogd: the standard output can't be written: No space left on device\n"
+    assert (found.returncode, found.stderr) == (1, said)
+
+
+@pytest.mark.parametrize(
+    ("closed", "said"),
+    [("<&-", "<stdin>: is closed\n"), (">&-", "binlogd: the standard output is closed\n")],
+)
+def test_a_closed_stream_is_one_line(closed: str, said: str) -> None:
+    """As a shell closes it: no traceback."""
+    found = subprocess.run(
+        ["sh", "-c", f'"$0" -m daemon.cli decode --format canal-json - {closed}', sys.executable],
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, timeout=60,
+        cwd=Path(__file__).resolve().parents[2],
+    )  # fmt: skip
+    assert (found.returncode, found.stderr) == (1, said)
