@@ -34,6 +34,17 @@ MOST_KAFKA_PROBLEMS = 20
 """librdkafka tells one wrong property at a time: so many are looked for, then it is enough."""
 
 
+CATALOG_TYPES: Mapping[str, tuple[str, ...]] = {
+    "jdbc": ("uri", "warehouse"),
+    "hadoop": ("warehouse",),
+    "rest": ("uri",),
+    "hive": (),
+    "glue": (),
+    "nessie": (),
+    "bigquery": (),
+}
+"""What Iceberg's ``type`` may be, and without what such a catalog can't be opened."""
+
 CONNECT_TIMEOUT_S = 10.0
 """For a broker to answer: as long as the daemon itself waits at its start."""
 
@@ -43,6 +54,8 @@ def problems(config: Config) -> Iterator[str]:
     yield from _unusable_folders(config)
     for name in config.pipeline:
         yield from _kafka_problems(config, name)
+    for name, sink in config.sink.items():
+        yield from (f"sink.{name}.catalog.{line}" for line in _catalog_problems(sink.catalog))
     try:
         find_java()
         lake_jars()
@@ -175,6 +188,19 @@ def _kafka_problems(config: Config, name: str) -> Iterator[str]:
         if key is None:
             return
         del settings[key]
+
+
+def _catalog_problems(catalog: Mapping[str, str]) -> Iterator[str]:
+    """What Iceberg would say only once Spark has started."""
+    if "catalog-impl" in catalog:  # a class of somebody's own, which knows what it needs
+        return
+    kind = catalog.get("type", "hive").lower()
+    if kind not in CATALOG_TYPES:
+        known = ", ".join(sorted(CATALOG_TYPES))
+        yield f"type: {catalog['type']!r} is none of {known}; others are named by catalog-impl"
+    for key in CATALOG_TYPES.get(kind, ()):
+        if not catalog.get(key):
+            yield f"{key}: is missing; a catalog of type {kind} needs it"
 
 
 def _kafka_warnings(config: Config) -> Iterator[str]:

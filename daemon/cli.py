@@ -79,14 +79,19 @@ def run(
 @app.command()
 def status(
     config: ConfigOption = Path("config.toml"),
+    state_dir: Annotated[
+        Path | None,
+        typer.Option(help="The daemon's state directory, instead of what the configuration says."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Show how the running daemon does. Exit status 3 when none runs, 1 when it does not answer."""
-    settings = _load(config, lenient=True)
+    folder = state_dir or _load(config, lenient=True).daemon.state_dir
     try:
-        found = control.ask(settings.daemon.state_dir, {"ask": "status"})
+        found = control.ask(folder, {"ask": "status"})
     except control.NotRunning as error:
-        print(f"binlogd: {error}", file=sys.stderr)
+        hint = "" if state_dir else "; --state-dir names another"
+        print(f"binlogd: {error}{hint}", file=sys.stderr)
         sys.exit(Exit.NOT_RUNNING.value)
     except control.ControlError as error:
         print(f"binlogd: {error}", file=sys.stderr)

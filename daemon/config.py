@@ -196,8 +196,11 @@ class Config(Section):
             *shared_targets({name: p.routes() for name, p in self.pipeline.items()}),
             *self._owned_spark(),
         ]
-        if "bootstrap.servers" not in self.kafka:
+        brokers = self.kafka.get("bootstrap.servers")
+        if brokers is None:
             problems.append('kafka: "bootstrap.servers" is missing')
+        elif not isinstance(brokers, str) or not brokers.strip():
+            problems.append(f'kafka.bootstrap.servers: "host:port" is wanted, not {brokers!r}')
         if problems:
             raise ValueError("\n".join(problems))
         return self

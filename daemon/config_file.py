@@ -33,6 +33,10 @@ _REFERENCE = re.compile(
 )
 
 
+_OTHERS_REFERENCES = "spark.conf."
+"""Spark has references of its own in its settings: what looks like one may be meant for it."""
+
+
 class ConfigError(Exception):
     """The configuration can't be used: one line for each thing that is wrong."""
 
@@ -61,8 +65,10 @@ def load(
     """
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([f"{path}: can't be read: {error}"]) from error
+    except OSError as error:
+        raise ConfigError([f"{path}: can't be read: {error.strerror or error}"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{path}: is not UTF-8 text: {error}"]) from error
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -155,6 +161,12 @@ def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
         lookup.problems.append(f"{at}: {missing}")
         return ""
 
+    strange = re.search(r"\$\{[^}]*\}?", _REFERENCE.sub("", value))
+    if strange and not lookup.lenient and not at.startswith(_OTHERS_REFERENCES):
+        lookup.problems.append(
+            f"{at}: {strange[0]} is no reference; "
+            "allowed: ${NAME}, ${NAME:-default}, ${file:PATH}, ${credential:NAME}"
+        )
     return _REFERENCE.sub(replace, value)
 
 
@@ -166,11 +178,15 @@ def _explain(error: ValidationError) -> Iterator[str]:
             yield f"{at}: unknown key; allowed: {', '.join(_allowed(found['loc']))}"
         elif found["type"] == "missing":
             yield f"{at}: missing"
+        elif found["type"] in ("too_short", "string_too_short"):
+            yield f"{at}: is empty"
         elif found["type"] == "value_error":
             for line in str(found["ctx"]["error"]).splitlines():
                 yield f"{at}: {line}" if at else line
         else:
-            shown = MASK if looks_secret(at) else repr(found["input"])
+            # "keys" are names of columns, whatever they look like.
+            masked = looks_secret(at) and "keys" not in found["loc"]
+            shown = MASK if masked else repr(found["input"])
             yield f"{at}: {found['msg']}, not {shown}"
 
 

@@ -136,6 +136,10 @@ def ask(state_dir: Path, request: Mapping[str, Any], timeout_s: float = 10.0) ->
             line = _read_line(sock, 1 << 30, deadline)
     except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError) as error:
         raise NotRunning(f"no daemon runs on {state_dir}") from error
+    except PermissionError as error:
+        raise ControlError(
+            f"{path}: {error.strerror}: only the daemon's own user and root may ask it"
+        ) from error
     except TimeoutError as error:
         raise ControlError(f"{path}: no answer within {timeout_s:g} s") from error
     except OSError as error:

@@ -170,3 +170,28 @@ def test_connect_opens_the_embedded_catalog_without_spark(tmp_path: Path) -> Non
     with pytest.raises(Exception, match=r"can't open the catalog .*: file is not a database"):
         open_sqlite_catalog("lake", catalog)
     assert not open_sqlite_catalog("lake", {"type": "rest", "uri": "http://h"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"jdbc"', '"jbdc"', "type: 'jbdc' is none of bigquery, glue, hadoop, hive, jdbc, "
+         "nessie, rest; others are named by catalog-impl"),
+        ('warehouse = "w"', "", "warehouse: is missing; a catalog of type jdbc needs it"),
+        ('uri = "jdbc:sqlite:c.db"', "", "uri: is missing; a catalog of type jdbc needs it"),
+    ],
+)  # fmt: skip
+def test_a_catalog_that_iceberg_would_refuse_is_named(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    """Before Spark is started to hear it."""
+    result = check(tmp_path, TEXT.replace(old, new))
+    assert (result.exit_code, lines(result, tmp_path)) == (2, [f"sink.lake.catalog.{said}"])
+
+
+def test_a_catalog_of_ones_own_class_is_not_judged(tmp_path: Path) -> None:
+    """It knows itself what it needs."""
+    own = TEXT.replace('type = "jdbc"', 'catalog-impl = "com.example.Own"').replace(
+        'warehouse = "w"', ""
+    )
+    assert check(tmp_path, own).exit_code == 0

@@ -99,7 +99,7 @@ def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
     ("line", "expected"),
     [
         ('mode = "upset"', "pipeline.shop.mode: Input should be 'upsert' or 'append', not 'upset'"),
-        ("keys = []", "pipeline.shop.keys: List should have at least 1 item"),
+        ("keys = []", "pipeline.shop.keys: is empty"),
         ('time_zone = "Mars/Base"', "pipeline.shop.time_zone: unknown time zone 'Mars/Base'"),
         ('start = "middle"', "pipeline.shop.start.at: Input should be 'earliest', 'latest'"),
         ('start = {at = "offset"}', 'pipeline.shop.start: at = "offset" and offsets = '),
@@ -233,3 +233,41 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     """The path, and why."""
     with pytest.raises(ConfigError, match=r"nowhere\.toml: can't be read"):
         load(tmp_path / "nowhere.toml")
+
+
+@pytest.mark.parametrize("text", ["${no pe}", "${file:}", "${credential:", "${A-b}"])
+def test_what_looks_like_a_reference_and_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    """Taken as it stands, it would be a password that the broker refuses."""
+    pipeline = PIPELINE.replace('["shop"]', f'["{text}"]')
+    assert problems(tmp_path, BASE + pipeline) == [
+        f"pipeline.shop.topics: {text} is no reference; allowed: "
+        "${NAME}, ${NAME:-default}, ${file:PATH}, ${credential:NAME}"
+    ]
+
+
+def test_sparks_own_references_are_left_to_it(tmp_path: Path) -> None:
+    """Spark replaces such names itself."""
+    conf = '[spark.conf]\na = "${spark.master}"\n'
+    assert read(tmp_path, BASE + PIPELINE + conf).spark.conf == {"a": "${spark.master}"}
+
+
+@pytest.mark.parametrize("value", ["9092", '""', "true"])
+def test_brokers_that_are_no_text_are_refused(tmp_path: Path, value: str) -> None:
+    """A port alone names no broker, and librdkafka would wait for one for ever."""
+    (problem,) = problems(tmp_path, BASE.replace('"127.0.0.1:9092"', value) + PIPELINE)
+    assert problem.startswith('kafka.bootstrap.servers: "host:port" is wanted, not ')
+
+
+@pytest.mark.parametrize("key", ["topics", "keys"])
+def test_an_empty_list_is_told_as_empty(tmp_path: Path, key: str) -> None:
+    """And the names of key columns are no secret."""
+    pipeline = PIPELINE.replace('topics = ["shop"]', "topics = []") if key == "topics" else (
+        PIPELINE + "keys = []\n"
+    )  # fmt: skip
+    assert problems(tmp_path, BASE + pipeline) == [f"pipeline.shop.{key}: is empty"]
+
+
+def test_keys_are_shown_when_they_are_wrong(tmp_path: Path) -> None:
+    """Only what is named like a secret and may be one is masked."""
+    (problem,) = problems(tmp_path, BASE + PIPELINE + 'keys = "id"\n')
+    assert problem.endswith(", not 'id'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -129,3 +130,20 @@ def test_a_daemon_that_does_not_answer_is_told(tmp_path: Path) -> None:
         ask(tmp_path, {"ask": "status"}, timeout_s=0.1)
     release.set()
     server.close()
+
+
+def test_whoever_may_not_ask_is_told_who_may(tmp_path: Path) -> None:
+    """Another user gets no further than the state directory."""
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o000)
+    was = os.geteuid()
+    if was == 0:  # who is root may read everything
+        os.seteuid(65534)
+    try:
+        with pytest.raises(ControlError) as caught:
+            ask(folder, {"ask": "status"})
+    finally:
+        os.seteuid(was)
+    assert str(caught.value) == (
+        f"{folder / NAME}: Permission denied: only the daemon's own user and root may ask it"
+    )

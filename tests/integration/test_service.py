@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -24,7 +25,7 @@ from daemon import control
 from daemon.observer import FRESH_S
 from demo.broker import DevBroker
 from tests.integration.rig import Rig, canal
-from tests.integration.test_process import Follower, daemon, ended
+from tests.integration.test_process import CHECKOUT, Follower, daemon, ended
 
 FROM_CREDENTIAL = "tide-pool-4411"
 FROM_FILE = "basalt-9120-ridge"
@@ -210,16 +211,35 @@ def test_metrics_show_the_same_figures(running: Running) -> None:
 
 
 def test_status_for_people_and_for_programs(running: Running) -> None:
-    """The command needs neither the daemon's secrets nor its environment."""
+    """The command needs neither the daemon's secrets nor its environment, nor its configuration."""
     process = daemon("status", "--config", str(running.config))
     out, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (0, "")
     assert "binlogd running, ready" in out
     assert f"lake.{running.rig.db}.t" in out
-    process = daemon("status", "--json", "--config", str(running.config))
+    process = daemon("status", "--json", "--state-dir", str(running.rig.folder / "state"))
     out, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (0, "")
     assert json.loads(out)["pipelines"][0]["pipeline"] == "p"
+
+
+def members(value: Any) -> Iterator[str]:
+    """The names of all members of a document."""
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, dict | list):
+            yield from members(inner)
+    if isinstance(value, dict):
+        yield from value
+
+
+def test_every_figure_is_documented(running: Running) -> None:
+    """``docs/operations.md`` names each member of the document and each metric."""
+    text = (CHECKOUT / "docs" / "operations.md").read_text()
+    words = set(re.findall(r"[a-z_0-9]+", text))
+    status = running.status()
+    families = text_string_to_metric_families(running.get("/metrics")[1])
+    metrics = {s.name.removeprefix("binlogd_") for family in families for s in family.samples}
+    assert (set(members(status)) | metrics) - words == set()
 
 
 def test_secrets_are_nowhere_to_be_seen(running: Running) -> None:
@@ -279,7 +299,8 @@ def test_sigterm_is_told_with_the_time_it_needs(running: Running) -> None:
     assert ended(running.process) == (0, "")
     assert not (running.rig.folder / "state" / control.NAME).exists()
     status, said = ended(daemon("status", "--config", str(running.config)))
-    assert (status, said) == (3, f"binlogd: no daemon runs on {running.rig.folder / 'state'}\n")
+    assert status == 3
+    assert said.startswith(f"binlogd: no daemon runs on {running.rig.folder / 'state'};")
 
 
 def test_a_port_in_use_is_one_line(rig: Rig) -> None:
