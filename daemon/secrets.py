@@ -46,6 +46,8 @@ def looks_secret(key: str) -> bool:
 def secrets_in(settings: Mapping[str, Any]) -> Iterator[str]:
     """The secrets among settings: values of telling names, passwords inside URIs and JAAS lines."""
     for key, value in settings.items():
+        if isinstance(value, int) and not isinstance(value, bool) and looks_secret(key):
+            yield str(value)  # a password of digits, written without quotes
         if isinstance(value, str):
             if looks_secret(key):
                 yield value

@@ -12,7 +12,7 @@ from daemon.config import Config
 from daemon.config_file import ConfigError, load
 from daemon.config_sections import LogSection
 from daemon.logs import set_up_logs
-from daemon.secrets import LONGEST_BYTES, Redactor, looks_secret
+from daemon.secrets import LONGEST_BYTES, Redactor, looks_secret, secrets_in
 
 TEXT = """
 [kafka]
@@ -171,3 +171,9 @@ def test_no_secret_in_the_log(tmp_path: Path, form: str) -> None:
     assert text.count("***") >= 3
     for spelled in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], "tide", "4411"):
         assert spelled not in text
+
+
+def test_a_password_of_digits_is_one_even_without_quotes() -> None:
+    """TOML takes it for a number, librdkafka for text; a switch is no secret."""
+    found = list(secrets_in({"sasl.password": 774411, "ssl.key.password": True, "port": 9092}))
+    assert found == ["774411"]
