@@ -5,6 +5,7 @@ A passive record with the small rules that need nothing but it; the processor de
 
 from __future__ import annotations
 
+import zlib
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping
@@ -118,6 +119,11 @@ class TargetBuffer:
     """All that a processor holds for one target."""
 
     route: TargetRoute
+    name: str = field(init=False)
+    """The target's name, as lanes know it."""
+    pace: float = field(init=False)
+    """At which part of the age a batch is due, from a half to the whole: each target its own.
+    Targets that began together would else be decoded all at once, and nothing in between."""
     phase: Phase = Phase.OPENING
     state: TargetState = field(default_factory=TargetState)
     chunks: deque[Chunk] = field(default_factory=deque)
@@ -140,10 +146,9 @@ class TargetBuffer:
     """What is wrong with the next message: the target stops when what came before is written."""
     tally: Tally = field(default_factory=Tally)
 
-    @property
-    def name(self) -> str:
-        """The target's name, as lanes know it."""
-        return str(self.route.name)
+    def __post_init__(self) -> None:
+        self.name = str(self.route.name)
+        self.pace = 0.5 + zlib.crc32(self.name.encode()) % 1024 / 2048
 
     def add(self, chunk: Chunk) -> None:
         """Take a share at the end of its lane."""
@@ -205,6 +210,10 @@ class TargetBuffer:
     def since(self) -> float | None:
         """When the oldest waiting message came, None when none waits."""
         return self.chunks[0].since if self.chunks else None
+
+    def due_at(self, age_s: float) -> float | None:
+        """When the oldest waiting message makes a batch due, None when none waits."""
+        return self.chunks[0].since + age_s * self.pace if self.chunks else None
 
     @property
     def empty(self) -> bool:

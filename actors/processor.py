@@ -192,12 +192,13 @@ class ProcessorLogic:
         settings = self._settings
         if buffer.through:
             return True
-        return buffer.since is not None and (
+        due_at = buffer.due_at(settings.batch_age_s)
+        return due_at is not None and (
             self._draining
             or buffer.messages >= settings.batch_messages
             or buffer.size >= settings.batch_bytes
             or buffer.barrier_first
-            or now >= buffer.since + settings.batch_age_s
+            or now >= due_at
         )
 
     def _staged(self, target: TargetName, staged: msg.Staged) -> list[object]:
@@ -365,10 +366,12 @@ class ProcessorLogic:
         times = [b.retry_at for b in self._buffers.values() if b.retry_at is not None]
         times += [b.stage_again_at for b in self._buffers.values() if b.stage_again_at is not None]
         times += [
-            b.since + self._settings.batch_age_s
+            due_at
             for b in self._buffers.values()
             # With no writer free it is a write's end that wakes, not the clock.
-            if b.phase is Phase.READY and b.since is not None and self._writer_free
+            if b.phase is Phase.READY
+            and self._writer_free
+            and (due_at := b.due_at(self._settings.batch_age_s)) is not None
         ]
         out.append(fx.WakeAt(min(times, default=None)))
         return out

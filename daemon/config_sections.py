@@ -67,8 +67,8 @@ class BatchSection(Section):
 class MemorySection(Section):
     """``[memory]``: one budget for all messages in hand, and one for staged files on disk.
 
-    The pipelines share both evenly. An eighth of the memory is librdkafka's queue, an eighth the
-    mailboxes, the rest the buffers.
+    The pipelines share both evenly. An eighth of the memory is librdkafka's queue, a quarter the
+    mailboxes (reading goes on while batches are decoded), the rest the buffers.
     """
 
     budget_bytes: int = Field(256 << 20, ge=16 << 20)
@@ -80,11 +80,11 @@ class MemorySection(Section):
 
     def mailbox_bytes(self, processors: int) -> int:
         """The mailbox of one of so many processors in the process."""
-        return self.budget_bytes // 8 // processors
+        return self.budget_bytes // 4 // processors
 
     def buffer_bytes(self, processors: int) -> int:
         """The buffers of one of so many processors in the process."""
-        return self.budget_bytes * 3 // 4 // processors
+        return self.budget_bytes * 5 // 8 // processors
 
 
 class SparkSection(Section):

@@ -129,23 +129,45 @@ def test_after_a_stop_the_consumers_position_counts_no_more() -> None:
     assert logic.handle(polled(message("a"), first=3), 0.0) == []
 
 
-def test_a_full_mailbox_parks_the_share_and_pauses() -> None:
-    """Polling goes on, so the group keeps this member; nothing blocks."""
+def blocked() -> tuple[FetcherLogic, fx.Offer]:
+    """A fetcher whose only share was refused at second 4."""
     logic = fetcher(shards=1)
-    (offer,) = offers(logic.handle(polled(message("a")), 0.0))
-    assert fx.Pause() in logic.handle(msg.Offered(offer.to, offer.batch, False), 0.0)
-    poll, wake = logic.handle(Tick(), 5.0)
+    (offer,) = offers(logic.handle(polled(message("a")), 4.0))
+    assert logic.handle(msg.Offered(offer.to, offer.batch, False), 4.0) == []
+    return logic, offer
+
+
+def test_a_full_mailbox_parks_the_share_and_nothing_is_polled() -> None:
+    """A pause at once would throw away what the client has fetched ahead."""
+    logic, _ = blocked()
+    assert logic.handle(Tick(), 4.1) == [fx.WakeAt(4.0 + FetcherSettings().patience_s)]
+
+
+def test_a_mailbox_that_stays_full_pauses_and_polling_goes_on() -> None:
+    """So the group keeps this member; nothing blocks."""
+    logic, _ = blocked()
+    pause, _, poll, wake = logic.handle(Tick(), 5.0)
+    assert pause == fx.Pause()
     assert poll == fx.Consume(FetcherSettings().max_messages, 0.0)
     assert wake == fx.WakeAt(5.0 + FetcherSettings().paused_poll_s)
+    again = logic.handle(Tick(), 5.5)
+    assert fx.Pause() not in again
+    assert poll in again
 
 
-def test_room_again_sends_the_parked_share_and_resumes() -> None:
+def test_room_again_sends_the_parked_share_and_polls() -> None:
     """The oldest first; when nothing is parked any more, the flow goes on."""
-    logic = fetcher(shards=1)
-    (offer,) = offers(logic.handle(polled(message("a")), 0.0))
-    logic.handle(msg.Offered(offer.to, offer.batch, False), 0.0)
-    out = logic.handle(msg.RoomAgain(offer.to), 0.0)
-    assert out[:3] == [offer, fx.Resume(), fx.WakeAt(0.0)]
+    logic, offer = blocked()
+    assert logic.handle(msg.RoomAgain(offer.to), 4.5) == [offer, fx.WakeAt(0.0)]
+
+
+def test_room_again_after_a_pause_resumes() -> None:
+    """The partitions flow again."""
+    logic, offer = blocked()
+    logic.handle(Tick(), 5.0)
+    out = logic.handle(msg.RoomAgain(offer.to), 6.0)
+    assert out[:2] == [offer, fx.Resume()]
+    assert out[-1] == fx.WakeAt(0.0)
 
 
 def test_what_comes_while_a_share_is_parked_waits_behind_it() -> None:
