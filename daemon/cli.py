@@ -8,7 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, cast, get_args
+from typing import Annotated, NoReturn, cast, get_args
 
 import typer
 from rich.console import Console
@@ -26,7 +26,8 @@ from daemon.offset_file import OffsetFile
 from daemon.progress import Bar, Quiet
 from daemon.secrets import Redactor
 from daemon.status_table import print_status
-from offsets.snapshot import Snapshot
+from offsets.snapshot import Snapshot, encode
+from offsets.store import StoreError
 
 app = typer.Typer(
     help="Keeps tables in a lake equal to a database, from its change stream in Kafka.",
@@ -191,6 +192,61 @@ def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
     sys.exit(Exit.PIPELINE_FAILED.value if damaged else 0)
 
 
+@offsets_app.command("export")
+def offsets_export(
+    config: ConfigOption = Path("config.toml"),
+    pipeline: Annotated[
+        str | None, typer.Option(help="Which pipeline; not needed where there is one.")
+    ] = None,
+) -> None:
+    """Print what is recorded of one pipeline as JSON. Status 1 where nothing or damage is."""
+    settings = _load(config)
+    known = ", ".join(sorted(settings.pipeline))
+    if pipeline is None and len(settings.pipeline) > 1:
+        _refuse(f"--pipeline is wanted, one of: {known}")
+    name = pipeline or next(iter(settings.pipeline))
+    if name not in settings.pipeline:
+        _refuse(f"--pipeline {name}: unknown; the configuration has: {known}")
+    from daemon.offset_transfer import export_snapshot
+
+    try:
+        loaded = export_snapshot(settings, name)
+    except StoreError as error:
+        _refuse(settings.redactor.text(f"pipeline.{name}: {error}"))
+    for damage in loaded.damage:
+        print(f"binlogd: {damage}", file=sys.stderr)
+    if loaded.snapshot is None:
+        print(f"binlogd: pipeline {name}: nothing recorded", file=sys.stderr)
+        sys.exit(Exit.PIPELINE_FAILED.value)
+    print(encode(loaded.snapshot), end="")
+    sys.exit(Exit.PIPELINE_FAILED.value if loaded.damage else 0)
+
+
+@offsets_app.command("import")
+def offsets_import(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An exported file, - for stdin.")],
+    config: ConfigOption = Path("config.toml"),
+) -> None:
+    """Record an exported, perhaps edited file, with the daemon stopped. Status 2: refused."""
+    settings = _load(config)
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        _refuse(f"{file} can't be read: {error}")
+    from daemon.offset_transfer import TransferRefused, import_snapshot
+
+    try:
+        for line in import_snapshot(settings, text):
+            to = sys.stderr if line.startswith("warning: ") else sys.stdout
+            prefix = "binlogd: " if to is sys.stderr else ""
+            print(settings.redactor.text(f"{prefix}{line}"), file=to)
+    except TransferRefused as error:
+        _refuse(settings.redactor.text(f"{file}: {error}"))
+    except StoreError as error:
+        print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
+        sys.exit(Exit.PIPELINE_FAILED.value)
+
+
 def _print_snapshot(console: Console, snapshot: Snapshot) -> None:
     console.print(f"pipeline {snapshot.pipeline}, group {snapshot.group}", highlight=False)
     partitions = Table("partition", "frontier", "confirmed by the broker", box=None)
@@ -228,7 +284,7 @@ def _load(path: Path, lenient: bool = False) -> Config:
         sys.exit(Exit.UNUSABLE.value)
 
 
-def _refuse(reason: str) -> None:
+def _refuse(reason: str) -> NoReturn:
     print(f"binlogd: {reason}", file=sys.stderr)
     sys.exit(Exit.UNUSABLE.value)
 
