@@ -172,11 +172,17 @@ def decode(
 
 @offsets_app.command("show")
 def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
-    """Show the local offset files: frontiers, what the broker confirmed, the targets' marks."""
+    """Show what is recorded: frontiers, what the broker confirmed, the targets' marks.
+
+    From the local file, without secrets and broker; of a pipeline without one from its stores.
+    """
     settings = _load(config, lenient=True)
     console = _console()
     damaged = False
-    for name in settings.pipeline:
+    for name, section in settings.pipeline.items():
+        if "file" not in section.offset_stores:
+            damaged |= _show_stored(console, _load(config), name)
+            continue
         file = OffsetFile(settings.daemon.state_dir, name)
         try:
             loaded = file.load()
@@ -190,6 +196,23 @@ def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
         else:
             _print_snapshot(console, loaded.snapshot)
     sys.exit(Exit.PIPELINE_FAILED.value if damaged else 0)
+
+
+def _show_stored(console: Console, settings: Config, name: str) -> bool:
+    """What a pipeline's other stores hold; gives whether some of it is damaged."""
+    from daemon.offset_transfer import export_snapshot
+
+    try:
+        loaded = export_snapshot(settings, name)
+    except StoreError as error:
+        _refuse(settings.redactor.text(f"pipeline.{name}: {error}"))
+    for damage in loaded.damage:
+        print(f"binlogd: {damage}", file=sys.stderr)
+    if loaded.snapshot is None:
+        console.print(f"pipeline {name}: nothing recorded", highlight=False)
+    else:
+        _print_snapshot(console, loaded.snapshot)
+    return bool(loaded.damage)
 
 
 @offsets_app.command("export")

@@ -10,6 +10,7 @@ an assertion of librdkafka 2.16.0 ends the process.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -27,6 +28,19 @@ from offsets.store import Loaded, StoreError
 POLL_S = 0.005
 """While a commit is under way. Its answer is heard inside a poll but does not end one: a longer
 one would make every commit as long."""
+
+
+SETTLING = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+"""What a starting broker says of groups. librdkafka repeats commits by itself, questions not."""
+
+SETTLE_S = 0.1
+"""Between two questions to such a broker."""
 
 
 class KafkaCommitStore:
@@ -88,7 +102,7 @@ class KafkaCommitStore:
                 for topic in self._topics
                 for number in consumer.list_topics(topic, ANSWER_TIMEOUT_S).topics[topic].partitions
             ]
-            found = consumer.committed(asked, timeout=ANSWER_TIMEOUT_S)
+            found = self._committed(consumer, asked)
         except KafkaException as error:
             raise self._error(error) from error
         # What is committed is confirmed: the two are one figure here.
@@ -110,6 +124,16 @@ class KafkaCommitStore:
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             consumer.close()
+
+    def _committed(self, consumer: Consumer, asked: list[KafkaPartition]) -> list[KafkaPartition]:
+        deadline = time.monotonic() + ANSWER_TIMEOUT_S
+        while True:
+            try:
+                return consumer.committed(asked, timeout=ANSWER_TIMEOUT_S)
+            except KafkaException as error:
+                if error.args[0].code() not in SETTLING or time.monotonic() > deadline:
+                    raise
+                threading.Event().wait(SETTLE_S)
 
     # --- on the thread of the sets
 

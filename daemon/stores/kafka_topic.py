@@ -175,6 +175,8 @@ class KafkaTopicStore:
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         try:
             ends = list_offsets(self._admin, self._sources, OffsetSpec.latest())
+            if any(end < self._tail.position(source.partition) for source, end in ends.items()):
+                raise self._made_again()
             self._tail.wait_for(
                 {source.partition: end for source, end in ends.items()}, seconds_left(deadline)
             )
@@ -219,10 +221,15 @@ class KafkaTopicStore:
         """Write records and wait. Raises StoreError unless every one is confirmed."""
         assert self._producer is not None
         failures: list[KafkaError] = []
+        went_back: list[Message] = []
+        assert self._tail is not None
+        floor = {number: self._tail.position(number) for number in self._partitions}
 
         def heard(error: KafkaError | None, message: Message) -> None:
             if error is not None:
                 failures.append(error)
+            elif (message.offset() or 0) < floor[message.partition() or 0]:
+                went_back.append(message)
 
         try:
             for key, value in batch:
@@ -234,8 +241,16 @@ class KafkaTopicStore:
             self._producer = self._new_producer()  # the old one refuses everything from now on
         if failures:
             raise StoreError(f"{self._place}: {failures[0].str()}")
+        if went_back:
+            raise self._made_again()
         if open_yet:
             raise StoreError(f"{self._place}: no broker confirmed within {self._timeout_s:g} s")
+
+    def _made_again(self) -> StoreError:
+        return StoreError(
+            f"{self._place} was deleted and made again while this runs: what it held is not there. "
+            "Start again: the other stores and the targets know the positions"
+        )
 
     @property
     def _place(self) -> str:

@@ -115,11 +115,6 @@ class Entries:
         """What stands under a key."""
         return self._values.get(key)
 
-    def clear(self) -> None:
-        """Forget all: the topic was made again."""
-        self._values.clear()
-        self._places.clear()
-
     def loaded(self) -> Loaded:
         """The entries as a snapshot, None without any; damaged ones are left out and told."""
         partitions: dict[TopicPartition, PartitionState] = {}

@@ -48,7 +48,7 @@ class TopicTail:
                 "group.id": "binlogd-offsets",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
-                # Compaction or a topic made again: what is there now is read whole.
+                # Below the log's begin there is nothing that compaction has not kept above it.
                 "auto.offset.reset": "earliest",
             }
         )
@@ -73,6 +73,11 @@ class TopicTail:
             if not reached:
                 why = f": {self._trouble}" if self._trouble else ""
                 raise TailBehind(f"its end was not reached within {timeout_s:g} s{why}")
+
+    def position(self, number: int) -> int:
+        """Up to where a partition is read."""
+        with self._changed:
+            return self._positions.get(number, 0)
 
     def loaded(self) -> Loaded:
         """What the entries come to."""
@@ -112,9 +117,6 @@ class TopicTail:
         assert number is not None
         assert offset is not None
         self._trouble = None
-        if offset < self._positions.get(number, 0):
-            # The log begins anew: what the old topic said must not pass for what this one says.
-            self._entries.clear()
         if error is None:
             place = f"{self._topic}:{number} offset {offset}"
             self._entries.apply(_bytes(message.key()), _bytes(message.value()), place)

@@ -122,6 +122,7 @@ class TopicKit:
         self.settings = {"bootstrap.servers": bootstrap}
         self.timeout_s = timeout_s
         self.offset_topic = f"offsets-{uuid.uuid4().hex[:8]}"
+        self.admin: AdminClient | None = None
 
     def make(self) -> KafkaTopicStore:
         return KafkaTopicStore(self.settings, self.offset_topic, PIPELINE, GROUP, self.timeout_s)
