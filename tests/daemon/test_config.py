@@ -286,7 +286,7 @@ def test_positions_go_to_the_file_and_the_group_by_default(tmp_path: Path) -> No
         ('["kafka-topic", "kafka-commit"]', None),
         ('["memory", "kafka-commit"]', None),
         ('["kafka-commit"]', None),
-        ("[]", "pipeline.shop.offset_stores: List should have at least 1 item"),
+        ("[]", "pipeline.shop.offset_stores: is empty"),
         ('["disk"]', "pipeline.shop.offset_stores.0: Input should be 'file', 'kafka-topic', 'kaf"),
         ('["file", "file"]', "pipeline.shop: offset_stores: one is named twice"),
         ('["kafka-commit", "file"]', "pipeline.shop: offset_stores: kafka-commit comes last"),
