@@ -169,12 +169,22 @@ class KafkaTopicStore:
             raise KafkaException(topic.error)
         return sorted(topic.partitions)
 
+    def _ends(self, admin: AdminClient, deadline: float) -> dict[TopicPartition, int]:
+        """Asked again while a broker that came back has no leader for the topic yet."""
+        while True:
+            try:
+                return list_offsets(admin, self._sources, OffsetSpec.latest())
+            except KafkaException as error:
+                if error.args[0].code() not in SETTLING or not seconds_left(deadline):
+                    raise
+                threading.Event().wait(SETTLE_S)
+
     def _read_to_end(self) -> None:
         assert self._admin is not None
         assert self._tail is not None
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         try:
-            ends = list_offsets(self._admin, self._sources, OffsetSpec.latest())
+            ends = self._ends(self._admin, deadline)
             if any(end < self._tail.position(source.partition) for source, end in ends.items()):
                 raise self._made_again()
             self._tail.wait_for(
