@@ -39,12 +39,13 @@ SETTLING = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PART,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError._NOENT,  # librdkafka's own word: no leader was found
     }
 )
-"""What brokers say of a topic that was made a moment ago, until all of them know it."""
+"""What is said of a topic that was made, or a broker that was started, a moment ago."""
 
 SETTLE_S = 0.1
-"""Between two questions about such a topic."""
+"""Between two questions about it."""
 
 
 class KafkaTopicStore:
