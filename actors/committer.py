@@ -1,4 +1,4 @@
-"""The committer's rule: frontiers go to the local file first, then to Kafka, every few seconds."""
+"""The committer's rule: frontiers go to the stores in their order, then to the group's commit."""
 
 from __future__ import annotations
 
@@ -30,16 +30,19 @@ class CommitterLogic:
         recorded: Snapshot,
         interval_s: float,
         until: Mapping[TopicPartition, int] | None,
+        commits: bool = True,
     ) -> None:
         """``recorded`` is the last run's snapshot (or an empty one), with this run's topic ids.
 
         ``until``: say ``CaughtUp`` once the frontier of each of these partitions (all of the
         topics', asked before any was assigned: they may come one by one) is there. None: never.
+        ``commits``: the group's commit is one of the configured stores, the last.
         """
         self._pipeline = pipeline
         self._fetcher = Address(pipeline, "fetcher")
         self._supervisor = Address(pipeline, "supervisor")
         self._interval_s = interval_s
+        self._commits = commits
         self._recorded = recorded
         self._ledger = LaneLedger()
         self._epochs: dict[TopicPartition, int] = {}
@@ -163,10 +166,10 @@ class CommitterLogic:
         self._tell_caught_up = False
         return [fx.Tell(self._supervisor, msg.CaughtUp(self._pipeline))]
 
-    # --- the file, then Kafka
+    # --- the stores, then the group
 
     def snapshot(self) -> Snapshot:
-        """What the local file should say now."""
+        """What the stores should say now."""
         frontiers = {**self._left, **self._ledger.frontiers()}
         return Snapshot(
             pipeline=self._recorded.pipeline,
@@ -185,10 +188,10 @@ class CommitterLogic:
         if snapshot == self._on_disk:
             return self._saved_as(msg.Saved(self._ledger.frontiers()))
         self._saving = snapshot
-        return [fx.SaveSnapshot(snapshot)]
+        return [fx.SaveSnapshot(snapshot, tuple(self._epochs))]
 
     def _saved_as(self, saved: msg.Saved) -> list[object]:
-        """The file is durable: only now may the broker hear of these frontiers."""
+        """They are durable: only now may the group hear of these frontiers."""
         self._on_disk, self._saving = self._saving or self._on_disk, None
         if self._releasing:
             sources, self._releasing = self._releasing, ()
@@ -196,11 +199,11 @@ class CommitterLogic:
             mine = [source for source in sources if source in self._epochs]
             frontiers = {s: saved.frontiers[s] for s in mine if s in saved.frontiers}
             self._let_go(sources)
-            return [fx.Reply(frontiers)]
+            return [fx.Reply(frontiers if self._commits else {})]
         news = {
             source: frontier
             for source, frontier in saved.frontiers.items()
-            if source in self._epochs and self._confirmed.get(source) != frontier
+            if self._commits and source in self._epochs and self._confirmed.get(source) != frontier
         }
         if not news and not self._ending:
             return []
@@ -208,15 +211,15 @@ class CommitterLogic:
         return [fx.Tell(self._fetcher, msg.CommitFrontiers(news, epochs, self._ending))]
 
     def _save_failed(self, reason: str) -> list[object]:
-        """The file before is whole and Kafka's commit is at or below it: only time is lost."""
+        """What was stored before is whole, the group's commit at or below it: time is lost."""
         self._saving, self._save_error = None, reason
-        out: list[object] = [fx.Log("error", "offset_file_not_written", {"reason": reason})]
+        out: list[object] = [fx.Log("error", "offsets_not_stored", {"reason": reason})]
         if self._releasing:
             self._let_go(self._releasing)
             self._releasing = ()
             out.append(fx.Reply({}))
         elif self._ending:
-            failed = f"the offset file can't be written: {reason}"
+            failed = f"the positions can't be stored: {reason}"
             out.append(fx.Tell(self._supervisor, msg.PipelineFailed(self._pipeline, failed)))
             out.append(fx.Tell(self._fetcher, msg.CommitFrontiers({}, {}, last=True)))
         return out

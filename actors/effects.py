@@ -159,6 +159,11 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class SaveSnapshot:
-    """Write the local file durably; ``Saved`` or ``SaveFailed`` comes back."""
+    """Have the stores record a snapshot; ``Saved`` or ``SaveFailed`` comes back.
+
+    ``owned`` are the partitions that are this member's to speak of: what the snapshot says of
+    others is of the past.
+    """
 
     snapshot: Snapshot
+    owned: tuple[TopicPartition, ...] = ()

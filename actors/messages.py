@@ -343,14 +343,14 @@ class SaveNow:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The local file is durable with these frontiers."""
+    """The stores before the group's commit hold these frontiers, durably."""
 
     frontiers: Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
 class SaveFailed:
-    """The local file could not be written; the one before is whole."""
+    """A store did not take the snapshot: ``reason`` names it. Those before it may have."""
 
     reason: str
 

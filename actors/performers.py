@@ -17,7 +17,6 @@ from actors.ports import (
     Fenced,
     RecordSource,
     SinkUnavailable,
-    SnapshotStore,
     StagedBatch,
     StagedFiles,
     Stager,
@@ -26,6 +25,7 @@ from actors.ports import (
 from actors.shell import Directory, Run
 from changes.model import TargetName
 from offsets.position import TopicPartition
+from offsets.store import OffsetStore, StoreError, restricted
 
 RELEASE_TIMEOUT_S = 10.0
 """How long a revoke waits for the committer's word. It writes one small file: seconds mean that
@@ -145,18 +145,19 @@ def _timed(sink: BatchWriter, batch: StagedBatch) -> msg.Published:
 
 
 class CommitterEffects:
-    """The committer's effect: the local file."""
+    """The committer's effect: the stores, as one."""
 
-    def __init__(self, store: SnapshotStore) -> None:
+    def __init__(self, store: OffsetStore) -> None:
         self._store = store
 
     def __call__(self, effect: Any) -> object | None:
         """Carry out one effect."""
         match effect:
-            case fx.SaveSnapshot(snapshot):
+            case fx.SaveSnapshot(snapshot, owned):
                 try:
-                    self._store.save(snapshot)
-                except OSError as error:
+                    # Bounded: a store's promise. It may be as long as a revoke waits, not longer.
+                    self._store.set(restricted(snapshot, owned)).result()
+                except StoreError as error:
                     return msg.SaveFailed(str(error))
                 partitions = snapshot.partitions.items()
                 return msg.Saved({source: state.frontier for source, state in partitions})

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from changes.model import AddColumn, KeyBound, Mode, TableSchema, TargetName
 from offsets.position import TopicPartition
-from offsets.snapshot import Snapshot
 
 if TYPE_CHECKING:  # messages and effects are made of the values below
     from actors.effects import Stage
@@ -179,12 +178,4 @@ class Stagers(StagedFiles, Protocol):
 
     def of(self, pipeline: str, number: int) -> Stager:
         """The stager of a pipeline's processor."""
-        ...
-
-
-class SnapshotStore(Protocol):
-    """The local offset file. Called by the committer's thread."""
-
-    def save(self, snapshot: Snapshot) -> None:
-        """Make the snapshot durable, keeping the one before. Raises OSError, the old one whole."""
         ...

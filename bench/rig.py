@@ -24,11 +24,11 @@ from daemon.config import Config
 from daemon.config_file import load
 from daemon.kafka_positions import PositionResolver, log_ends
 from daemon.kafka_source import KafkaSource
-from daemon.offset_file import OffsetFile
 from daemon.service import EventQueue
 from daemon.stage_process import StageProcesses, formats
 from daemon.stage_work import StageWork
 from daemon.staging import StagingFolder
+from daemon.stores.file import FileStore
 from daemon.topology import PipelineParts, Topology
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot
@@ -210,8 +210,9 @@ def run_flow(settings: Config, threads: bool = False) -> float:
     sink: BatchWriter = Swallow()
     topology.start_writers(lambda: {"lake": sink})
     recorded = Snapshot(name, settings.group(name))
-    store = OffsetFile(settings.daemon.state_dir, name)
-    resolver = PositionResolver(settings.kafka, recorded.group, section, store.load, False)
+    store = FileStore(settings.daemon.state_dir, name)
+    store.start()
+    resolver = PositionResolver(settings.kafka, recorded.group, section, store.get, False)
     source = KafkaSource(settings.kafka, section.topics, recorded.group, resolver, name)
     ends = log_ends(settings.kafka, section.topics)
     begun = time.perf_counter()

@@ -85,8 +85,22 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
     if config.spark.conf.get("spark.scheduler.mode", "FAIR") != "FAIR":
         yield "spark.conf.spark.scheduler.mode: a long write holds up the short ones"
     for name, pipeline in config.pipeline.items():
+        yield from (f"pipeline.{name}.offset_stores: {line}" for line in _weak_stores(pipeline))
         if pipeline.start.at == "latest":
             yield f"pipeline.{name}.start: what the topics hold already is never read"
+
+
+def _weak_stores(pipeline: PipelineSection) -> Iterator[str]:
+    if not {"kafka-commit", "kafka-topic"} & set(pipeline.offset_stores):
+        yield (
+            "neither kafka-commit nor kafka-topic: another member of the group, or another "
+            "machine, would not find the positions and begin at start"
+        )
+    if not pipeline.remembers:
+        yield (
+            "neither file nor kafka-topic: a topic that is made again, a rewound group and a "
+            "target that was rolled back are not noticed at the start"
+        )
 
 
 def connect_problems(config: Config, start_tier: StartTier) -> Iterator[str]:
@@ -125,6 +139,8 @@ def plan(config: Config) -> Iterator[str]:
             f"start {pipeline.start.at}"
         )
         yield from (f"  {line}" for line in _routes(pipeline))
+        topic = f" ({pipeline.offset_topic})" if "kafka-topic" in pipeline.offset_stores else ""
+        yield f"  positions in {', '.join(pipeline.offset_stores)}{topic}"
     if config.metrics.listen:
         yield f"metrics, health and readiness on {config.metrics.listen}"
     yield f"state in {config.daemon.state_dir}, staged files in {config.daemon.staging_dir}"

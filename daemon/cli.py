@@ -8,7 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, cast, get_args
+from typing import Annotated, NoReturn, cast, get_args
 
 import typer
 from rich.console import Console
@@ -26,7 +26,8 @@ from daemon.offset_file import OffsetFile
 from daemon.progress import Bar, Quiet
 from daemon.secrets import Redactor
 from daemon.status_table import print_status
-from offsets.snapshot import Snapshot
+from offsets.snapshot import Snapshot, encode
+from offsets.store import StoreError
 
 app = typer.Typer(
     help="Keeps tables in a lake equal to a database, from its change stream in Kafka.",
@@ -171,11 +172,17 @@ def decode(
 
 @offsets_app.command("show")
 def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
-    """Show the local offset files: frontiers, what the broker confirmed, the targets' marks."""
+    """Show what is recorded: frontiers, what the broker confirmed, the targets' marks.
+
+    From the local file, without secrets and broker; of a pipeline without one from its stores.
+    """
     settings = _load(config, lenient=True)
     console = _console()
     damaged = False
-    for name in settings.pipeline:
+    for name, section in settings.pipeline.items():
+        if "file" not in section.offset_stores:
+            damaged |= _show_stored(console, _load(config), name)
+            continue
         file = OffsetFile(settings.daemon.state_dir, name)
         try:
             loaded = file.load()
@@ -189,6 +196,78 @@ def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
         else:
             _print_snapshot(console, loaded.snapshot)
     sys.exit(Exit.PIPELINE_FAILED.value if damaged else 0)
+
+
+def _show_stored(console: Console, settings: Config, name: str) -> bool:
+    """What a pipeline's other stores hold; gives whether some of it is damaged."""
+    from daemon.offset_transfer import export_snapshot
+
+    try:
+        loaded = export_snapshot(settings, name)
+    except StoreError as error:
+        _refuse(settings.redactor.text(f"pipeline.{name}: {error}"))
+    for damage in loaded.damage:
+        print(f"binlogd: {damage}", file=sys.stderr)
+    if loaded.snapshot is None:
+        console.print(f"pipeline {name}: nothing recorded", highlight=False)
+    else:
+        _print_snapshot(console, loaded.snapshot)
+    return bool(loaded.damage)
+
+
+@offsets_app.command("export")
+def offsets_export(
+    config: ConfigOption = Path("config.toml"),
+    pipeline: Annotated[
+        str | None, typer.Option(help="Which pipeline; not needed where there is one.")
+    ] = None,
+) -> None:
+    """Print what is recorded of one pipeline as JSON. Status 1 where nothing or damage is."""
+    settings = _load(config)
+    known = ", ".join(sorted(settings.pipeline))
+    if pipeline is None and len(settings.pipeline) > 1:
+        _refuse(f"--pipeline is wanted, one of: {known}")
+    name = pipeline or next(iter(settings.pipeline))
+    if name not in settings.pipeline:
+        _refuse(f"--pipeline {name}: unknown; the configuration has: {known}")
+    from daemon.offset_transfer import export_snapshot
+
+    try:
+        loaded = export_snapshot(settings, name)
+    except StoreError as error:
+        _refuse(settings.redactor.text(f"pipeline.{name}: {error}"))
+    for damage in loaded.damage:
+        print(f"binlogd: {damage}", file=sys.stderr)
+    if loaded.snapshot is None:
+        print(f"binlogd: pipeline {name}: nothing recorded", file=sys.stderr)
+        sys.exit(Exit.PIPELINE_FAILED.value)
+    print(encode(loaded.snapshot), end="")
+    sys.exit(Exit.PIPELINE_FAILED.value if loaded.damage else 0)
+
+
+@offsets_app.command("import")
+def offsets_import(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An exported file, - for stdin.")],
+    config: ConfigOption = Path("config.toml"),
+) -> None:
+    """Record an exported, perhaps edited file, with the daemon stopped. Status 2: refused."""
+    settings = _load(config)
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        _refuse(f"{file} can't be read: {error}")
+    from daemon.offset_transfer import TransferRefused, import_snapshot
+
+    try:
+        for line in import_snapshot(settings, text):
+            to = sys.stderr if line.startswith("warning: ") else sys.stdout
+            prefix = "binlogd: " if to is sys.stderr else ""
+            print(settings.redactor.text(f"{prefix}{line}"), file=to)
+    except TransferRefused as error:
+        _refuse(settings.redactor.text(f"{file}: {error}"))
+    except StoreError as error:
+        print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
+        sys.exit(Exit.PIPELINE_FAILED.value)
 
 
 def _print_snapshot(console: Console, snapshot: Snapshot) -> None:
@@ -228,7 +307,7 @@ def _load(path: Path, lenient: bool = False) -> Config:
         sys.exit(Exit.UNUSABLE.value)
 
 
-def _refuse(reason: str) -> None:
+def _refuse(reason: str) -> NoReturn:
     print(f"binlogd: {reason}", file=sys.stderr)
     sys.exit(Exit.UNUSABLE.value)
 

@@ -45,6 +45,14 @@ SPARK_OWNED = {
 """Spark settings on which being right rests: setting them would be without effect, or wrong."""
 
 
+OffsetStoreName = Literal["file", "kafka-topic", "kafka-commit", "memory"]
+"""The stores of positions that a pipeline may name."""
+
+
+def _default_stores() -> list[OffsetStoreName]:
+    return ["file", "kafka-commit"]
+
+
 class StartSection(Section):
     """``start = "earliest"`` or ``[pipeline.NAME.start]``: where to begin when nothing is recorded.
 
@@ -106,6 +114,8 @@ class PipelineSection(Section):
     mode: Literal["upsert", "append"] = "upsert"
     keys: list[str] | None = Field(None, min_length=1)
     route: list[RouteSection] = Field(default_factory=list)
+    offset_stores: list[OffsetStoreName] = Field(default_factory=_default_stores, min_length=1)
+    offset_topic: str = Field("binlogd-offsets", min_length=1)
     kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
 
     @field_validator("start", mode="before")
@@ -144,6 +154,37 @@ class PipelineSection(Section):
             raise ValueError("mode and keys belong to each [[route]] when there are any")
         self.routes()
         return self
+
+    @model_validator(mode="after")
+    def _stores_fit(self) -> Self:
+        problems = list(self._unfit_stores())
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    def _unfit_stores(self) -> Iterator[str]:
+        stores = self.offset_stores
+        if len(set(stores)) < len(stores):
+            yield "offset_stores: one is named twice"
+        if "kafka-commit" in stores[:-1]:
+            yield (
+                "offset_stores: kafka-commit comes last: the group may only know what the others "
+                "hold already"
+            )
+        if "memory" in stores and self.remembers:
+            yield "offset_stores: memory adds nothing to a store that outlives the process"
+        if self.start.force is not None and not self.remembers:
+            yield (
+                "offset_stores: start.force works once, and only file or kafka-topic remember "
+                "that it did"
+            )
+        if "kafka-topic" in stores and self.offset_topic in self.topics:
+            yield f"offset_topic: {self.offset_topic!r} is one of the topics that are read"
+
+    @property
+    def remembers(self) -> bool:
+        """Whether whole snapshots outlive the process: topic ids, marks, a force carried out."""
+        return bool({"file", "kafka-topic"} & set(self.offset_stores))
 
     def format_options(self) -> FormatOptions:
         """The options as the format takes them."""

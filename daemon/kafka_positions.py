@@ -20,10 +20,10 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from actors.messages import Assigned
 from daemon.config import PipelineSection
-from daemon.offset_file import Loaded
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, StartAt, Watermarks, start_position
 from offsets.snapshot import Snapshot
+from offsets.store import Loaded, StoreError
 
 ANSWER_TIMEOUT_S = 20.0
 """For one question to a broker that is there: a leader election may be under way."""
@@ -42,12 +42,22 @@ class TopicMissing(Exception):
     """A configured topic is not on the broker."""
 
 
+CONNECTION = (
+    "bootstrap.", "security.", "sasl.", "ssl.", "client.", "socket.", "broker.",
+    "enable.ssl.", "enable.sasl.",
+)  # fmt: skip
+"""How the names of those settings begin that are about the way to a broker, for any client."""
+
+
+def connection_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client beside the consumer takes from its settings; it logs nothing by itself."""
+    # Its own log lines would go to standard error; what matters comes as the answer's error.
+    return {k: v for k, v in settings.items() if k.startswith(CONNECTION)} | {"log_level": 0}
+
+
 def admin_client(settings: Mapping[str, Any]) -> AdminClient:
     """A client for questions. Consumer settings in a pass-through table mean nothing to it."""
-    known = ("bootstrap.", "security.", "sasl.", "ssl.", "client.", "socket.", "broker.")
-    # Its own log lines would go to standard error; what matters comes as the answer's error.
-    quiet = {k: v for k, v in settings.items() if k.startswith(known)} | {"log_level": 0}
-    return AdminClient(quiet)
+    return AdminClient(connection_settings(settings))
 
 
 def topic_ids(
@@ -105,6 +115,8 @@ def list_offsets(
 def _said(error: BaseException) -> str:
     if isinstance(error, KafkaException):
         return str(error.args[0].str())
+    if isinstance(error, StoreError):
+        return str(error)
     return f"no answer within {ANSWER_TIMEOUT_S:.0f} s"
 
 
@@ -142,11 +154,11 @@ class PositionResolver:
         for attempt in range(1, ASSIGN_ATTEMPTS + 1):
             try:
                 return self._resolve(sources)
-            except (KafkaException, TimeoutError) as error:
+            except (KafkaException, TimeoutError, StoreError) as error:
                 said = _said(error)
                 log = structlog.get_logger().bind(actor="fetcher-0")
                 log.warning("start_position_not_known", reason=said, attempt=attempt)
-        raise PositionError(f"{sources[0]}: the broker does not tell commits and log ends: {said}")
+        raise PositionError(f"{sources[0]}: the start can't be decided: {said}")
 
     def _resolve(self, sources: list[TopicPartition]) -> Assigned:
         admin = admin_client(self.settings)

@@ -9,19 +9,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from offsets.snapshot import DamagedSnapshot, Snapshot, decode, encode
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """What the state directory holds: a snapshot or none, and what is worth telling about it."""
-
-    snapshot: Snapshot | None
-    damage: tuple[str, ...] = ()
+from offsets.store import Loaded
 
 
 class OffsetFile:

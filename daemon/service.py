@@ -32,16 +32,18 @@ from daemon.kafka_positions import (
 from daemon.kafka_source import KafkaSource
 from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Lifecycle, NameRemaining
 from daemon.notify import Notifier
-from daemon.offset_file import OffsetFile, StateDirBusy, lock_state_dir
+from daemon.offset_file import StateDirBusy, lock_state_dir
 from daemon.outlook import Outlook, OutlookError
 from daemon.progress import Show
 from daemon.spark_tier import SinkTier
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
 from daemon.status import AskLife, LifeFigures
+from daemon.stores.chain import StoreChain, make_stores
 from daemon.topology import PipelineParts, Topology
 from offsets.recovery import PositionError
 from offsets.snapshot import Snapshot
+from offsets.store import StoreError
 from sparkwriter.jars import JarsError
 from sparkwriter.java import JavaMissing
 
@@ -99,10 +101,10 @@ class Service:
         """Start everything, wait for the end, say how it ended. Raises Unusable."""
         config = self._config
         calm_collector()
-        with _signals(self._events), self._claimed_state_dir():
+        with _signals(self._events), self._claimed_state_dir(), self._open_stores() as stores:
             self._check_staging()
-            recorded = {name: self._recorded(name) for name in config.pipeline}
-            parts = [self._parts(name, recorded[name]) for name in config.pipeline]
+            recorded = {name: self._recorded(name, store) for name, store in stores.items()}
+            parts = [self._parts(name, recorded[name], store) for name, store in stores.items()]
             outlook = self._outlook()
             folder = StagingFolder(config.daemon.staging_dir, self._run_id)
             stagers = StageProcesses(formats(config), folder, config.daemon.processors)
@@ -120,6 +122,8 @@ class Service:
                     steps = topology.stop, outlook.close, self._tier.stop
                     for step in (*steps, stagers.close, folder.close):
                         self._end(step)
+                else:
+                    stores.clear()  # nor for a set that is under way
             return status
 
     # --- before the actors
@@ -135,6 +139,20 @@ class Service:
             raise Unusable(f"daemon.state_dir {folder} can't be written: {error}") from error
         with claim:
             yield
+
+    @contextmanager
+    def _open_stores(self) -> Iterator[dict[str, StoreChain]]:
+        stores = {name: make_stores(self._config, name) for name in self._config.pipeline}
+        try:
+            for name, store in stores.items():
+                try:
+                    store.start()
+                except StoreError as error:
+                    raise Unusable(f"pipeline.{name}: {error}") from error
+            yield stores
+        finally:
+            for store in stores.values():
+                self._end(store.stop)
 
     def _end(self, step: Callable[[], None]) -> None:
         """One step of the end. A JVM that died refuses its stop: the other steps are due still."""
@@ -158,18 +176,18 @@ class Service:
             raise Unusable(str(error)) from error
         return outlook
 
-    def _recorded(self, name: str) -> Snapshot:
+    def _recorded(self, name: str, store: StoreChain) -> Snapshot:
         """The last run's snapshot of a pipeline, checked against the topics as they are."""
         config = self._config
         section = config.pipeline[name]
         try:
-            loaded = OffsetFile(config.daemon.state_dir, name).load()
-        except OSError as error:
-            raise Unusable(f"the offset file of pipeline.{name} can't be read: {error}") from error
+            loaded = store.get()
+        except StoreError as error:
+            raise Unusable(f"pipeline.{name}: {error}") from error
         for damage in loaded.damage:
             self._log.error("offset_file_damaged", pipeline=name, problem=damage)
         if loaded.damage:
-            taken = "the previous file" if loaded.snapshot else "Kafka's commit and the targets"
+            taken = "what is whole" if loaded.snapshot else "Kafka's commit and the targets"
             self._log.error("recovering", pipeline=name, taken=taken)
         group = config.group(name)
         snapshot = loaded.snapshot or Snapshot(name, group)
@@ -191,11 +209,10 @@ class Service:
         except (SinkUnavailable, JarsError, JavaMissing) as error:
             raise Unusable(str(error)) from error
 
-    def _parts(self, name: str, recorded: Snapshot) -> PipelineParts:
+    def _parts(self, name: str, recorded: Snapshot, store: StoreChain) -> PipelineParts:
         config = self._config
         section = config.pipeline[name]
         force = section.start.force
-        store = OffsetFile(config.daemon.state_dir, name)
         resolver = PositionResolver(
             settings={
                 "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
@@ -204,7 +221,7 @@ class Service:
             },
             group=config.group(name),
             pipeline=section,
-            load=store.load,
+            load=store.get,
             apply_force=force is not None and force != recorded.forced,
         )
         try:

@@ -55,7 +55,7 @@ def _troubles(p: Mapping[str, Any]) -> Iterable[str]:
     elif p["paused"] and p["stage"] == "running":
         yield "reading is paused until a processor has room"
     if p["offset_file"]["error"]:
-        yield f"the offset file can't be written: {p['offset_file']['error']}"
+        yield f"the positions can't be stored: {p['offset_file']['error']}"
     error = p["last_error"]
     if error and error["lasting"]:
         yield f"{error['target']}: {error['reason']} ({duration(error['seconds_ago'])} ago)"

@@ -11,7 +11,7 @@ from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.mailbox import DataQueue, Mailbox, Tick
 from actors.messages import WRITERS, Address
 from actors.performers import CommitterEffects, FetcherEffects, ProcessorEffects, WriterEffects
-from actors.ports import BatchWriter, RecordSource, SnapshotStore, Stagers
+from actors.ports import BatchWriter, RecordSource, Stagers
 from actors.processor import ProcessorLogic, ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
 from changes.formats import FORMATS
@@ -20,6 +20,7 @@ from changes.routing import Router
 from daemon.config import Config
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
+from offsets.store import OffsetStore
 from sparkwriter.writer import WriterLogic
 
 STOP_TIMEOUT_S = 1.0
@@ -35,7 +36,7 @@ class PipelineParts:
 
     name: str
     source: RecordSource
-    store: SnapshotStore
+    store: OffsetStore
     recorded: Snapshot
     until: Mapping[TopicPartition, int] | None = None
 
@@ -75,7 +76,11 @@ class Topology:
         router = Router(section.routes())
         committer = Address(parts.name, "committer")
         logic = CommitterLogic(
-            parts.name, parts.recorded, config.daemon.commit_interval_s, parts.until
+            parts.name,
+            parts.recorded,
+            config.daemon.commit_interval_s,
+            parts.until,
+            commits="kafka-commit" in section.offset_stores,
         )
         self._start(
             committer, logic, Mailbox(DataQueue(CONTROL_ONLY)), _just(CommitterEffects(parts.store))

@@ -6,7 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from offsets.position import TopicPartition
 
@@ -55,29 +57,18 @@ class Snapshot:
 
 def encode(snapshot: Snapshot) -> str:
     """The file's text: indented JSON with a checksum over the body."""
-    body: dict[str, Any] = {
-        "pipeline": snapshot.pipeline,
-        "group": snapshot.group,
-        "topic_ids": dict(sorted(snapshot.topic_ids.items())),
-        "partitions": {
-            str(source): {"frontier": state.frontier, "confirmed": state.confirmed}
-            for source, state in sorted(snapshot.partitions.items())
-        },
-        "targets": {
-            target: {
-                "version": mark.version,
-                "hwms": {str(source): hwm for source, hwm in sorted(mark.hwms.items())},
-            }
-            for target, mark in sorted(snapshot.targets.items())
-        },
-        "forced": snapshot.forced,
-    }
+    body = _body(snapshot)
     document = {"version": VERSION, "sha256": _checksum(body), "body": body}
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    # The standard library's encoder takes five times as long as the disk once it indents.
+    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
 
 
-def decode(text: str) -> Snapshot:
-    """Read ``encode``'s text back. Raises DamagedSnapshot: cut short, altered, another version."""
+def decode(text: str, edited: bool = False) -> Snapshot:
+    """Read ``encode``'s text back. Raises DamagedSnapshot: cut short, altered, another version.
+
+    ``edited``: a person may have changed it. The checksum is not looked at, the members are the
+    more: none may be unknown, so that a misspelt one is not lost in silence.
+    """
     try:
         document = json.loads(text)
     except ValueError as error:
@@ -87,12 +78,68 @@ def decode(text: str) -> Snapshot:
     if document["version"] != VERSION:
         raise DamagedSnapshot(f"version {document['version']!r}, this binlogd reads {VERSION}")
     body = document.get("body")
-    if not isinstance(body, dict) or document.get("sha256") != _checksum(body):
+    if not isinstance(body, dict):
+        raise DamagedSnapshot("it has no body")
+    if not edited and document.get("sha256") != _checksum(body):
         raise DamagedSnapshot("the checksum does not match the content")
     try:
+        if edited:
+            msgspec.convert(body, _Body)
         return _from_body(body)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
+        # msgspec's ValidationError, which names the member's place, is a ValueError.
         raise DamagedSnapshot(f"a member is missing or has the wrong type: {error}") from error
+
+
+class _Partition(msgspec.Struct, forbid_unknown_fields=True):
+    frontier: Annotated[int, msgspec.Meta(ge=0)]
+    confirmed: Annotated[int, msgspec.Meta(ge=0)] | None
+
+
+class _Mark(msgspec.Struct, forbid_unknown_fields=True):
+    version: str | None
+    hwms: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
+
+
+class _Body(msgspec.Struct, forbid_unknown_fields=True):
+    """The body's form, for what a person may have mistyped."""
+
+    pipeline: str
+    group: str
+    topic_ids: dict[str, str]
+    partitions: dict[str, _Partition]
+    targets: dict[str, _Mark]
+    forced: str | None
+
+
+class _Names(dict[TopicPartition, str]):
+    """The text of each partition, made once: thousands of lanes share a few."""
+
+    def __missing__(self, source: TopicPartition) -> str:
+        name = self[source] = str(source)
+        return name
+
+
+def _body(snapshot: Snapshot) -> dict[str, Any]:
+    names = _Names()
+    return {
+        "pipeline": snapshot.pipeline,
+        "group": snapshot.group,
+        "topic_ids": dict(sorted(snapshot.topic_ids.items())),
+        "partitions": {
+            names[source]: {"frontier": state.frontier, "confirmed": state.confirmed}
+            for source, state in sorted(snapshot.partitions.items())
+        },
+        "targets": {
+            target: {
+                "version": mark.version,
+                "hwms": {names[source]: mark.hwms[source] for source in sorted(mark.hwms)},
+            }
+            for target in sorted(snapshot.targets)
+            for mark in (snapshot.targets[target],)
+        },
+        "forced": snapshot.forced,
+    }
 
 
 def _from_body(body: dict[str, Any]) -> Snapshot:
@@ -117,5 +164,5 @@ def _from_body(body: dict[str, Any]) -> Snapshot:
 
 def _checksum(body: dict[str, Any]) -> str:
     """Over the content, not the layout: a person may re-indent the file."""
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    canonical = msgspec.json.encode(body, order="sorted")
+    return hashlib.sha256(canonical).hexdigest()

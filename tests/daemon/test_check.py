@@ -52,6 +52,7 @@ def test_a_good_configuration_tells_what_would_be_done(tmp_path: Path) -> None:
     assert (result.exit_code, lines(result, tmp_path)) == (0, [])
     assert "pipeline shop: shop (canal-json), group binlogd-shop, start earliest" in result.stdout
     assert "  shop.* without shop.tmp -> lake.{database}.{table} (upsert)" in result.stdout
+    assert "  positions in file, kafka-commit\n" in result.stdout
     assert "s3.secret-access-key = ***" in result.stdout
     assert "tide-pool-4411" not in result.output
 
@@ -122,6 +123,11 @@ def test_a_state_directory_that_cannot_be_is_named(tmp_path: Path) -> None:
             "pipeline.shop.kafka.statistics.interval.ms: without statistics the lag is not known",
         ),
         ('[pipeline.shop.start]\nat = "latest"\n', "pipeline.shop.start: what the topics hold"),
+        ('offset_stores = ["file"]\n', "pipeline.shop.offset_stores: neither kafka-commit nor"),
+        (
+            'offset_stores = ["kafka-commit"]\n',
+            "pipeline.shop.offset_stores: neither file nor kafka-topic",
+        ),
     ],
 )
 def test_what_is_legal_but_unwise_is_a_warning(tmp_path: Path, more: str, expected: str) -> None:

@@ -271,3 +271,50 @@ def test_keys_are_shown_when_they_are_wrong(tmp_path: Path) -> None:
     """Only what is named like a secret and may be one is masked."""
     (problem,) = problems(tmp_path, BASE + PIPELINE + 'keys = "id"\n')
     assert problem.endswith(", not 'id'")
+
+
+def test_positions_go_to_the_file_and_the_group_by_default(tmp_path: Path) -> None:
+    """In this order: the file is never behind the group's commit."""
+    shop = read(tmp_path, BASE + PIPELINE).pipeline["shop"]
+    assert shop.offset_stores == ["file", "kafka-commit"]
+    assert shop.offset_topic == "binlogd-offsets"
+
+
+@pytest.mark.parametrize(
+    ("stores", "said"),
+    [
+        ('["kafka-topic", "kafka-commit"]', None),
+        ('["memory", "kafka-commit"]', None),
+        ('["kafka-commit"]', None),
+        ("[]", "pipeline.shop.offset_stores: is empty"),
+        ('["disk"]', "pipeline.shop.offset_stores.0: Input should be 'file', 'kafka-topic', 'kaf"),
+        ('["file", "file"]', "pipeline.shop: offset_stores: one is named twice"),
+        ('["kafka-commit", "file"]', "pipeline.shop: offset_stores: kafka-commit comes last"),
+        ('["memory", "file"]', "pipeline.shop: offset_stores: memory adds nothing to a store"),
+    ],
+)
+def test_which_stores_go_together(tmp_path: Path, stores: str, said: str | None) -> None:
+    """What could not keep its promise is refused by name."""
+    text = BASE + PIPELINE + f"offset_stores = {stores}\n"
+    if said is None:
+        read(tmp_path, text)
+    else:
+        (line,) = problems(tmp_path, text)
+        assert line.startswith(said)
+
+
+def test_a_force_needs_a_store_that_remembers_it(tmp_path: Path) -> None:
+    """Or each start would go back again."""
+    text = BASE + PIPELINE + (
+        'offset_stores = ["kafka-commit"]\n'
+        '[pipeline.shop.start]\nat = "earliest"\nforce = "again"\n'
+    )  # fmt: skip
+    (line,) = problems(tmp_path, text)
+    assert line.startswith("pipeline.shop: offset_stores: start.force works once")
+
+
+def test_the_offset_topic_is_none_that_is_read(tmp_path: Path) -> None:
+    """Positions among the changes would end the pipeline at the first commit."""
+    more = 'offset_stores = ["kafka-topic"]\noffset_topic = "shop"\n'
+    (line,) = problems(tmp_path, BASE + PIPELINE + more)
+    assert line == "pipeline.shop: offset_topic: 'shop' is one of the topics that are read"

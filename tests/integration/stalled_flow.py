@@ -22,10 +22,10 @@ from changes.routing import TargetRoute
 from daemon.config_file import load
 from daemon.kafka_positions import PositionResolver
 from daemon.kafka_source import KafkaSource
-from daemon.offset_file import OffsetFile
 from daemon.service import EventQueue
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder
+from daemon.stores.file import FileStore
 from daemon.topology import PipelineParts, Topology
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
@@ -97,8 +97,9 @@ def main(path: str) -> None:
     topology.start_writers(lambda: {"lake": Stalled()})
     recorded = Snapshot(name, config.group(name))
     settings = {"queued.max.messages.kbytes": config.memory.queue_kbytes(1), **config.kafka}
-    store = OffsetFile(config.daemon.state_dir, name)
-    resolver = PositionResolver(settings, recorded.group, section, store.load, False)
+    store = FileStore(config.daemon.state_dir, name)
+    store.start()
+    resolver = PositionResolver(settings, recorded.group, section, store.get, False)
     # Metadata, threads and libraries are loaded by a first look, so they are no part of the load.
     warm = Consumer({**settings, "group.id": "warm"})
     warm.list_topics(timeout=20)

@@ -17,10 +17,10 @@ from changes.model import TargetName
 from daemon.config_file import load
 from daemon.kafka_positions import PositionResolver, log_ends
 from daemon.kafka_source import KafkaSource
-from daemon.offset_file import OffsetFile
 from daemon.service import EventQueue
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder
+from daemon.stores.file import FileStore
 from daemon.topology import PipelineParts, Topology
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
@@ -119,15 +119,16 @@ def test_one_hanging_target_leaves_the_others_fresh(rig: Rig) -> None:
     topology = Topology(config, "run-one", stagers, events)
     topology.start_writers(lambda: {"lake": watch})
     recorded = Snapshot("p", config.group("p"))
-    store = OffsetFile(config.daemon.state_dir, "p")
+    store = FileStore(config.daemon.state_dir, "p")
+    store.start()
     ends = log_ends(config.kafka, [rig.topic])
     resolver = PositionResolver(
-        config.kafka, recorded.group, config.pipeline["p"], store.load, False
+        config.kafka, recorded.group, config.pipeline["p"], store.get, False
     )
     source = KafkaSource(config.kafka, [rig.topic], recorded.group, resolver, "p")
     topology.start_pipeline(PipelineParts("p", source, store, recorded, ends))
     assert seen.wait(60), sink.rows
-    saved = store.load().snapshot
+    saved = store.get().snapshot
     frontier = saved.partitions[TopicPartition(rig.topic, 0)].frontier if saved else 0
     assert frontier == 0
     sink.never.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import pytest
@@ -88,3 +89,46 @@ def test_what_is_no_partition_is_refused(text: str) -> None:
     """A name that can't be read is an error, not partition zero."""
     with pytest.raises(ValueError, match="not a topic:partition"):
         TopicPartition.parse(text)
+
+
+def edited(old: str, new: str) -> str:
+    text = example()
+    assert old in text
+    return text.replace(old, new)
+
+
+def test_an_edited_file_needs_no_checksum() -> None:
+    """A person can't make one; whoever writes the file again makes it anew."""
+    found = decode(edited('"frontier": 41', '"frontier": 91'), edited=True)
+    assert found.partitions[TopicPartition("binlog", 0)].frontier == 91
+    document = json.loads(example())
+    del document["sha256"]
+    assert decode(json.dumps(document), edited=True) == decode(example())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"frontier": 41', '"frontier": "41"', r"Expected `int`, got `str` .*partitions"),
+        ('"frontier": 41', '"frontier": -41', "Expected `int` >= 0"),
+        ('"frontier": 41', '"frontier": 4.5', "Expected `int`, got `float`"),
+        ('"frontier": 41', '"fronteir": 41', "unknown field `fronteir`"),
+        ('"confirmed": 40', '"confirmed": true', "Expected `int | null`, got `bool`"),
+        ('"binlog:0"', '"binlog"', "not a topic:partition: 'binlog'"),
+        ('"forced": null', '"forced": null, "x": 1', "unknown field `x`"),
+    ],
+)
+def test_a_slip_of_the_pen_is_told_with_its_place(old: str, new: str, said: str) -> None:
+    """Taken as it is, it would be found at the next start, or never."""
+    with pytest.raises(DamagedSnapshot, match=said):
+        decode(edited(old, new), edited=True)
+
+
+@given(SNAPSHOTS)
+def test_the_checksum_is_that_of_the_files_of_before(snapshot: Snapshot) -> None:
+    """Sorted members, no white space, no escapes: what older versions wrote stays readable."""
+    document = json.loads(encode(snapshot))
+    plain = json.dumps(
+        document["body"], sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    ).encode()
+    assert document["sha256"] == hashlib.sha256(plain).hexdigest()

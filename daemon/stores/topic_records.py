@@ -1,0 +1,153 @@
+"""What stands in the compacted topic: a record per partition, per target, and one for the rest.
+
+A key is a JSON list, ``["shop", "g", "partition", "binlog:0"]``: pipelines and groups may share a
+topic, and compaction keeps each one's newest word. A tombstone takes an entry away.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from offsets.position import TopicPartition
+from offsets.snapshot import PartitionState, Snapshot, TargetMark
+from offsets.store import Loaded
+
+VERSION = 1
+"""Of a record's layout; one that is not known is reported, never guessed at."""
+
+
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+
+class _Versioned(msgspec.Struct):
+    version: int
+
+
+class _Partition(msgspec.Struct):
+    version: int
+    frontier: int
+    confirmed: int | None
+
+
+class _Target(msgspec.Struct):
+    version: int
+    published: str | None
+    hwms: dict[str, int]
+
+
+class _Pipeline(msgspec.Struct):
+    version: int
+    topic_ids: dict[str, str]
+    forced: str | None
+
+
+class Record(NamedTuple):
+    """A record as it is written."""
+
+    key: bytes
+    value: bytes
+
+
+class Records(NamedTuple):
+    """A batch as records. ``pipeline`` comes when the others are there: it says that a force was
+    carried out, which is true only once the frontiers say where to."""
+
+    partitions: list[Record]
+    targets: list[Record]
+    pipeline: Record
+
+
+def records(batch: Snapshot) -> Records:
+    """A batch's records."""
+    place = (batch.pipeline, batch.group)
+    return Records(
+        [
+            _record(
+                (*place, "partition", str(source)),
+                _Partition(VERSION, state.frontier, state.confirmed),
+            )
+            for source, state in sorted(batch.partitions.items())
+        ],
+        [
+            _record(
+                (*place, "target", name),
+                _Target(VERSION, mark.version, {str(s): hwm for s, hwm in mark.hwms.items()}),
+            )
+            for name, mark in sorted(batch.targets.items())
+        ],
+        _record((*place, "pipeline"), _Pipeline(VERSION, dict(batch.topic_ids), batch.forced)),
+    )
+
+
+def _record(key: tuple[str, ...], value: msgspec.Struct) -> Record:
+    return Record(msgspec.json.encode(key), msgspec.json.encode(value, order="sorted"))
+
+
+class Entries:
+    """The newest value of each key of one pipeline and group. Without a lock: the tail's."""
+
+    def __init__(self, pipeline: str, group: str) -> None:
+        self._pipeline = pipeline
+        self._group = group
+        self._values: dict[bytes, bytes] = {}
+        self._places: dict[bytes, str] = {}
+
+    def apply(self, key: bytes | None, value: bytes | None, place: str) -> None:
+        """Take a record. ``place`` says where it stands, for what is told of a damaged one."""
+        if key is None:
+            return
+        try:
+            parts = msgspec.json.decode(key, type=list[str])
+        except msgspec.MsgspecError:
+            return  # of another application, or typed by hand: nobody's entry
+        if parts[:2] != [self._pipeline, self._group]:
+            return
+        if value is None:
+            self._values.pop(key, None)
+            self._places.pop(key, None)
+        else:
+            self._values[key] = value
+            self._places[key] = place
+
+    def value(self, key: bytes) -> bytes | None:
+        """What stands under a key."""
+        return self._values.get(key)
+
+    def loaded(self) -> Loaded:
+        """The entries as a snapshot, None without any; damaged ones are left out and told."""
+        partitions: dict[TopicPartition, PartitionState] = {}
+        targets: dict[str, TargetMark] = {}
+        rest = _Pipeline(VERSION, {}, None)
+        damage: list[str] = []
+        for key, value in self._values.items():
+            try:
+                match msgspec.json.decode(key)[2:]:
+                    case ["partition", name]:
+                        state = _read(value, _Partition)
+                        source = TopicPartition.parse(name)
+                        partitions[source] = PartitionState(state.frontier, state.confirmed)
+                    case ["target", name]:
+                        mark = _read(value, _Target)
+                        hwms = {TopicPartition.parse(s): hwm for s, hwm in mark.hwms.items()}
+                        targets[name] = TargetMark(mark.published, hwms)
+                    case ["pipeline"]:
+                        rest = _read(value, _Pipeline)
+                    case _:
+                        raise ValueError("no key of ours")
+            except (ValueError, msgspec.MsgspecError) as error:
+                damage.append(f"{self._places[key]}: {key.decode()}: {error}")
+        if not (partitions or targets or rest.topic_ids):
+            return Loaded(None, tuple(damage))
+        return Loaded(
+            Snapshot(self._pipeline, self._group, rest.topic_ids, partitions, targets, rest.forced),
+            tuple(damage),
+        )
+
+
+def _read(value: bytes, kind: type[_Struct]) -> _Struct:
+    version = msgspec.json.decode(value, type=_Versioned).version
+    if version != VERSION:
+        raise ValueError(f"version {version}, this binlogd reads {VERSION}")
+    return msgspec.json.decode(value, type=kind)
