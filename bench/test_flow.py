@@ -14,7 +14,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.rig import config, fill, messages, run_flow
 from demo.broker import DevBroker
 
-COUNT = int(os.environ.get("BENCH_MESSAGES", "500000"))
+COUNT = int(os.environ.get("BENCH_MESSAGES", "1000000"))
 ROWS = 8
 
 
@@ -45,9 +45,11 @@ def test_bare_consume(benchmark: BenchmarkFixture, broker: DevBroker) -> None:
     benchmark.extra_info["messages_per_s"] = round(COUNT / benchmark.stats.stats.min)
 
 
+@pytest.mark.parametrize(
+    ("how", "processors"),
+    [("processes", 1), ("processes", 2), ("processes", 3), ("threads", 1), ("threads", 2)],
+)
 @pytest.mark.parametrize(("topic", "rows"), [("one", 1), ("eight", ROWS)])
-@pytest.mark.parametrize("processors", [1, 2])
-@pytest.mark.parametrize("how", ["processes", "threads"])
 def test_flow_without_a_sink(
     benchmark: BenchmarkFixture,
     broker: DevBroker,
@@ -66,7 +68,7 @@ def test_flow_without_a_sink(
         settings = config(tmp_path / str(number), broker.bootstrap, topic, group, processors)
         return (settings, how == "threads"), {}
 
-    benchmark.pedantic(run_flow, setup=set_up, rounds=3, warmup_rounds=1)
+    benchmark.pedantic(run_flow, setup=set_up, rounds=3)
     count = COUNT // rows * rows
     benchmark.extra_info["rows_per_s"] = round(count / benchmark.stats.stats.min)
 

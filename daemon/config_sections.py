@@ -24,7 +24,7 @@ class DaemonSection(Section):
     staging_dir: Path = Field(Path("var/staging"), strict=False)
     commit_interval_s: float = Field(5.0, gt=0, strict=False)
     drain_timeout_s: float = Field(60.0, gt=0, strict=False)
-    processors: int = Field(2, ge=1, le=64)
+    processors: int = Field(3, ge=1, le=64)
     stuck_after_s: float = Field(120.0, gt=0, strict=False)
 
 
