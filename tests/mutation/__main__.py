@@ -64,8 +64,8 @@ MUTATIONS = (
     Mutation(
         "the epoch check of acknowledgements",
         "actors/committer.py",
-        "            if self._epochs.get(source) != epoch:\n                out += self._drop_stale",
-        "            if source not in self._epochs:\n                out += self._drop_stale",
+        "            if self._epochs.get(source) != epoch:\n",
+        "            if source not in self._epochs:\n",
         (SIMULATION, "tests/actors"),
     ),
     Mutation(
@@ -110,7 +110,8 @@ def survives(mutation: Mutation) -> bool:
 
 def main() -> int:
     """Try them all; status 1 when a rule can go without a test that says so."""
-    return 1 if any([survives(mutation) for mutation in MUTATIONS]) else 0
+    survivors = [mutation.rule for mutation in MUTATIONS if survives(mutation)]
+    return 1 if survivors else 0
 
 
 if __name__ == "__main__":
