@@ -59,7 +59,7 @@ MUTATIONS = (
         "        self._saving = snapshot\n"
         "        early = self._saved_as(msg.Saved(self._ledger.frontiers()))\n"
         "        self._saving = snapshot\n        return [*early, ",
-        ("tests/actors", SIMULATION),
+        (f"{SIMULATION}/test_flow.py",),
     ),
     Mutation(
         "the epoch check of acknowledgements",
