@@ -188,7 +188,8 @@ def test_a_revoke_forgets_parked_shares_before_it_releases() -> None:
     (offer,) = offers(logic.handle(polled(message("a")), 0.0))
     logic.handle(msg.Offered(offer.to, offer.batch, False), 0.0)
     out = logic.handle(msg.Revoked((SOURCE,)), 0.0)
-    assert fx.ReleaseSources((SOURCE,), commit=True) in out
+    processors = (Address("p", "processor", 0),)
+    assert fx.ReleaseSources((SOURCE,), commit=True, settle=processors) in out
     assert logic.handle(msg.RoomAgain(offer.to), 0.0) == []
 
 
