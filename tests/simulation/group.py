@@ -84,7 +84,7 @@ def two_members(
 
     ``losses``: how often a partition goes without its holder hearing of it in time.
     """
-    group = Group({source: 0 for source in SOURCES})
+    group = Group(dict.fromkeys(SOURCES, 0))
     first = Durable(stream.log, stream.end)
     second = Durable(stream.log, stream.end, committed=first.committed, sink=first.sink)
     members = Member(0, group, first, rng, **faults), Member(1, group, second, rng, **faults)
