@@ -1,4 +1,4 @@
-"""Two members share partitions and a target: hand-overs lose nothing, double nothing, stop nobody."""
+"""Two members share partitions and a target: nothing is lost or doubled, nobody stops."""
 
 from __future__ import annotations
 
