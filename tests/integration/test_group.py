@@ -87,12 +87,10 @@ class Shared:
 class Member:
     """A daemon in this process, on a thread of its own, with the test run's Spark."""
 
-    def __init__(self, shared: Shared, name: str) -> None:
-        settings = load(shared.config(name))
-        self.name = name
-        self._service = Service(settings, False, Quiet(), SharedSpark(shared.rig.spark))
+    def __init__(self, rig: Rig, config: Path) -> None:
+        self._service = Service(load(config), False, Quiet(), SharedSpark(rig.spark))
         self._status: Exit | BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name=f"member-{name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=config.stem, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
@@ -104,6 +102,10 @@ class Member:
     def stop(self) -> Exit | BaseException | None:
         """Ask it to end as a signal would, and wait."""
         self._service.stop("test")
+        return self.ended()
+
+    def ended(self) -> Exit | BaseException | None:
+        """Wait for its end, and say how it ended."""
         self._thread.join(90)
         return self._status
 
@@ -141,10 +143,10 @@ def test_a_member_joins_and_leaves_in_mid_stream(rig: Rig, log: Log, protocol: s
     shared = Shared(rig, PROTOCOLS[protocol])
     shared.wave()
     set_up_logs(load(shared.config("first")).log)
-    first = Member(shared, "first")
+    first = Member(rig, shared.config("first"))
     log.of("first", "assigned", source=f"{shared.topic}:1")
     shared.wave()
-    second = Member(shared, "second")
+    second = Member(rig, shared.config("second"))
     shared.wave()
     theirs = log.of("second", "assigned")["source"]
     shared.wave()
