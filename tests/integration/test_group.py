@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from actors.ports import BatchWriter, StagedBatch, TargetState
 from daemon.config_file import load
 from daemon.lifecycle import Exit
 from daemon.logs import set_up_logs
 from daemon.progress import Quiet
 from daemon.service import Service
+from sparkwriter.iceberg import IcebergWriter
 from tests.integration.rig import Rig, SharedSpark, canal
 from tests.integration.test_process import Follower, daemon, ended
 
@@ -51,13 +53,14 @@ class Shared:
         assert self._producer.flush(30) == 0
         self.sent += WAVE
 
-    def config(self, member: str) -> Path:
+    def config(self, member: str, changelog: bool = True) -> Path:
         """Of one member: the common group, a state directory of its own."""
         db = self.rig.db
         routes = [
             {"target": "lake.{database}.{table}"},
             {"target": f"lake.{db}.changes", "mode": "append"},
         ]
+        routes = routes if changelog else routes[:1]
         kafka = {"heartbeat.interval.ms": "500"} if "group.protocol" not in self.kafka else {}
         section = self.rig.pipeline(
             topics=[self.topic], target=None, route=routes, kafka={**kafka, **self.kafka}
@@ -87,8 +90,9 @@ class Shared:
 class Member:
     """A daemon in this process, on a thread of its own, with the test run's Spark."""
 
-    def __init__(self, rig: Rig, config: Path) -> None:
-        self._service = Service(load(config), False, Quiet(), SharedSpark(rig.spark))
+    def __init__(self, rig: Rig, config: Path, tier: SharedSpark | None = None) -> None:
+        tier = tier or SharedSpark(rig.spark)
+        self._service = Service(load(config), False, Quiet(), tier)
         self._status: Exit | BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=config.stem, daemon=True)
         self._thread.start()
@@ -108,6 +112,25 @@ class Member:
         """Wait for its end, and say how it ended."""
         self._thread.join(90)
         return self._status
+
+
+class Gated(SharedSpark):
+    """Writes begin, and end when the gate is open."""
+
+    def __init__(self, rig: Rig) -> None:
+        super().__init__(rig.spark)
+        self.begun, self.gate = threading.Event(), threading.Event()
+
+    def sinks(self) -> Mapping[str, BatchWriter]:
+        begun, gate = self.begun, self.gate
+
+        class GatedWriter(IcebergWriter):
+            def write(self, batch: StagedBatch) -> TargetState:
+                begun.set()
+                assert gate.wait(60)
+                return super().write(batch)
+
+        return {"lake": GatedWriter(self._spark)}
 
 
 class Log(Follower):
@@ -159,6 +182,24 @@ def test_a_member_joins_and_leaves_in_mid_stream(rig: Rig, log: Log, protocol: s
         event.get("failure") is None for event in rig.events("pipeline_ended")
     )
     shared.check()
+
+
+@pytest.mark.timeout(300)
+def test_a_revoke_waits_for_the_write_and_commits_it(rig: Rig, log: Log) -> None:
+    """The write ends after the revoke has begun; the next owner starts behind what it held."""
+    shared = Shared(rig, PROTOCOLS["eager"])
+    shared.wave()
+    set_up_logs(load(shared.config("first")).log)
+    tier = Gated(rig)
+    first = Member(rig, shared.config("first", changelog=False), tier)
+    assert tier.begun.wait(60)
+    second = Member(rig, shared.config("second", changelog=False))
+    log.of("first", "revoked")
+    tier.gate.set()
+    theirs = log.of("second", "assigned")
+    assert theirs["start"] > 0
+    assert rig.events("revoked_while_writing") == []
+    assert [second.stop(), first.stop()] == [Exit.OK, Exit.OK]
 
 
 @pytest.mark.timeout(400)
