@@ -115,6 +115,14 @@ class CommitFrontiers:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadAgain:
+    """A batch was given up whose messages exist nowhere else: read these partitions again from
+    their frontiers. ``epochs``: the assignments that are meant; under a later one it is done."""
+
+    epochs: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
 class StopFetching:
     """Read no more; let the processors write what they hold."""
 
@@ -205,6 +213,15 @@ class Forget:
 
 
 @dataclass(frozen=True, slots=True)
+class Settle:
+    """Say ``Settled`` once no write of these partitions is under way: they go to another member,
+    who must find the marks as they will be. Comes after their ``Forget``."""
+
+    sources: tuple[TopicPartition, ...]
+    ticket: int
+
+
+@dataclass(frozen=True, slots=True)
 class Drain:
     """Write everything now, then say ``Drained``. ``batches``: how many were sent in all."""
 
@@ -269,6 +286,8 @@ class FailureKind(Enum):
     """The target can't hold what the source has."""
     FENCED = "fenced"
     """Another writer moved the target: what is known of its marks is out of date."""
+    RACED = "raced"
+    """Another writer published first, as members that share a target do: the marks decide, now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +308,17 @@ class Published:
 
     state: TargetState
     seconds: float
+
+
+# --- whoever waits for a hand-over hears
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A processor has no write of the asked partitions under way. ``ticket``: of which asking."""
+
+    sender: Address
+    ticket: int
 
 
 # --- the committer hears

@@ -88,8 +88,8 @@ class BatchWriter(Protocol):
         Marks of lanes that are not in ``batch.lanes`` are carried over. Where the target shows
         every ``through`` already, nothing is written and its state is returned: a retry after a
         lost reply is harmless. Raises Fenced when a lane's mark is neither ``after`` nor
-        ``through``; SinkUnavailable when trying again may help, which it may when another writer
-        published meanwhile (the marks then decide); TargetRefused when the schema can't fit.
+        ``through``; LostRace when another writer published meanwhile (the marks then decide);
+        SinkUnavailable when trying again may help; TargetRefused when the schema can't fit.
         Whatever it raises, readers saw nothing.
         """
         ...
@@ -97,6 +97,10 @@ class BatchWriter(Protocol):
 
 class SinkUnavailable(Exception):
     """The sink can't take the write now; the same batch may be offered again later."""
+
+
+class LostRace(SinkUnavailable):
+    """Another writer published first. The sink is well: the same batch may be offered at once."""
 
 
 class TargetRefused(Exception):
@@ -126,6 +130,11 @@ class SourceListener(Protocol):
 class RecordSource(Protocol):
     """A log of partitions, read as a member of a group. Sole user: the fetcher's thread."""
 
+    @property
+    def revoke_patience_s(self) -> float:
+        """How long ``SourceListener.revoked`` may take, at most, without losing the membership."""
+        ...
+
     def start(self, listener: SourceListener) -> None:
         """Join the group. Partitions come later, inside ``poll``."""
         ...
@@ -147,6 +156,11 @@ class RecordSource(Protocol):
 
         A failure is logged and changes nothing: the local file is ahead of the broker then.
         """
+        ...
+
+    def restart(self, sources: tuple[TopicPartition, ...]) -> None:
+        """Read assigned partitions from their starts again, as if they came new: the listener
+        hears ``assigned``. Where no start can be had the next poll says so."""
         ...
 
     def close(self) -> None:

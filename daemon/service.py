@@ -126,6 +126,10 @@ class Service:
                     stores.clear()  # nor for a set that is under way
             return status
 
+    def stop(self, reason: str) -> None:
+        """Ask the run to end as a signal would; a second time: at once. From any thread."""
+        self._events.tell(msg.StopRequested(reason))
+
     # --- before the actors
 
     @contextmanager

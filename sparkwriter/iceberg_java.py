@@ -234,8 +234,9 @@ class LakeCatalog:
         try:
             if not catalog.namespaceExists(name.namespace()):
                 catalog.createNamespace(name.namespace())
-        except JavaFailure as error:
-            if not java_class(error).endswith(".AlreadyExistsException"):
+        except JavaFailure:
+            # Of two members that make it at once one fails, in its catalog's own words.
+            if not catalog.namespaceExists(name.namespace()):
                 raise
         try:
             builder = catalog.buildTable(name, schema).withProperties(dict(properties))
