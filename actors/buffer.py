@@ -153,8 +153,8 @@ class TargetBuffer:
     another member may have moved them."""
     landed: dict[TopicPartition, int] = field(default_factory=dict)
     """Of each lane, the assignment under which it was last written."""
-    forgiven: set[TopicPartition] = field(default_factory=set)
-    """Lanes whose first write was fenced once and not written since."""
+    forgiven: dict[TopicPartition, int] = field(default_factory=dict)
+    """Of each lane, how often a write was fenced since the last one that landed."""
     fenced_at: Mapping[TopicPartition, int] | None = None
     """The marks as they were known when a write was fenced, until they are read again."""
     closing: Closing | None = None

@@ -16,6 +16,10 @@ from actors.buffer import Phase, TargetBuffer
 from actors.messages import Address
 from offsets.position import TopicPartition
 
+STRAGGLERS = 5
+"""Writes of a former owner that may land one after another. Fewer: a member that was stopped for
+a while and wakes up ends its successor. More: a second daemon on the target is named later."""
+
 Epochs = dict[TopicPartition, int]
 """Of each partition, the oldest assignment whose messages are still taken."""
 
@@ -51,19 +55,31 @@ def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[obje
     return out
 
 
-def may_be_a_straggler(buffer: TargetBuffer) -> bool:
-    """Whether a fenced write met, for once, the end of a former owner's.
+def landed(buffer: TargetBuffer, write: msg.WriteBatch, covered: bool) -> None:
+    """Note which lanes' marks this owner has moved: no former owner's write can land there now.
 
-    That one was under way when the lane went and took longer than a revoke waits (or its process
-    died and the write lived on). It lands before this owner's first write, or never: a lane that
-    was written under its assignment, or was forgiven since, has another writer beside it.
+    A lane of replays only stands where it stood, and so does what was ``covered`` already.
+    """
+    for source, span in write.batch.lanes.items():
+        if span.through > span.after and not covered:
+            buffer.landed[source] = write.epochs[source]
+            buffer.forgiven.pop(source, None)
+
+
+def may_be_a_straggler(buffer: TargetBuffer) -> bool:
+    """Whether a fenced write met the end of a former owner's.
+
+    That one was under way when the lane went and took longer than a revoke waits, or its process
+    has not heard yet that the lane is gone. It lands before this owner's first write, or never: a
+    lane that was written under its assignment has another writer beside it, and so has one that
+    is fenced again and again.
     """
     write = buffer.write
     assert write is not None
-    new = {s for s, epoch in write.epochs.items() if buffer.landed.get(s) != epoch}
-    fresh = new - buffer.forgiven
-    buffer.forgiven |= new
-    return bool(fresh)
+    new = [s for s, epoch in write.epochs.items() if buffer.landed.get(s) != epoch]
+    for source in new:
+        buffer.forgiven[source] = buffer.forgiven.get(source, 0) + 1
+    return any(buffer.forgiven[source] <= STRAGGLERS for source in new)
 
 
 def moved_back(buffer: TargetBuffer, found: msg.Opened) -> str | None:

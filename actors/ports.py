@@ -60,12 +60,14 @@ class TargetState:
     """What a target shows of itself. A target that does not exist yet has no schema and no mark.
 
     ``version`` is the sink's own name of the published state (Iceberg: the snapshot id).
+    ``covered``: a write found itself there already, by its own lost attempt or by another's.
     """
 
     schema: TableSchema | None = None
     mode: Mode | None = None
     hwms: Mapping[TopicPartition, int] = field(default_factory=dict)
     version: str | None = None
+    covered: bool = field(default=False, compare=False)
 
 
 class BatchWriter(Protocol):

@@ -8,7 +8,7 @@ on disk behind the write: one slow target never stops the reading for the others
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actors import effects as fx
 from actors import messages as msg
@@ -16,7 +16,7 @@ from actors.batches import Batches
 from actors.buffer import Chunk, Phase, TargetBuffer
 from actors.closing import DataError
 from actors.figures import Figures, ProcessorFigures
-from actors.handover import Settlements, give_up, may_be_a_straggler, moved_back, over
+from actors.handover import Settlements, give_up, landed, may_be_a_straggler, moved_back, over
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
 from changes.formats.base import Format
@@ -244,12 +244,15 @@ class ProcessorLogic:
         if buffer.write is not None:
             buffer.tally.rows_stored += buffer.write.batch.rows
             buffer.tally.lasting = False
+            assert written.state is not None
+            landed(buffer, buffer.write, written.state.covered)
         buffer.write = None
         buffer.retry_at, buffer.attempts, buffer.races = None, 0, 0
-        buffer.landed.update(written.epochs)
-        buffer.forgiven.difference_update(written.epochs)
         assert written.state is not None
-        buffer.state = written.state
+        # Its own lanes' marks only: one who writes a lane from another's mark, whose partition
+        # went without his noticing, would fence its owner.
+        own = {source: written.state.hwms[source] for source in written.through}
+        buffer.state = replace(written.state, hwms={**buffer.state.hwms, **own})
         if buffer.phase is Phase.WRITING:
             buffer.phase = Phase.READY
         return self._stop_if_doomed(buffer)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 import pyarrow as pa
@@ -127,7 +127,7 @@ class IcebergWriter:
                 seen = self._look(batch.target)
                 marks = seen.marks if seen else {}
                 if seen is not None and covered(batch, marks):
-                    return seen.state
+                    return replace(seen.state, covered=True)
                 check_expected(batch, marks)
                 steps = plan_schema(
                     batch.schema, batch.mode, seen.stored if seen else None, batch.adds
