@@ -1,4 +1,4 @@
-"""The JVM is killed, suspended, or runs out of memory: the daemon goes on, the tables are right.
+"""The JVM is killed, or suspended: the daemon goes on, the tables are right.
 
 The daemon is a process of its own with the real broker; its JVM is a child of it.
 """
@@ -99,13 +99,18 @@ def test_a_jvm_that_hangs_past_the_deadline_is_killed_and_replaced(
 
 
 @pytest.mark.timeout(200)
-def test_a_jvm_without_memory_ends_and_is_replaced(rig: Rig, follower: Follower) -> None:
-    """Half a JVM would hang or lie; one that has ended is started again, with the batch kept."""
+def test_a_stop_while_the_session_is_rebuilt_writes_what_is_in_hand(
+    rig: Rig, follower: Follower
+) -> None:
+    """The drain waits for the next JVM as it waits for a sink that is away."""
     process = daemon("run", "--config", str(config_of(rig)))
     follower.wait_for("running")
-    pid = jvm_of(rig)
+    follower.wait_for("assigned")
+    os.kill(jvm_of(rig), signal.SIGKILL)
     rig.produce(canal(f"{rig.db}.t", "INSERT", [{"id": 1, "name": "a", "qty": 1}]))
-    follower.wait_for("written")
-    os.kill(pid, signal.SIGKILL)
-    follower.wait_for("session_rebuilt")
+    follower.wait_for("sink_unavailable")
+    status = control.ask(rig.folder / "state", {"ask": "status"})
+    assert (status["ready"], status["healthy"]) == (False, True)
+    assert status["spark"]["last_end"] == "was ended by SIGKILL"
     stop(process)
+    assert rig.rows("t") == [(1, "a", 1)]
