@@ -1,8 +1,8 @@
 """Keeps one session alive: when its JVM has ended, another is started, without a restart.
 
-Nobody has to use the session for its end to be noticed: a thread waits for the process. Until the
-next generation is there, whoever wants to write is told to come again; it holds its batch, and
-asks the target's marks before it writes it again.
+Nobody has to use the session for its end to be noticed: a thread waits for the process. Whoever
+wants to write meanwhile waits a little for the next generation, and is then told to come again; it
+holds its batch, and asks the target's marks before it writes it again.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class SessionKeeper(Generic[J]):
         self._start = start
         self._settings = settings
         self._jitter = jitter
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._current: Generation[J] | None = None
         self._down_since: float | None = None
         self._last_end: str | None = None
@@ -116,9 +116,13 @@ class SessionKeeper(Generic[J]):
         self._thread.start()
         return generation.jvm
 
-    def current(self) -> Generation[J]:
-        """The living generation. Raises SinkUnavailable, saying since when, while there is none."""
+    def current(self, wait_s: float = 0.0) -> Generation[J]:
+        """The living generation, waited for so long where there is none.
+
+        Raises SinkUnavailable, saying since when there is none, after that, or when it is closed.
+        """
         with self._lock:
+            self._lock.wait_for(self._is_decided, wait_s)
             generation, down_since = self._current, self._down_since
         if down_since is not None:
             seconds = time.monotonic() - down_since
@@ -127,6 +131,9 @@ class SessionKeeper(Generic[J]):
             )
         assert generation is not None, "open() comes first"
         return generation
+
+    def _is_decided(self) -> bool:
+        return self._down_since is None or self._closed.is_set()
 
     def figures(self) -> SessionFigures:
         """How it stands now."""
@@ -149,6 +156,7 @@ class SessionKeeper(Generic[J]):
         by the keeper's thread, or with this process, whose end of its stdin it reads."""
         self._closed.set()
         with self._lock:
+            self._lock.notify_all()
             generation = self._current if self._down_since is None else None
         if generation is not None:
             generation.jvm.stop(self._settings.stop_s)
@@ -194,6 +202,7 @@ class SessionKeeper(Generic[J]):
             with self._lock:
                 self._current = Generation(number, jvm, now)
                 self._down_since = None
+                self._lock.notify_all()
             log.warning(
                 "session_rebuilt",
                 pid=jvm.pid,

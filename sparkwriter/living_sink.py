@@ -30,6 +30,10 @@ CANCEL_GRACE_S = 15.0
 after a long collection of garbage in some more. Shorter: a JVM that would have come back is killed
 under the other targets' writes. Longer: with a JVM that hangs all targets wait for so long."""
 
+NEXT_WITHIN_S = 30.0
+"""How long a writer waits for the next session: it has nothing else to do. Told at once to come
+again, its target would be in the middle of a long back-off when the session is there (5-15 s)."""
+
 END_SEEN_WITHIN_S = 2.0
 """From a connection that broke to the process's end being noticed: milliseconds, mostly."""
 
@@ -52,12 +56,14 @@ class LivingSink(Generic[J]):
         make: Callable[[J], SessionSink],
         timeout_s: float,
         grace_s: float = CANCEL_GRACE_S,
+        wait_s: float = NEXT_WITHIN_S,
     ) -> None:
         """``make`` is called once for each generation, on the thread that uses the sink."""
         self._keeper = keeper
         self._make = make
         self._timeout_s = timeout_s
         self._grace_s = grace_s
+        self._wait_s = wait_s
         self._made: tuple[int, SessionSink] | None = None
 
     def open(self, target: TargetName) -> TargetState:
@@ -70,7 +76,7 @@ class LivingSink(Generic[J]):
 
     def _call(self, what: str, target: TargetName, act: Callable[[SessionSink], T]) -> T:
         try:
-            generation = self._keeper.current()
+            generation = self._keeper.current(self._wait_s)
         except SinkUnavailable as error:
             raise SinkUnavailable(f"{target}: {error}") from error
         deadline = Deadline(what, self._timeout_s, self._grace_s, self._cancel, generation.jvm.kill)
@@ -79,12 +85,12 @@ class LivingSink(Generic[J]):
                 return act(self._sink_of(generation))
         except Exception as error:
             # What a call says that was cut off tells nothing about the batch or the target.
-            said = str(error).removeprefix(f"{target}: ")
             if deadline.passed:
+                said = str(error).removeprefix(f"{target}: ")
                 text = f"{target}: timed out after {self._timeout_s:g} s: {said}"
                 raise SinkUnavailable(text) from error
             if _has_ended(generation, error):
-                raise SinkUnavailable(f"{target}: the JVM has ended: {said}") from error
+                raise SinkUnavailable(f"{target}: the JVM has ended") from error
             raise
 
     def _sink_of(self, generation: Generation[J]) -> SessionSink:

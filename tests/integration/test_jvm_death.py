@@ -36,7 +36,7 @@ def jvm_of(rig: Rig) -> int:
 def config_of(rig: Rig, *edits: tuple[str, str], **more: Any) -> Path:
     path = rig.write_config(p=rig.pipeline(**more))
     text = path.read_text()
-    for old, new in edits:
+    for old, new in (("drain_timeout_s = 60", "drain_timeout_s = 120"), *edits):
         assert old in text
         text = text.replace(old, new)
     path.write_text(text)
@@ -107,8 +107,8 @@ def test_a_stop_while_the_session_is_rebuilt_writes_what_is_in_hand(
     follower.wait_for("running")
     follower.wait_for("assigned")
     os.kill(jvm_of(rig), signal.SIGKILL)
+    follower.wait_for("jvm_ended")
     rig.produce(canal(f"{rig.db}.t", "INSERT", [{"id": 1, "name": "a", "qty": 1}]))
-    follower.wait_for("sink_unavailable")
     status = control.ask(rig.folder / "state", {"ask": "status"})
     assert (status["ready"], status["healthy"]) == (False, True)
     assert status["spark"]["last_end"] == "was ended by SIGKILL"

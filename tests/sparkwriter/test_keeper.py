@@ -126,6 +126,43 @@ def test_while_there_is_none_callers_are_told_to_come_again(
     assert keeper.figures().down_s is None
 
 
+def test_who_can_wait_gets_the_next_one(keeper: SessionKeeper[Child]) -> None:
+    """As soon as it is there: no back-off has to run out first."""
+    first = keeper.current()
+    first.jvm.kill()
+    assert first.ended.wait(WITHIN_S)
+    assert keeper.current(WITHIN_S).number == 2
+
+
+def test_closing_wakes_whoever_waits(keeper: SessionKeeper[Child], starter: Starter) -> None:
+    """No other will come, and the process is to end."""
+    gate = threading.Event()
+    ended: list[str] = []
+
+    def start() -> Child:
+        assert gate.wait(WITHIN_S)
+        return Starter.__call__(starter)
+
+    def wait() -> None:
+        try:
+            keeper.current(300.0)
+        except SinkUnavailable as error:
+            ended.append(str(error))
+
+    keeper._start = start
+    first = keeper.current()
+    first.jvm.kill()
+    assert first.ended.wait(WITHIN_S)
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    closer = threading.Thread(target=keeper.close)
+    closer.start()
+    waiter.join(WITHIN_S)
+    gate.set()
+    closer.join(WITHIN_S)
+    assert len(ended) == 1
+
+
 def test_a_start_that_fails_is_tried_again(keeper: SessionKeeper[Child], starter: Starter) -> None:
     """What was foreseen is one line, what was not comes with its traceback; both are tried on."""
     starter.failures = [SinkUnavailable("no heap"), ValueError("nobody knows")]
