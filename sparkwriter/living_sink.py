@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from actors.ports import (
     BatchWriter,
@@ -25,10 +25,11 @@ from sparkwriter.keeper import Generation, J, SessionKeeper
 
 T = TypeVar("T")
 
-CANCEL_GRACE_S = 15.0
-"""From cancelling a call to calling its JVM hung. A cancelled job returns in a second or two, and
-after a long collection of garbage in some more. Shorter: a JVM that would have come back is killed
-under the other targets' writes. Longer: with a JVM that hangs all targets wait for so long."""
+CANCEL_GRACE_S = 20.0
+"""From cancelling a call to calling its JVM hung. A cancelled job returns in a second or two; a
+statement that is still being planned, on a cold JVM and a busy machine, took 10 s (measured).
+Shorter: a JVM that would have come back is killed under the other targets' writes. Longer: with a
+JVM that hangs all targets wait for so long."""
 
 NEXT_WITHIN_S = 30.0
 """How long a writer waits for the next session: it has nothing else to do. Told at once to come
@@ -116,9 +117,10 @@ def _has_ended(generation: Generation[Any], error: Exception) -> bool:
 
 
 def _is_cut_off(error: BaseException | None) -> bool:
-    """Whether a broken connection is among the causes."""
+    """Whether a broken connection is among the causes. py4j says so, or says nothing of Java."""
     while error is not None:
-        if isinstance(error, (Py4JNetworkError, ConnectionError)):
+        without_java = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
+        if without_java or isinstance(error, ConnectionError):
             return True
         error = error.__cause__ or error.__context__
     return False
