@@ -180,7 +180,11 @@ class SessionKeeper(Generic[J]):
             fields = {"pid": generation.jvm.pid, "how": how, "lived_s": round(lived_s, 1)}
             log.error("jvm_ended", **fields)
             self._failures = 0 if lived_s >= self._settings.steady_s else self._failures + 1
-            generation.jvm.forget()
+            try:
+                generation.jvm.forget()
+            except Exception:
+                # The next start will tell whether that stands in its way; this thread must not end.
+                log.exception("session_not_forgotten")
             self._rebuild(generation.number + 1, now)
 
     def _rebuild(self, number: int, down_since: float) -> None:

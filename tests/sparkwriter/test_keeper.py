@@ -175,6 +175,24 @@ def test_a_start_that_fails_is_tried_again(keeper: SessionKeeper[Child], starter
     assert starter.tried == 4
 
 
+def test_a_dead_one_that_can_not_be_forgotten_is_replaced_all_the_same(
+    keeper: SessionKeeper[Child], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nobody would be left who starts another."""
+
+    def fail(child: Child) -> None:
+        raise ValueError("half gone")
+
+    monkeypatch.setattr(Child, "forget", fail)
+    with structlog.testing.capture_logs() as logs:
+        keeper.current().jvm.kill()
+        second(keeper)
+    assert [e["event"] for e in logs if e["log_level"] == "error"] == [
+        "jvm_ended",
+        "session_not_forgotten",
+    ]
+
+
 def test_one_that_dies_again_and_again_is_started_more_and_more_seldom(
     starter: Starter,
 ) -> None:
