@@ -55,7 +55,7 @@ def test_kill_9_of_the_jvm_under_load_loses_and_doubles_nothing(
     rig: Rig, follower: Follower
 ) -> None:
     """The same daemon starts another JVM; tables and changelog equal the source afterwards."""
-    stream, tables = workload(rig.db, 16_000)
+    stream, tables = workload(rig.db, 6_000)
     process = daemon("run", "--config", str(config_of(rig, target=None, route=ROUTES)))
     follower.wait_for("running")
     rig.produce(*stream[: len(stream) // 2])
