@@ -173,7 +173,7 @@ class Service:
             raise Unusable(f"daemon.staging_dir {folder} can't be written: {error}") from error
 
     def _outlook(self) -> Outlook:
-        outlook = Outlook(self._config, self._run_id, self._notifier)
+        outlook = Outlook(self._config, self._run_id, self._notifier, self._tier.session)
         try:
             outlook.open()
         except OutlookError as error:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from actors.committer import Begin, CommitterLogic
+from actors.debt import DebtBounds
 from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.mailbox import DataQueue, Mailbox, Tick
 from actors.messages import WRITERS, Address
@@ -87,6 +88,7 @@ class Topology:
             config.daemon.commit_interval_s,
             parts.until,
             commits="kafka-commit" in section.offset_stores,
+            debt=DebtBounds(config.daemon.frontier_debt_messages, config.daemon.frontier_debt_s),
         )
         self._start(
             committer, logic, Mailbox(DataQueue(CONTROL_ONLY)), _just(CommitterEffects(parts.store))

@@ -37,7 +37,7 @@ from sparkwriter.schema import (
     StoredTable,
     plan_schema,
 )
-from sparkwriter.session import JvmEnded, check_warehouse, jvm_ended
+from sparkwriter.session import check_warehouse
 
 MODE = "binlogd.mode"
 KEYS = "binlogd.keys"
@@ -98,31 +98,31 @@ class IcebergWriter:
         # Jobs of one pool wait for each other in turn; each writer has its own, so that a long
         # write does not hold a short one.
         self._pool = f"binlogd-{uuid4().hex[:8]}"
+        self._group: str | None = None
         # ${...} in a name or a value is that name or value, never a setting of Spark.
         self._spark.conf.set("spark.sql.variable.substitute", "false")
 
     def open(self, target: TargetName) -> TargetState:
         """Read schema, mode and marks of the table from the catalog. See ``BatchWriter.open``."""
-        with self._living_jvm(), _reasons(target):
+        with _reasons(target):
             seen = self._look(target)
             if seen is None:
                 return TargetState()
             self._upkeep.opened(target, seen.table)
             return seen.state
 
-    @contextmanager
-    def _living_jvm(self) -> Iterator[None]:
-        """Tell a sink that is away from a JVM that is dead: no retry brings that one back."""
-        try:
-            yield
-        except SinkUnavailable as error:
-            if jvm_ended(self._spark):
-                raise JvmEnded(f"the JVM has ended: {error}") from error
-            raise
+    def cancel(self) -> None:
+        """End the jobs of the statement that runs, and those it would start: it fails, and with
+        it the write. Any thread. Asked of the JVM, so it hangs where that does.
+        """
+        if self._group is not None:
+            # pyspark has only the half of it that spares a statement between two of its jobs.
+            context = self._spark.sparkContext._jsc.sc()
+            context.cancelJobGroupAndFutureJobs(self._group)
 
     def write(self, batch: StagedBatch) -> TargetState:
         """Publish the batch with its marks in one commit to main. See ``BatchWriter.write``."""
-        with self._living_jvm(), _reasons(batch.target):
+        with _reasons(batch.target):
             for _ in range(SETTLE_ATTEMPTS):
                 seen = self._look(batch.target)
                 marks = seen.marks if seen else {}
@@ -207,6 +207,9 @@ class IcebergWriter:
         )
         spark = self._spark
         spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._pool)
+        # A name for each attempt: cancelling one must never hit the next.
+        self._group = f"binlogd-{uuid4().hex}"
+        spark.sparkContext.setJobGroup(self._group, f"write {target}", interruptOnCancel=True)
         # The path is one file's name: no sign in it is a pattern.
         reader = spark.read.schema(read_schema(staged)).option("__globPaths__", "false")
         reader.parquet(path).createTempView(view)

@@ -26,6 +26,7 @@ from daemon.service import Service
 from demo.broker import DevBroker
 from offsets.snapshot import Snapshot
 from sparkwriter.iceberg import IcebergWriter
+from sparkwriter.keeper import SessionFigures
 
 MYSQL_TYPES = {"id": "int(11)", "name": "varchar(255)", "qty": "bigint(20)"}
 
@@ -47,6 +48,10 @@ class SharedSpark:
     def sinks(self) -> Mapping[str, BatchWriter]:
         """As the real tier makes them."""
         return {"lake": IcebergWriter(self._spark)}
+
+    def session(self) -> SessionFigures:
+        """Nobody keeps it: it lives as long as the test run."""
+        return SessionFigures(pid=1)
 
     def stop(self) -> None:
         """The next test needs it."""
