@@ -10,7 +10,7 @@ from typing import NamedTuple
 from actors.ports import StagedBatch, TargetState
 from changes.model import KeyBound, Mode, TableSchema, TargetName
 from changes.routing import TargetRoute
-from offsets.position import TopicPartition
+from offsets.position import Run, TopicPartition
 from offsets.recovery import Watermarks
 
 
@@ -315,6 +315,8 @@ class Dispatched:
     """A fetched batch is about to be sent on: it comes before the data, always.
 
     ``lanes``: target -> first and last message offset it gets. Empty: only the position moved.
+    ``runs``: target -> the split messages for it that became whole with this batch.
+    ``fragments``: all messages that lack parts after it, by name, with their first part's offset.
     """
 
     epoch: int
@@ -322,6 +324,8 @@ class Dispatched:
     next_offset: int
     lanes: Mapping[str, tuple[int, int]]
     time_ms: int | None = None
+    runs: Mapping[str, tuple[Run, ...]] = field(default_factory=dict)
+    fragments: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
