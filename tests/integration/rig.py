@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from actors.ports import BatchWriter
 from daemon.config import Config
 from daemon.config_file import load
+from daemon.kafka_positions import log_ends
 from daemon.lifecycle import Exit
 from daemon.offset_file import OffsetFile
 from daemon.progress import Quiet
@@ -91,6 +92,8 @@ class Rig:
         self.db = f"shop{next(_names)}_{uuid.uuid4().hex[:6]}"
         self.topic = f"binlog-{self.db}"
         self.stderr = ""
+        self.kafka: dict[str, int] = {}
+        """Further settings of the consumer."""
         self.create_topic(self.topic)
 
     @property
@@ -103,6 +106,11 @@ class Rig:
     def create_topic(self, name: str, partitions: int = 1) -> None:
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
         admin.create_topics([NewTopic(name, partitions, 1)])[name].result(20)
+
+    def log_ends(self, topic: str) -> dict[str, int]:
+        """Where a topic's partitions end."""
+        ends = log_ends({"bootstrap.servers": self.broker.bootstrap}, [topic])
+        return {str(place): end for place, end in ends.items()}
 
     def delete_topic(self, name: str) -> None:
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
@@ -125,7 +133,9 @@ class Rig:
             f'staging_dir = "{self.folder}/staging"', "commit_interval_s = 0.3",
             "drain_timeout_s = 60", "[log]", 'format = "json"', f'file = "{self.log_file}"',
             "[batch]", "max_age_s = 0.2", "[kafka]",
-            f'"bootstrap.servers" = "{self.broker.bootstrap}"', "[spark]", "writers = 2",
+            f'"bootstrap.servers" = "{self.broker.bootstrap}"',
+            *(f'"{key}" = {value}' for key, value in self.kafka.items()),
+            "[spark]", "writers = 2",
             "warm_up = false", *(f'conf."{key}" = "{value}"' for key, value in JVM.items()),
             "[sink.lake]", 'kind = "iceberg"', "[sink.lake.catalog]",
             *(f'"{key}" = "{value}"' for key, value in self.lake.items()),

@@ -7,7 +7,8 @@ import random
 import pytest
 
 from actors import messages as msg
-from tests.simulation.world import Durable, World, random_stream
+from tests.simulation.stream import random_stream
+from tests.simulation.world import Durable, World
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import msgspec
-import pyarrow as pa
 
 from actors import effects as fx
 from actors import messages as msg
@@ -21,18 +18,19 @@ from actors.committer import Begin, CommitterLogic
 from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
-from actors.ports import Fenced, SinkUnavailable, StagedBatch, TargetState
+from actors.ports import Fenced, SinkUnavailable, StagedBatch
 from actors.processor import ProcessorLogic, ProcessorSettings
 from changes.formats import FORMATS
-from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, OP, FormatOptions, Mode
+from changes.model import FormatOptions, Mode
 from changes.routing import Route, Router
-from daemon.stage_work import StageWork
-from offsets.position import NO_OFFSET, TopicPartition
+from offsets.position import TopicPartition
 from offsets.recovery import StartAt, Watermarks, start_position
 from offsets.snapshot import Snapshot
 from sparkwriter.writer import WriterLogic
+from tests.simulation.sink import FakeSink
+from tests.simulation.staging import PlainStaging, RealStaging, Staging
+from tests.simulation.stream import SOURCES, Stream
 
-SOURCES = (TopicPartition("binlog", 0), TopicPartition("binlog", 1))
 PIPELINE = "p"
 FETCHER = Address(PIPELINE, "fetcher")
 COMMITTER = Address(PIPELINE, "committer")
@@ -45,53 +43,6 @@ ROUTES = (
 
 class Crash(Exception):
     """The process is gone in the middle of what it did."""
-
-
-@dataclass
-class FakeSink:
-    """Targets as dicts, with marks; publishes atomically, fences like a real one."""
-
-    tables: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
-    logs: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
-    states: dict[str, TargetState] = field(default_factory=dict)
-
-    def state(self, target: str) -> TargetState:
-        return self.states.get(target, TargetState())
-
-    def publish(self, batch: StagedBatch, table: pa.Table | None) -> TargetState:
-        name = str(batch.target)
-        held = self.state(name)
-        marks = {source: held.hwms.get(source, NO_OFFSET) for source in batch.lanes}
-        if held.hwms and all(marks[s] == span.through for s, span in batch.lanes.items()):
-            return held
-        for source, span in batch.lanes.items():
-            if marks[source] != span.after:
-                raise Fenced(f"{name}: {source} is at {marks[source]}, not {span.after}")
-        if table is not None and batch.mode is Mode.APPEND:
-            rows = table.select([column for column, _ in CHANGELOG_COLUMNS]).to_pylist()
-            self.logs.setdefault(name, []).extend(tuple(row.values()) for row in rows)
-        elif table is not None:
-            self._apply(self.tables.setdefault(name, {}), table, batch)
-        hwms = {**held.hwms, **{s: span.through for s, span in batch.lanes.items()}}
-        version = str(int(held.version or 0) + 1)
-        state = self.states[name] = TargetState(batch.schema, batch.mode, hwms, version)
-        return state
-
-    @staticmethod
-    def _apply(
-        stored: dict[tuple[Any, ...], dict[str, Any]], table: pa.Table, batch: StagedBatch
-    ) -> None:
-        for row in table.to_pylist():
-            key = tuple(row[name] for name in batch.schema.keys)
-            if row[OP] == "D":
-                stored.pop(key, None)
-                continue
-            given = {
-                name: value
-                for name, value in row.items()
-                if not name.startswith("__binlogd") and row.get(HAS_PREFIX + name, True)
-            }
-            stored.setdefault(key, {}).update(given)
 
 
 @dataclass
@@ -119,8 +70,11 @@ class World:
         disk_fails: float = 0.0,
         crash_rate: float = 0.0,
         revokes: int = 0,
+        crash_at: int | None = None,
         settings: ProcessorSettings | None = None,
+        staging: type[RealStaging] | type[PlainStaging] = PlainStaging,
     ) -> None:
+        """``crash_at``: the number of the effect before which the process ends."""
         self.durable = durable
         self.rng = rng
         self.now = 0.0
@@ -128,10 +82,14 @@ class World:
         self.sink_fails = sink_fails
         self.disk_fails = disk_fails
         self.crash_rate = crash_rate
+        self.crash_at = crash_at
         self.trace: list[str] = []
         self.heard: list[object] = []
-        self.staged: dict[str, pa.Table] = {}
-        self._stage_work: dict[Address, StageWork] = {}
+        self.staged: dict[str, Staging] = {}
+        self._files = 0
+        self.steps = 0
+        self._zombies: list[Callable[[], object]] = []
+        self._staging: dict[Address, Staging] = {}
         self._paused = False
         self._position: dict[TopicPartition, int] = {}
         self._started = False
@@ -163,7 +121,7 @@ class World:
             self.logics[me] = ProcessorLogic(
                 me, make(FormatOptions()), router, settings, "run", rng.random
             )
-            self._stage_work[me] = StageWork(make(FormatOptions()), self)
+            self._staging[me] = staging(lambda: rng.random() < disk_fails)
         self.control: dict[Address, deque[object]] = {a: deque() for a in self.logics}
         self.data: dict[Address, deque[msg.RecordBatch]] = {a: deque() for a in self.logics}
         self.work: deque[object] = deque()
@@ -194,6 +152,8 @@ class World:
         if not ready:
             self.now = min(self._wake.values(), default=self.now + 1.0)
             return
+        if self._zombies and self.rng.random() < 0.05:
+            self._zombies.pop(self.rng.randrange(len(self._zombies)))()
         chosen = self.rng.choice(ready)
         if chosen == WRITERS:
             self._write(self.work.popleft())
@@ -222,11 +182,16 @@ class World:
         waiting: deque[object] = deque([message])
         while waiting:
             for effect in self.logics[address].handle(waiting.popleft(), self.now):
-                if self.rng.random() < self.crash_rate:
-                    raise Crash
+                self._maybe_crash(effect)
                 answer = self._carry_out(address, effect)
                 if answer is not None:
                     waiting.append(answer)
+
+    def _maybe_crash(self, effect: object) -> None:
+        self.steps += 1
+        if self.steps == self.crash_at or (self.crash_rate and self.rng.random() < self.crash_rate):
+            self.trace.append(f"{self.now:.3f} crash before {type(effect).__name__}")
+            raise Crash
 
     # --- effects
 
@@ -255,8 +220,7 @@ class World:
             case fx.Resume():
                 self._paused = False
             case fx.Commit(frontiers, _):
-                self.durable.committed.update(frontiers)
-                self.control[COMMITTER].append(msg.Confirmed(dict(frontiers)))
+                self._commit(frontiers)
             case fx.ReleaseSources(sources, commit):
                 self._release(sources, commit)
             case fx.CloseSource():
@@ -265,7 +229,7 @@ class World:
                 return self._stage(me, effect)
             case fx.RemoveStaged(paths):
                 for path in paths:
-                    self.staged.pop(path, None)
+                    self._remove(path)
             case fx.SaveSnapshot(snapshot):
                 if self.rng.random() < self.disk_fails:
                     return msg.SaveFailed("disk full")
@@ -275,6 +239,15 @@ class World:
             case _:
                 raise TypeError(effect)
         return None
+
+    def _commit(self, frontiers: Mapping[TopicPartition, int]) -> None:
+        """A commit may be lost, or only its reply."""
+        fate = self.rng.random()
+        if fate < self.sink_fails / 2:
+            return
+        self.durable.committed.update(frontiers)
+        if fate >= self.sink_fails:
+            self.control[COMMITTER].append(msg.Confirmed(dict(frontiers)))
 
     def _tell(self, to: Address, message: object) -> None:
         if to == WRITERS:
@@ -359,23 +332,21 @@ class World:
         self._feed(FETCHER, msg.Assigned(starts, logs, commits))
 
     def _stage(self, me: Address, request: fx.Stage) -> object:
-        path = f"staged-{len(self.trace)}-{self.rng.random()}"
-        answer = self._stage_work[me].stage(request, path)
+        self._files += 1
+        path = f"staged-{self._files}"
+        staging = self._staging[me]
+        answer = staging.stage(request, path)
         if isinstance(answer, msg.Staged):
             for piece in request.pieces:
-                del self.staged[piece]
+                self._remove(piece)
+            if answer.path is not None:
+                self.staged[path] = staging
         return answer
 
-    # --- its tables (daemon.stage_work.Tables)
-
-    def read(self, path: str) -> pa.Table:
-        return self.staged[path]
-
-    def write(self, path: str, table: pa.Table) -> int:
-        if self.rng.random() < self.disk_fails:
-            raise OSError("disk full")
-        self.staged[path] = table
-        return int(table.nbytes)
+    def _remove(self, path: str) -> None:
+        staging = self.staged.pop(path, None)
+        if staging is not None:
+            del staging.files[path]
 
     # --- the writers
 
@@ -385,8 +356,7 @@ class World:
         self.trace.append(f"{self.now:.3f} writer <- {type(request).__name__}")
         while waiting:
             for effect in writer.handle(waiting.popleft(), self.now):
-                if self.rng.random() < self.crash_rate:
-                    raise Crash
+                self._maybe_crash(effect)
                 answer = self._in_sink(effect)
                 if answer is not None:
                     waiting.append(answer)
@@ -403,13 +373,20 @@ class World:
                 return self._carry_out(WRITERS, effect)
 
     def _publish(self, batch: StagedBatch) -> object:
-        """A failure may come before the publish, or after it: then only the reply is lost."""
-        table = None if batch.path is None else self.staged[batch.path]
+        """A failure may come before the publish, or after it: then only the reply is lost.
+
+        Or the write goes on after its time is up: a zombie, which publishes later if it still can.
+        """
+        rows = None if batch.path is None else self.staged[batch.path].rows(batch.path)
+        sink = self.durable.sink
         fate = self.rng.random()
         try:
-            if fate < self.sink_fails / 2:
+            if fate < self.sink_fails / 3:
                 raise SinkUnavailable("away")
-            state = self.durable.sink.publish(batch, table)
+            if fate < self.sink_fails * 2 / 3:
+                self._zombies.append(sink.prepared(batch, rows))
+                raise SinkUnavailable("timed out")
+            state = sink.publish(batch, rows)
             if fate < self.sink_fails:
                 raise SinkUnavailable("the reply is lost")
         except SinkUnavailable as error:
@@ -419,99 +396,27 @@ class World:
         return msg.Published(state, 0.0)
 
 
-# --- a random stream and what must come of it
-
-
-@dataclass
-class Stream:
-    """A change stream and, beside it, the tables and the changelog that it must lead to."""
-
-    log: dict[TopicPartition, list[tuple[int, bytes]]]
-    end: dict[TopicPartition, int]
-    tables: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
-    changelog: dict[TopicPartition, list[tuple[str, int, int, int]]] = field(default_factory=dict)
-
-
-def random_stream(rng: random.Random, messages: int, tables: int = 4) -> Stream:
-    """Inserts, updates, deletes, key changes over two partitions, gaps between the offsets.
-
-    A table's changes are all in one partition; the changelog takes in both.
-    """
-    stream = Stream({s: [] for s in SOURCES}, {}, {}, {s: [] for s in SOURCES})
-    offsets = dict.fromkeys(SOURCES, 0)
-    for _ in range(messages):
-        number = rng.randrange(tables)
-        source = SOURCES[number % 2]
-        offsets[source] += rng.choice((0, 0, 0, 1, 3))
-        rows = stream.tables.setdefault(f"lake.s.t{number}", {})
-        kind = rng.choice(("INSERT", "INSERT", "UPDATE", "UPDATE", "DELETE"))
-        data, old = _random_rows(rng, kind, rows)
-        if data:
-            offset = offsets[source]
-            stream.log[source].append((offset, _message(f"t{number}", kind, data, old)))
-            letter = {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}[kind]
-            places = range(len(data))
-            stream.changelog[source] += [(letter, source.partition, offset, i) for i in places]
-            offsets[source] += 1
-    stream.end = {source: offset + rng.randrange(3) for source, offset in offsets.items()}
-    return stream
-
-
-def _random_rows(
-    rng: random.Random, kind: str, rows: dict[tuple[Any, ...], dict[str, Any]]
-) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
-    data: list[dict[str, str]] = []
-    old: list[dict[str, str]] = []
-    for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        value = str(rng.randrange(1000))
-        if kind == "INSERT":
-            key = rng.randrange(10_000)
-            if (key,) in rows:
-                continue
-            rows[(key,)] = {"id": key, "v": value}
-            data.append({"id": str(key), "v": value})
-        elif rows:
-            (key,) = rng.choice(sorted(rows))
-            before = rows.pop((key,))
-            if kind == "DELETE":
-                data.append({"id": str(key), "v": before["v"]})
-                continue
-            fresh = rng.randrange(10_000) if rng.random() < 0.2 else key
-            new = key if (fresh,) in rows else fresh
-            rows[(new,)] = {"id": new, "v": value}
-            data.append({"id": str(new), "v": value})
-            old.append({"v": before["v"], **({"id": str(key)} if new != key else {})})
-    return data, old
-
-
-def _message(table: str, kind: str, data: list[Any], old: list[Any]) -> bytes:
-    return msgspec.json.encode(
-        {
-            "id": 1,
-            "database": "s",
-            "table": table,
-            "pkNames": ["id"],
-            "isDdl": False,
-            "type": kind,
-            "es": 1,
-            "ts": 2,
-            "sql": "",
-            "sqlType": {"id": 4, "v": 12},
-            "mysqlType": {"id": "int(11)", "v": "varchar(20)"},
-            "data": data,
-            "old": old if kind == "UPDATE" else None,
-        }
-    )
-
-
 def live_through(
-    stream: Stream, rng: random.Random, crashes: int, revokes: int, faults: Mapping[str, float]
+    stream: Stream,
+    rng: random.Random,
+    crashes: int,
+    revokes: int,
+    faults: Mapping[str, float],
+    staging: type[RealStaging] | type[PlainStaging] = PlainStaging,
+    worlds: list[World] | None = None,
 ) -> Durable:
-    """Run the process over a stream, crashing up to so many times, until it has caught up."""
+    """Run the process over a stream, crashing up to so many times, until it has caught up.
+
+    ``worlds`` collects the lives, for their traces.
+    """
     durable = Durable(stream.log, stream.end)
     for life in range(crashes + 1):
         crash_rate = 0.01 if life < crashes else 0.0
-        world = World(durable, rng, crash_rate=crash_rate, revokes=revokes, **faults)
+        world = World(
+            durable, rng, crash_rate=crash_rate, revokes=revokes, staging=staging, **faults
+        )
+        if worlds is not None:
+            worlds.append(world)
         if world.run():
             failed = [e for e in world.heard if isinstance(e, msg.PipelineFailed)]
             assert not failed, failed
