@@ -115,7 +115,9 @@ class CommitterLogic:
     def _dispatched(self, sent: msg.Dispatched) -> list[object]:
         if self._epochs.get(sent.source) != sent.epoch:
             return self._drop_stale(sent.source, sent.epoch)
-        self._ledger.dispatched(sent.source, sent.next_offset, sent.lanes)
+        self._ledger.dispatched(
+            sent.source, sent.next_offset, sent.lanes, sent.runs, sent.fragments
+        )
         if sent.time_ms is not None:
             timeline = self._timelines[sent.source]
             timeline.add(sent.next_offset, sent.time_ms)

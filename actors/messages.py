@@ -10,7 +10,7 @@ from typing import NamedTuple
 from actors.ports import StagedBatch, TargetState
 from changes.model import KeyBound, Mode, TableSchema, TargetName
 from changes.routing import TargetRoute
-from offsets.position import TopicPartition
+from offsets.position import Run, TopicPartition
 from offsets.recovery import Watermarks
 
 
@@ -174,7 +174,8 @@ class Staged:
     """The messages are decoded; ``path`` is the staged file, None when they held no row at all.
 
     ``changes`` counts the row changes that were decoded (those of pieces were counted before),
-    ``nulled`` the values among them that no lake can hold and configuration makes null. Where
+    ``nulled`` the values among them that no lake can hold and configuration makes null.
+    ``positions`` names the source positions that the rows carry, None where they carry none. Where
     there is a ``bad`` message, all that came before it is in the file and nothing of what follows.
     """
 
@@ -189,6 +190,7 @@ class Staged:
     has_deletes: bool = False
     partial: tuple[str, ...] = ()
     bounds: tuple[KeyBound, ...] = ()
+    positions: str | None = None
     bad: BadMessageAt | None = None
 
 
@@ -343,6 +345,8 @@ class Dispatched:
     """A fetched batch is about to be sent on: it comes before the data, always.
 
     ``lanes``: target -> first and last message offset it gets. Empty: only the position moved.
+    ``runs``: target -> the split messages for it that became whole with this batch.
+    ``fragments``: all messages that lack parts after it, by name, with their first part's offset.
     """
 
     epoch: int
@@ -350,6 +354,8 @@ class Dispatched:
     next_offset: int
     lanes: Mapping[str, tuple[int, int]]
     time_ms: int | None = None
+    runs: Mapping[str, tuple[Run, ...]] = field(default_factory=dict)
+    fragments: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

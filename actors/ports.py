@@ -38,7 +38,9 @@ class StagedBatch:
     it. ``partial`` names the columns that have a presence column in the file
     (``changes.model.HAS_PREFIX``): where it is false the stored value stays. ``mode`` APPEND means
     the file carries ``CHANGELOG_COLUMNS`` and no row replaces another. ``changes`` counts the
-    source's row changes that were folded into the ``rows``.
+    source's row changes that were folded into the ``rows``. ``positions`` names the source
+    positions in the file's column ``changes.model.POSITION``: a target that keeps those takes a
+    row only where it is not older than what it holds of the key, or held when that was deleted.
     """
 
     batch_id: str
@@ -53,6 +55,7 @@ class StagedBatch:
     partial: tuple[str, ...] = ()
     bounds: tuple[KeyBound, ...] = ()
     adds: tuple[AddColumn, ...] = ()
+    positions: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +64,14 @@ class TargetState:
 
     ``version`` is the sink's own name of the published state (Iceberg: the snapshot id).
     ``covered``: a write found itself there already, by its own lost attempt or by another's.
+    ``positions`` names the source positions that it keeps of each row, None where it keeps none.
     """
 
     schema: TableSchema | None = None
     mode: Mode | None = None
     hwms: Mapping[TopicPartition, int] = field(default_factory=dict)
     version: str | None = None
+    positions: str | None = None
     covered: bool = field(default=False, compare=False)
 
 

@@ -110,6 +110,7 @@ class MaintenanceSection(Section):
     retain_last: int = Field(10, ge=1)
     interval_s: float = Field(300.0, ge=0, strict=False)
     foreign_branches_older_than_s: float = Field(86400.0, ge=3600, strict=False)
+    expire_tombstones_older_than_s: float = Field(604800.0, ge=0, strict=False)
 
 
 class SinkSection(Section):

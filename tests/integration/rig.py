@@ -121,11 +121,11 @@ class Rig:
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
         admin.delete_topics([name])[name].result(20)
 
-    def produce(self, *messages: bytes, topic: str | None = None) -> None:
-        """Write messages to partition 0, in order, and wait until the broker has them."""
+    def produce(self, *messages: bytes, topic: str | None = None, partition: int = 0) -> None:
+        """Write messages to one partition, in order, and wait until the broker has them."""
         producer = Producer({"bootstrap.servers": self.broker.bootstrap})
         for message in messages:
-            producer.produce(topic or self.topic, message, partition=0)
+            producer.produce(topic or self.topic, message, partition=partition)
         assert producer.flush(30) == 0
 
     # --- the daemon
