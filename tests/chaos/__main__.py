@@ -52,6 +52,7 @@ def _line(name: str, outcome: Outcome) -> str:
         f"{verdict}  {name:36}  {outcome.messages:7} messages  lost {outcome.lost}  "
         f"doubled {outcome.doubled}  tables {'equal' if outcome.equal else 'DIFFER'}  "
         f"recovered in {outcome.recovery_s} s  restarts {outcome.restarts}"
+        + (f"  said: {outcome.said}" if outcome.said else "")
     )
 
 

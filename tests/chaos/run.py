@@ -38,6 +38,8 @@ class Outcome:
     equal: bool
     recovery_s: float
     restarts: int
+    said: str
+    """The last line that the daemon said on standard error."""
 
     @property
     def good(self) -> bool:
@@ -181,8 +183,12 @@ class Lab:
             doubled += sum((places - wanted).values())
         return Outcome(
             self.fault, self.source.count, lost, doubled, equal, round(recovery_s, 1),
-            self.patient.restarts,
+            self.patient.restarts, self._last_line(),
         )  # fmt: skip
+
+    def _last_line(self) -> str:
+        lines = (self.rig.folder / "stderr.txt").read_text(errors="replace").splitlines()
+        return lines[-1] if lines else ""
 
     def close(self) -> None:
         """Whatever happened, nothing of it stays."""

@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.ports import SinkUnavailable
+from actors.ports import LostRace, SinkUnavailable
 from changes.model import TargetName
 from sparkwriter.iceberg import IcebergWriter
 from sparkwriter.iceberg_java import JavaFailure, LakeCatalog
@@ -148,6 +148,6 @@ def test_a_write_that_others_gave_up_never_lands(
     heir.write(staging.batch(None, 5, after=0))
     busy_cores()
     thread.join(WITHIN_S)
-    assert [type(error) for error in failures] == [SinkUnavailable]
+    assert [type(error) for error in failures] == [LostRace]
     assert rows(batch.target) == []
     assert refs(spark, batch.target) == ["main"]
