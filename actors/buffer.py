@@ -17,7 +17,6 @@ from actors import messages as msg
 from actors.effects import Stretch
 from actors.figures import Tally, TargetFigures, WriteFigures
 from actors.ports import Span, StagedBatch, TargetState
-from changes.model import Mode
 from changes.routing import TargetRoute
 from offsets.position import NO_OFFSET, TopicPartition
 
@@ -145,7 +144,6 @@ class TargetBuffer:
     pieces: list[Piece] = field(default_factory=list)
     through: dict[TopicPartition, int] = field(default_factory=dict)
     epochs: dict[TopicPartition, int] = field(default_factory=dict)
-    mode: Mode | None = None
     reopen: bool = False
     """The marks are to be read again before anything more is written."""
     marked: dict[TopicPartition, int] = field(default_factory=dict)
@@ -212,8 +210,13 @@ class TargetBuffer:
 
     @property
     def held_bytes(self) -> int:
-        """Raw messages in memory: those that wait, and those being staged."""
-        return self.size + (0 if self.closing is None else self.closing.size)
+        """Raw messages in memory: those that wait, and those that the disk did not take.
+
+        What is being staged is as good as gone: the answer comes before the next message.
+        """
+        if self.closing is None or self.stage_again_at is None:
+            return self.size
+        return self.size + self.closing.size
 
     def clear(self) -> None:
         """Let go of all that waits: it will be read again after a restart."""

@@ -140,7 +140,7 @@ class FetcherLogic:
                 return [fx.WakeAt(self._blocked_at + settings.patience_s)]
             keep_alive = fx.Consume(settings.max_messages, 0.0)
             return [*self._pause(), keep_alive, fx.WakeAt(now + settings.paused_poll_s)]
-        poll = fx.Consume(self._settings.max_messages, self._settings.poll_timeout_s)
+        poll = fx.Consume(settings.max_messages, settings.poll_timeout_s)
         return [poll, fx.WakeAt(now)]
 
     def _polled(self, polled: msg.Polled, now: float) -> list[object]:

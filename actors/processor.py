@@ -21,7 +21,7 @@ from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
 from changes.formats.base import Format
 from changes.model import TargetName
-from changes.routing import Router, TargetRoute
+from changes.routing import Router
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks, check_mark
 
@@ -140,8 +140,9 @@ class ProcessorLogic:
         for share in batch.shares:
             buffer = self._buffers.get(str(share.route.name))
             if buffer is None:
-                buffer = self._new_buffer(share.route)
-                buffer.marked[batch.source] = batch.epoch  # being opened as it is: see below
+                buffer = self._buffers[str(share.route.name)] = TargetBuffer(share.route)
+                # Its marks are read for the first time: not once more for this assignment.
+                buffer.marked[batch.source] = batch.epoch
                 out.append(fx.Tell(WRITERS, msg.OpenTarget(share.route.name, self._me)))
             buffer.tally.messages_read += len(share.offsets)
             if buffer.phase is Phase.STOPPED or buffer.doomed is not None:
@@ -169,10 +170,6 @@ class ProcessorLogic:
             except PositionError as error:
                 out += self._stop_target(buffer, str(error))
         return out
-
-    def _new_buffer(self, route: TargetRoute) -> TargetBuffer:
-        buffer = self._buffers[str(route.name)] = TargetBuffer(route)
-        return buffer
 
     # --- closing a batch
 

@@ -27,7 +27,7 @@ from daemon.progress import Bar, Quiet
 from daemon.secrets import Redactor
 from daemon.status_table import print_status
 from offsets.snapshot import Snapshot, encode
-from offsets.store import StoreError
+from offsets.store import Loaded, StoreError
 
 app = typer.Typer(
     help="Keeps tables in a lake equal to a database, from its change stream in Kafka.",
@@ -198,8 +198,8 @@ def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
     sys.exit(Exit.PIPELINE_FAILED.value if damaged else 0)
 
 
-def _show_stored(console: Console, settings: Config, name: str) -> bool:
-    """What a pipeline's other stores hold; gives whether some of it is damaged."""
+def _recorded(settings: Config, name: str) -> Loaded:
+    """What a pipeline's stores hold together; damage is told, a store that is away ends it."""
     from daemon.offset_transfer import export_snapshot
 
     try:
@@ -208,6 +208,12 @@ def _show_stored(console: Console, settings: Config, name: str) -> bool:
         _refuse(settings.redactor.text(f"pipeline.{name}: {error}"))
     for damage in loaded.damage:
         print(f"binlogd: {damage}", file=sys.stderr)
+    return loaded
+
+
+def _show_stored(console: Console, settings: Config, name: str) -> bool:
+    """Show what a pipeline's other stores hold; gives whether some of it is damaged."""
+    loaded = _recorded(settings, name)
     if loaded.snapshot is None:
         console.print(f"pipeline {name}: nothing recorded", highlight=False)
     else:
@@ -230,14 +236,7 @@ def offsets_export(
     name = pipeline or next(iter(settings.pipeline))
     if name not in settings.pipeline:
         _refuse(f"--pipeline {name}: unknown; the configuration has: {known}")
-    from daemon.offset_transfer import export_snapshot
-
-    try:
-        loaded = export_snapshot(settings, name)
-    except StoreError as error:
-        _refuse(settings.redactor.text(f"pipeline.{name}: {error}"))
-    for damage in loaded.damage:
-        print(f"binlogd: {damage}", file=sys.stderr)
+    loaded = _recorded(settings, name)
     if loaded.snapshot is None:
         print(f"binlogd: pipeline {name}: nothing recorded", file=sys.stderr)
         sys.exit(Exit.PIPELINE_FAILED.value)

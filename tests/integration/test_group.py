@@ -207,19 +207,26 @@ def test_a_revoke_waits_for_the_write_and_commits_it(rig: Rig, log: Log) -> None
 
 
 @pytest.mark.timeout(400)
-def test_two_processes_share_a_target_and_one_is_killed(rig: Rig, log: Log) -> None:
+def test_two_processes_share_a_target_and_one_is_killed(rig: Rig) -> None:
     """Both write the changelog; after kill -9 the other takes over, with each change once."""
     shared = Shared(rig, {"session.timeout.ms": "6000"})
-    members = {}
-    for name in ("first", "second"):
+    members, logs = {}, {}
+
+    def start(name: str) -> Log:
         config = shared.config(name)
-        config.write_text(config.read_text().replace("binlogd.log", f"{name}.log"))
+        log_file = rig.log_file.with_name(f"{name}.log")
+        config.write_text(config.read_text().replace("binlogd.log", log_file.name))
         members[name] = daemon("run", "--config", str(config), start_new_session=True)
-    first, second = (Log(rig.log_file.with_name(f"{name}.log")) for name in members)
+        logs[name] = Log(log_file)
+        return logs[name]
+
     try:
+        first = start("first")
+        first.of("first", "assigned", source=f"{shared.topic}:1")  # the last: it has both
+        shared.wave()
+        second = start("second")
         theirs = second.of("second", "assigned")["source"]
         shared.wave()
-        first.of("first", "assigned")
         second.wait_for("written")
         shared.wave()
         members["second"].kill()
@@ -232,6 +239,6 @@ def test_two_processes_share_a_target_and_one_is_killed(rig: Rig, log: Log) -> N
     finally:
         for process in members.values():
             process.kill()
-        first.close()
-        second.close()
+        for log in logs.values():
+            log.close()
     shared.check()

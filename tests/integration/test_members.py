@@ -113,3 +113,4 @@ def test_a_member_that_leaves_gives_its_partition_back(rig: Rig, join: Join) -> 
     until(lambda: len(first.held) == len(second.held) == 1, first, second)
     first.source.close()
     until(lambda: len(second.held) == 2, second)
+    assert len(second.held) == 2

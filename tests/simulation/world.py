@@ -41,6 +41,18 @@ ROUTES = (
     Route(("*",), (), "lake.log.all", Mode.APPEND, None),
 )
 
+SMALL = ProcessorSettings(
+    batch_messages=5,
+    batch_bytes=4000,
+    batch_age_s=0.5,
+    buffer_bytes=1500,
+    memory_bytes=6000,
+    writers=2,
+    retry_base_s=0.1,
+    retry_max_s=1.0,
+)
+"""Bounds that a stream of a few dozen messages reaches."""
+
 
 class Crash(Exception):
     """The process is gone in the middle of what it did."""
@@ -72,7 +84,7 @@ class World:
         crash_rate: float = 0.0,
         revokes: int = 0,
         crash_at: int | None = None,
-        settings: ProcessorSettings | None = None,
+        settings: ProcessorSettings = SMALL,
         staging: type[RealStaging] | type[PlainStaging] = PlainStaging,
     ) -> None:
         """``crash_at``: the number of the effect before which the process ends."""
@@ -101,36 +113,34 @@ class World:
         self._held: set[Address] = set()
         self._waiting: dict[Address, bool] = {}
         self._answers: dict[Address, object] = {}
-        settings = settings or ProcessorSettings(
-            batch_messages=5,
-            batch_bytes=4000,
-            batch_age_s=0.5,
-            buffer_bytes=1500,
-            memory_bytes=6000,
-            writers=2,
-            retry_base_s=0.1,
-            retry_max_s=1.0,
-        )
-        make = FORMATS["canal-json"]
-        router = Router(ROUTES)
-        self.logics: dict[Address, Any] = {
-            FETCHER: FetcherLogic(
-                PIPELINE, make(FormatOptions()), router, shards, FetcherSettings(max_messages=7)
-            ),
-            COMMITTER: CommitterLogic(PIPELINE, durable.snapshot, 1.0, durable.end),
-        }
-        for number in range(shards):
-            me = Address(PIPELINE, "processor", number)
-            self.logics[me] = ProcessorLogic(
-                me, make(FormatOptions()), router, settings, "run", rng.random
-            )
-            self._staging[me] = staging(lambda: rng.random() < disk_fails)
+        self.logics: dict[Address, Any] = {}
+        self._make_actors(shards, settings, staging)
         self.control: dict[Address, deque[object]] = {a: deque() for a in self.logics}
         self.data: dict[Address, deque[msg.RecordBatch]] = {a: deque() for a in self.logics}
         self.work: deque[object] = deque()
         self.writers = [WriterLogic() for _ in range(2)]
         self.control[COMMITTER].append(Begin())
         self.control[FETCHER].append(Tick())
+
+    def _make_actors(
+        self,
+        shards: int,
+        settings: ProcessorSettings,
+        staging: type[RealStaging] | type[PlainStaging],
+    ) -> None:
+        make = FORMATS["canal-json"]
+        router = Router(ROUTES)
+        durable = self.durable
+        self.logics[FETCHER] = FetcherLogic(
+            PIPELINE, make(FormatOptions()), router, shards, FetcherSettings(max_messages=7)
+        )
+        self.logics[COMMITTER] = CommitterLogic(PIPELINE, durable.snapshot, 1.0, durable.end)
+        for number in range(shards):
+            me = Address(PIPELINE, "processor", number)
+            self.logics[me] = ProcessorLogic(
+                me, make(FormatOptions()), router, settings, "run", self.rng.random
+            )
+            self._staging[me] = staging(lambda: self.rng.random() < self.disk_fails)
 
     # --- the scheduler
 

@@ -102,10 +102,8 @@ def test_a_killed_process_is_replaced_without_anybody_asking(
     assert keeper.current().number == 2
 
 
-def test_while_there_is_none_callers_are_told_to_come_again(
-    keeper: SessionKeeper[Child], starter: Starter
-) -> None:
-    """Nobody is left waiting in a queue for the session: the batch stays with its processor."""
+def killed_before(keeper: SessionKeeper[Child], starter: Starter) -> threading.Event:
+    """The first process is killed, and the next one comes up when the gate is opened."""
     gate = threading.Event()
 
     def start() -> Child:
@@ -116,6 +114,14 @@ def test_while_there_is_none_callers_are_told_to_come_again(
     first = keeper.current()
     first.jvm.kill()
     assert first.ended.wait(WITHIN_S)
+    return gate
+
+
+def test_while_there_is_none_callers_are_told_to_come_again(
+    keeper: SessionKeeper[Child], starter: Starter
+) -> None:
+    """Nobody is left waiting in a queue for the session: the batch stays with its processor."""
+    gate = killed_before(keeper, starter)
     with pytest.raises(SinkUnavailable, match="the JVM was ended by SIGKILL 0 s ago, another"):
         keeper.current()
     figures = keeper.figures()
@@ -218,16 +224,7 @@ def test_a_process_that_comes_up_after_closing_is_ended(
     keeper: SessionKeeper[Child], starter: Starter
 ) -> None:
     """Closing in the middle of a rebuild leaves no process behind."""
-    gate = threading.Event()
-
-    def start() -> Child:
-        assert gate.wait(WITHIN_S)
-        return Starter.__call__(starter)
-
-    keeper._start = start
-    first = keeper.current()
-    first.jvm.kill()
-    assert first.ended.wait(WITHIN_S)
+    gate = killed_before(keeper, starter)
     keeper._closed.set()
     gate.set()
     keeper.close()

@@ -199,6 +199,8 @@ def test_a_second_stop_does_nothing(store: OffsetStore) -> None:
     """The end of a process goes over its steps whatever failed before."""
     store.stop()
     store.stop()
+    with pytest.raises(StoreError, match="is not open"):
+        store.get()
 
 
 def test_a_stop_finishes_what_was_taken(kit: Kit) -> None:
