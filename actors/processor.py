@@ -8,10 +8,11 @@ on disk behind the write: one slow target never stops the reading for the others
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from actors import effects as fx
 from actors import messages as msg
+from actors.barrier import BarrierPlanner
 from actors.batches import Batches
 from actors.buffer import Chunk, Phase, TargetBuffer
 from actors.closing import DataError
@@ -20,7 +21,7 @@ from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
 from actors.ports import TargetState
 from changes.formats.base import Format
-from changes.model import TargetName
+from changes.model import DdlPolicy, TargetName
 from changes.routing import Router, TargetRoute
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks, check_mark
@@ -46,6 +47,7 @@ class ProcessorSettings:
     free is never left waiting by targets that hang."""
     retry_base_s: float = 0.5
     retry_max_s: float = 30.0
+    ddl: DdlPolicy = field(default_factory=DdlPolicy)
 
 
 class ProcessorLogic:
@@ -63,7 +65,8 @@ class ProcessorLogic:
         """``run_id`` makes batch names unique over restarts, ``jitter`` gives 0..1."""
         self._me = address
         self._settings = settings
-        self._batches = Batches(address, format_, router, settings.buffer_bytes, run_id)
+        barriers = BarrierPlanner(format_, router, settings.ddl)
+        self._batches = Batches(address, barriers, settings.buffer_bytes, run_id)
         self._jitter = jitter
         self._supervisor = Address(address.pipeline, "supervisor")
         self._buffers: dict[str, TargetBuffer] = {}

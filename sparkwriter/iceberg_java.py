@@ -18,10 +18,15 @@ from pyspark.sql import SparkSession
 
 from actors.ports import TargetRefused
 from changes.model import TargetName
+from sparkwriter.ddl_plan import LakeField
 from sparkwriter.schema import AddLakeColumn, CreateTable, LakeColumn, SchemaStep, WidenColumn
 
 JavaFailure = (Py4JError, PySparkException)
 """What a call into the JVM raises: Java's exception as it is, or one that pyspark knows."""
+
+GONE = "binlogd.gone."
+"""Property of a namespace, with a table's name behind it: the marks of one that is there no more.
+"""
 
 _REASON_CHARACTERS = 300
 """A reason is one line in a log: enough for a path and two types, too little for a query plan."""
@@ -157,19 +162,52 @@ class LakeTable:
         types = self._jvm.org.apache.iceberg.types.Types
         for step in steps:
             match step:
-                case AddLakeColumn(column, default):
-                    type_ = types.fromPrimitiveString(column.type)
-                    value = None if default is None else self._literal(default, column, type_)
+                case AddLakeColumn(column):
                     # No parent: a name with a dot is a name, not a path into a struct.
-                    if value is None:
-                        update.addColumn(None, column.name, type_)
-                    else:
-                        update.addColumn(None, column.name, type_, value)
+                    update.addColumn(None, column.name, types.fromPrimitiveString(column.type))
                 case WidenColumn(column):
                     update.updateColumn(column.name, types.fromPrimitiveString(column.type))
                 case CreateTable():
                     raise ValueError("a table that exists is not created")
         update.commit()
+
+    def delete_all(self, branch: str, name: str, value: str) -> None:
+        """Commit the removal of every row to the branch, with one entry in its summary."""
+        self.table.refresh()
+        every = self._jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
+        delete = self.table.newDelete().deleteFromRowFilter(every)
+        delete.set(name, value).toBranch(branch).commit()
+
+    def fields(self) -> tuple[LakeField, ...]:
+        """The current schema's columns with their ids. Raises TargetRefused as ``columns``."""
+        ids = (int(field.fieldId()) for field in self.metadata.schema().columns())
+        return tuple(
+            LakeField(id_, column.name, column.type)
+            for id_, column in zip(ids, self.columns(), strict=True)
+        )
+
+    def set_fields(self, builder: Java, fields: Iterable[LakeField]) -> None:
+        """Have a metadata builder make these the columns; new ones get the next ids.
+
+        Raises TargetRefused where a default does not fit its type.
+        """
+        nested = self._jvm.org.apache.iceberg.types.Types.NestedField
+        types = self._jvm.org.apache.iceberg.types.Types
+        old, last = self.metadata.schema(), int(self.metadata.lastColumnId())
+        made = []
+        for field in fields:
+            type_ = types.fromPrimitiveString(field.type)
+            if field.id is not None:
+                copy = getattr(nested, "from")(old.findField(field.id))
+                made.append(copy.withName(field.name).ofType(type_).build())
+                continue
+            last += 1
+            new = nested.optional(field.name).withId(last).ofType(type_)
+            if field.default is not None:
+                value = self._literal(field.default, LakeColumn(field.name, field.type), type_)
+                new = new.withInitialDefault(value).withWriteDefault(value)
+            made.append(new.build())
+        builder.setCurrentSchema(self._jvm.org.apache.iceberg.Schema(made), last)
 
     def _literal(self, value: object, column: LakeColumn, type_: Java) -> Java:
         """A Python value as Iceberg's literal. Raises TargetRefused where it does not fit."""
@@ -224,6 +262,7 @@ class LakeCatalog:
         Where another has made it meanwhile, that one stays.
         """
         catalog, name = self._catalog(target.sink), self._name(target)
+        self._make_namespace(target)
         fields = [
             {"id": number, "name": column.name, "required": False, "type": column.type}
             for number, column in enumerate(columns, start=1)
@@ -232,16 +271,56 @@ class LakeCatalog:
             json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
         )
         try:
-            if not catalog.namespaceExists(name.namespace()):
-                catalog.createNamespace(name.namespace())
-        except JavaFailure as error:
-            if not java_class(error).endswith(".AlreadyExistsException"):
-                raise
-        try:
             builder = catalog.buildTable(name, schema).withProperties(dict(properties))
             transaction = builder.createTransaction()
             transaction.newFastAppend().set(*stamp).commit()
             transaction.commitTransaction()
+        except JavaFailure as error:
+            if not java_class(error).endswith(".AlreadyExistsException"):
+                raise
+
+    def rename(self, old: TargetName, new: TargetName) -> None:
+        """Give a table another name, in one step. Raises one of JavaFailure."""
+        self._make_namespace(new)
+        self._catalog(old.sink).renameTable(self._name(old), self._name(new))
+
+    def drop(self, target: TargetName) -> None:
+        """Take the table out of the catalog; its files stay. Raises one of JavaFailure."""
+        self._catalog(target.sink).dropTable(self._name(target), False)
+
+    def gone(self, target: TargetName) -> str | None:
+        """The marks of a table that was dropped or renamed away, as ``bury`` wrote them."""
+        catalog, namespace = self._catalog(target.sink), self._name(target).namespace()
+        try:
+            value = catalog.loadNamespaceMetadata(namespace).get(f"{GONE}{target.table}")
+        except JavaFailure as error:
+            if java_class(error).endswith((".NoSuchNamespaceException", "OperationException")):
+                return None
+            raise
+        return None if value is None else str(value)
+
+    def bury(self, target: TargetName, marks: str) -> None:
+        """Note in the namespace which marks the table had: they count while there is no table.
+
+        Raises TargetRefused where the catalog keeps no such notes.
+        """
+        self._make_namespace(target)
+        catalog, namespace = self._catalog(target.sink), self._name(target).namespace()
+        try:
+            catalog.setProperties(namespace, {f"{GONE}{target.table}": marks})
+        except JavaFailure as error:
+            if java_class(error).endswith("UnsupportedOperationException"):
+                raise TargetRefused(
+                    "the catalog keeps no properties of namespaces: a table can't be followed"
+                    " when it is dropped or renamed"
+                ) from error
+            raise
+
+    def _make_namespace(self, target: TargetName) -> None:
+        catalog, namespace = self._catalog(target.sink), self._name(target).namespace()
+        try:
+            if not catalog.namespaceExists(namespace):
+                catalog.createNamespace(namespace)
         except JavaFailure as error:
             if not java_class(error).endswith(".AlreadyExistsException"):
                 raise
