@@ -24,8 +24,9 @@ from actors.ports import (
 )
 from changes.model import TargetName
 from sparkwriter.attempts import anonymous
+from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_ddl import Barriers
-from sparkwriter.iceberg_java import Java, JavaFailure, LakeCatalog, LakeTable, java_class, reason
+from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, java_class, reason
 from sparkwriter.iceberg_look import (
     KEYS,
     MODE,

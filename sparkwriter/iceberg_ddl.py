@@ -18,7 +18,8 @@ from actors.ports import Fenced, SinkUnavailable, StagedBatch, TargetRefused, Ta
 from changes.model import DropTable, TargetName
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.ddl_plan import DdlTable, apply_ddl
-from sparkwriter.iceberg_java import Java, LakeCatalog
+from sparkwriter.iceberg_catalog import LakeCatalog
+from sparkwriter.iceberg_java import Java
 from sparkwriter.iceberg_look import (
     DROPPED,
     KEPT,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from actors.ports import Fenced, StagedBatch, TargetRefused, TargetState
 from changes.model import Mode, TargetName
 from offsets.position import NO_OFFSET, TopicPartition
-from sparkwriter.iceberg_java import LakeCatalog, LakeTable
+from sparkwriter.iceberg_catalog import LakeCatalog
+from sparkwriter.iceberg_java import LakeTable
 from sparkwriter.iceberg_marks import HWM, marks_of, nearest_mark
 from sparkwriter.iceberg_publish import MAIN
 from sparkwriter.schema import StoredTable

@@ -21,7 +21,7 @@ from changes.model import (
     TruncateTable,
 )
 from sparkwriter import iceberg_ddl
-from sparkwriter.iceberg_java import LakeCatalog
+from sparkwriter.iceberg_catalog import LakeCatalog
 from tests.sparkwriter.conftest import LANE, Staging
 
 Rows = Callable[..., list[tuple[object, ...]]]
