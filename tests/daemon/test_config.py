@@ -111,6 +111,10 @@ def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
             'start = {at = "offset", offsets = {"shop" = 1}}',
             "pipeline.shop.start.offsets: not a topic:partition: 'shop'",
         ),
+        (
+            'ddl = {truncate = "never"}',
+            "pipeline.shop.ddl.truncate: Input should be 'follow', 'keep' or 'stop'",
+        ),
         ('kafka = {group.id = "x"}', "pipeline.shop.kafka: group.id is set by binlogd itself"),
     ],
 )
