@@ -30,6 +30,10 @@ from changes.model import (
 )
 from changes.routing import RouteConflict, Router
 
+_OF_LANES = " of a table that keeps source positions"
+"""Its other lanes may lag behind the statement's: what they still bring is of before it, and the
+tombstones know the table and its key by their names."""
+
 
 @dataclass(slots=True)
 class Barrier:
@@ -101,19 +105,23 @@ class BarrierPlanner:
         if statement.refused is not None:
             raise _NotFollowed(statement, statement.refused)
         changelog = (buffer.state.mode or buffer.route.mode) is Mode.APPEND
-        view = _View(self._policy, changelog, self._router.merges(table, target), statement)
+        merges = self._router.merges(table, target)
+        lanes = buffer.state.positions is not None
+        view = _View(self._policy, changelog, merges, lanes, statement)
         steps = tuple(view.table_steps(barrier.notes))
         view.check_keys(buffer.route.keys)
         if wanted.moves_to is not None and steps:
             raise _NotFollowed(statement, "a change after a RENAME in one message")
         if steps:
             wanted.ddl.append(steps)
-        self._names(statement, target, wanted, barrier)
+        self._names(statement, buffer, wanted, barrier)
         barrier.forget |= any(not isinstance(step, AddColumn) for step in statement.steps)
 
-    def _names(self, statement: Ddl, target: TargetName, wanted: _Wanted, barrier: Barrier) -> None:
+    def _names(
+        self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier
+    ) -> None:
         """Follow what happens to the table's name. Another table with the same target: nothing."""
-        table = statement.table
+        table, target = statement.table, buffer.route.name
         to = next((step.to for step in statement.steps if isinstance(step, RenameTable)), None)
         of = next((step.of for step in statement.steps if isinstance(step, TakeName)), None)
         if to is None and of is None:
@@ -134,6 +142,8 @@ class BarrierPlanner:
         takes_from = None if of is None else self._router.twin(table, target, of)
         if target in (moves_to, takes_from):
             return
+        if buffer.state.positions is not None:
+            raise _NotFollowed(statement, f"RENAME TABLE{_OF_LANES}")
         if wanted.moves_to is not None or wanted.takes_from is not None:
             raise _NotFollowed(statement, "a second RENAME in one message")
         wanted.moves_to, wanted.takes_from = moves_to, takes_from
@@ -171,11 +181,16 @@ class _NotFollowed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """One statement as one target sees it."""
+    """One statement as one target sees it.
+
+    ``merges``: the target holds other tables too; ``lanes``: it keeps positions, so that the
+    table may come in several partitions.
+    """
 
     policy: DdlPolicy
     changelog: bool
     merges: bool
+    lanes: bool
     statement: Ddl
 
     def table_steps(self, notes: list[str]) -> Iterator[TableStep]:
@@ -219,9 +234,10 @@ class _View:
     def _drop_column(self, step: DropColumn, notes: list[str]) -> Iterator[TableStep]:
         if self.policy.drop_column == "stop":
             raise _NotFollowed(self.statement, f"DROP COLUMN {step.name}")
-        if self.changelog or self.merges or self.policy.drop_column == "keep":
+        stays = self.changelog or self.merges or self.lanes
+        if stays or self.policy.drop_column == "keep":
             self._note(notes, f"column {step.name} was dropped and is kept")
-            if not self.changelog and not self.merges:
+            if not stays:
                 yield DropColumn(step.name, keep=True)
         else:
             yield step
@@ -233,6 +249,8 @@ class _View:
             self._note(notes, f"column {step.old} was renamed: a changelog gets a new column")
         elif self.merges:
             raise _NotFollowed(self.statement, f"renaming {step.old} in one of several tables")
+        elif self.lanes:
+            raise _NotFollowed(self.statement, f"renaming {step.old}{_OF_LANES}")
         else:
             yield step
 
@@ -243,6 +261,8 @@ class _View:
             self._note(notes, "was truncated, and what is stored is kept")
         elif self.merges:
             raise _NotFollowed(self.statement, "TRUNCATE of one of several tables")
+        elif self.lanes:
+            raise _NotFollowed(self.statement, f"TRUNCATE{_OF_LANES}")
         else:
             yield step
 
@@ -255,6 +275,8 @@ class _View:
             raise _NotFollowed(self.statement, "DROP TABLE of one of several tables")
         elif self.merges:
             self._note(notes, "was dropped, its rows are kept among those of other tables")
+        elif self.lanes:
+            raise _NotFollowed(self.statement, f"DROP TABLE{_OF_LANES}")
         else:
             keep = self.policy.drop_table == "keep"
             self._note(notes, f"was dropped, and is {'kept' if keep else 'dropped here too'}")

@@ -171,6 +171,7 @@ class Batches:
             has_deletes=staged.has_deletes,
             partial=staged.partial,
             bounds=staged.bounds,
+            positions=staged.positions,
         )
         return self._submit(buffer, batch, closing.epochs, closing.through, now)
 

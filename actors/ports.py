@@ -38,7 +38,9 @@ class StagedBatch:
     it. ``partial`` names the columns that have a presence column in the file
     (``changes.model.HAS_PREFIX``): where it is false the stored value stays. ``mode`` APPEND means
     the file carries ``CHANGELOG_COLUMNS`` and no row replaces another. ``changes`` counts the
-    source's row changes that were folded into the ``rows``.
+    source's row changes that were folded into the ``rows``. ``positions`` names the source
+    positions in the file's column ``changes.model.POSITION``: a target that keeps those takes a
+    row only where it is not older than what it holds of the key, or held when that was deleted.
     """
 
     batch_id: str
@@ -52,6 +54,7 @@ class StagedBatch:
     has_deletes: bool = False
     partial: tuple[str, ...] = ()
     bounds: tuple[KeyBound, ...] = ()
+    positions: str | None = None
     ddl: tuple[tuple[TableStep, ...], ...] = ()
     """Statements, each with the steps that it takes at once."""
     moves_to: TargetName | None = None
@@ -64,7 +67,12 @@ class StagedBatch:
     @property
     def is_barrier(self) -> bool:
         """Whether it is a DDL."""
-        return bool(self.ddl) or self.moves_to is not None or self.takes_from is not None
+        return bool(self.ddl) or self.changes_name
+
+    @property
+    def changes_name(self) -> bool:
+        """Whether another table, or none, has the target's name afterwards."""
+        return self.moves_to is not None or self.takes_from is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +82,16 @@ class TargetState:
     One that was dropped or renamed away by a DDL has marks, but neither schema nor version.
 
     ``version`` is the sink's own name of the published state (Iceberg: the snapshot id).
+    ``covered``: a write found itself there already, by its own lost attempt or by another's.
+    ``positions`` names the source positions that it keeps of each row, None where it keeps none.
     """
 
     schema: TableSchema | None = None
     mode: Mode | None = None
     hwms: Mapping[TopicPartition, int] = field(default_factory=dict)
     version: str | None = None
+    positions: str | None = None
+    covered: bool = field(default=False, compare=False)
 
 
 class BatchWriter(Protocol):
@@ -102,8 +114,8 @@ class BatchWriter(Protocol):
         Marks of lanes that are not in ``batch.lanes`` are carried over. Where the target shows
         every ``through`` already, nothing is written and its state is returned: a retry after a
         lost reply is harmless. Raises Fenced when a lane's mark is neither ``after`` nor
-        ``through``; SinkUnavailable when trying again may help, which it may when another writer
-        published meanwhile (the marks then decide); TargetRefused when the schema can't fit.
+        ``through``; LostRace when another writer published meanwhile (the marks then decide);
+        SinkUnavailable when trying again may help; TargetRefused when the schema can't fit.
         Whatever it raises, readers saw nothing.
         """
         ...
@@ -111,6 +123,10 @@ class BatchWriter(Protocol):
 
 class SinkUnavailable(Exception):
     """The sink can't take the write now; the same batch may be offered again later."""
+
+
+class LostRace(SinkUnavailable):
+    """Another writer published first. The sink is well: the same batch may be offered at once."""
 
 
 class TargetRefused(Exception):
@@ -140,6 +156,11 @@ class SourceListener(Protocol):
 class RecordSource(Protocol):
     """A log of partitions, read as a member of a group. Sole user: the fetcher's thread."""
 
+    @property
+    def revoke_patience_s(self) -> float:
+        """How long ``SourceListener.revoked`` may take, at most, without losing the membership."""
+        ...
+
     def start(self, listener: SourceListener) -> None:
         """Join the group. Partitions come later, inside ``poll``."""
         ...
@@ -161,6 +182,11 @@ class RecordSource(Protocol):
 
         A failure is logged and changes nothing: the local file is ahead of the broker then.
         """
+        ...
+
+    def restart(self, sources: tuple[TopicPartition, ...]) -> None:
+        """Read assigned partitions from their starts again, as if they came new: the listener
+        hears ``assigned``. Where no start can be had the next poll says so."""
         ...
 
     def close(self) -> None:

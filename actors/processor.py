@@ -8,7 +8,7 @@ on disk behind the write: one slow target never stops the reading for the others
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from actors import effects as fx
 from actors import messages as msg
@@ -17,14 +17,21 @@ from actors.batches import Batches
 from actors.buffer import Chunk, Phase, TargetBuffer
 from actors.closing import DataError
 from actors.figures import Figures, ProcessorFigures
+from actors.handover import Settlements, give_up, landed, may_be_a_straggler, moved_back, over
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
-from actors.ports import TargetState
 from changes.formats.base import Format
 from changes.model import DdlPolicy, TargetName
 from changes.routing import Router, TargetRoute
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks, check_mark
+
+RACES_AT_ONCE = 8
+"""Lost races after which a target counts as unavailable. Each loss is another member's success;
+fewer would let a busy neighbour slow a target down, more would hide a catalog that never yields."""
+
+RACE_WAIT_S = 0.05
+"""After the first lost race, growing by as much: about what a small commit takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,7 @@ class ProcessorLogic:
         barriers = BarrierPlanner(format_, router, settings.ddl)
         self._batches = Batches(address, barriers, settings.buffer_bytes, run_id)
         self._jitter = jitter
+        self._settlements = Settlements(address)
         self._supervisor = Address(address.pipeline, "supervisor")
         self._buffers: dict[str, TargetBuffer] = {}
         self._epochs: dict[TopicPartition, int] = {}
@@ -87,8 +95,8 @@ class ProcessorLogic:
                 out = self._take(message, now)
             case Tick():
                 out = self._retry_due(now)
-            case msg.Opened(target, state):
-                out = self._opened(target, state)
+            case msg.Opened():
+                out = self._opened(message)
             case msg.Staged(target):
                 out = self._staged(target, message)
             case msg.StageFailed(target, reason):
@@ -99,6 +107,9 @@ class ProcessorLogic:
                 out = self._failed(message, now)
             case msg.Forget(sources, epoch):
                 out = self._forget(sources, epoch)
+            case msg.Settle():
+                self._settlements.ask(message)
+                out = []
             case msg.Drain(batches):
                 self._drain_after = batches
                 out = []
@@ -113,6 +124,7 @@ class ProcessorLogic:
         self._flying = sum(b.phase is Phase.WRITING for b in self._buffers.values())
         for buffer in sorted(self._buffers.values(), key=_waiting_since):
             out += self._advance(buffer, now)
+        out += self._settlements.answers(self._buffers.values())
         return out + self._relieve() + self._after(now)
 
     # --- data
@@ -132,6 +144,7 @@ class ProcessorLogic:
             buffer = self._buffers.get(str(share.route.name))
             if buffer is None:
                 buffer = self._new_buffer(share.route)
+                buffer.marked[batch.source] = batch.epoch  # being opened as it is: see below
                 out.append(fx.Tell(WRITERS, msg.OpenTarget(share.route.name, self._me)))
             buffer.tally.messages_read += len(share.offsets)
             if buffer.phase is Phase.STOPPED or buffer.doomed is not None:
@@ -231,30 +244,61 @@ class ProcessorLogic:
     def _written(self, written: msg.Written) -> list[object]:
         buffer = self._buffers[str(written.target)]
         buffer.tally.rows_written += written.changes
+        assert written.state is not None
         if buffer.write is not None:
             buffer.tally.rows_stored += buffer.write.batch.rows
             buffer.tally.lasting = False
+            landed(buffer, buffer.write, written.state.covered)
+            if buffer.write.batch.changes_name:
+                # The name has another table now, or none: its other marks are not those of before.
+                buffer.reopen = True
         buffer.write = None
-        buffer.retry_at, buffer.attempts = None, 0
-        assert written.state is not None
-        buffer.state = written.state
+        buffer.retry_at, buffer.attempts, buffer.races = None, 0, 0
+        # Its own lanes' marks only: one who writes a lane from another's mark, whose partition
+        # went without his noticing, would fence its owner.
+        own = {source: written.state.hwms[source] for source in written.through}
+        buffer.state = replace(written.state, hwms={**buffer.state.hwms, **own})
         if buffer.phase is Phase.WRITING:
             buffer.phase = Phase.READY
         return self._stop_if_doomed(buffer)
 
     def _failed(self, failed: msg.Failed, now: float) -> list[object]:
         buffer = self._buffers[str(failed.target)]
-        if failed.kind is msg.FailureKind.RETRY:
+        kind = failed.kind
+        if buffer.write is not None and kind is not msg.FailureKind.REFUSED:
+            fenced = kind is msg.FailureKind.FENCED
+            # Looked at in this order: whose lane it no longer is has nothing to forgive.
+            if over(buffer.write, self._epochs) or (fenced and may_be_a_straggler(buffer)):
+                buffer.fenced_at = dict(buffer.state.hwms) if fenced else None
+                return self._give_up(buffer)
+        if kind is msg.FailureKind.RACED and buffer.races < RACES_AT_ONCE:
+            buffer.races += 1
+            wait = RACE_WAIT_S * buffer.races * (0.5 + self._jitter() / 2)
+            buffer.retry_at = now + wait
+            return [fx.Log("debug", "race_lost", {"target": buffer.name, "retry_in_s": wait})]
+        if kind in (msg.FailureKind.RETRY, msg.FailureKind.RACED):
             buffer.tally.failed(failed.reason, now)
             buffer.attempts += 1
             wait = self._back_off(buffer.attempts)
             buffer.retry_at = now + wait
             return [self._again(buffer, "sink_unavailable", failed.reason, buffer.attempts, wait)]
-        return self._stop_target(buffer, f"{buffer.name}: {failed.reason}{_place(buffer)}")
+        said = f"{buffer.name}: {failed.reason}{_place(buffer)}"
+        if kind is msg.FailureKind.FENCED:
+            said += (
+                ": another writer moves this target. Two daemons share one only as members of one"
+                " group: look for a second one in another group"
+            )
+        return self._stop_target(buffer, said)
 
-    def _opened(self, target: TargetName, state: TargetState) -> list[object]:
-        buffer = self._buffers[str(target)]
+    def _give_up(self, buffer: TargetBuffer) -> list[object]:
+        fetcher = Address(self._me.pipeline, "fetcher")
+        return give_up(buffer, self._epochs, fetcher) + self._stop_if_doomed(buffer)
+
+    def _opened(self, opened: msg.Opened) -> list[object]:
+        buffer, state = self._buffers[str(opened.target)], opened.state
         buffer.retry_at, buffer.attempts = None, 0
+        if (rolled_back := moved_back(buffer, opened)) is not None:
+            return self._stop_target(buffer, rolled_back)
         try:
             for source, hwm in state.hwms.items():
                 if source in self._ends:
@@ -326,10 +370,13 @@ class ProcessorLogic:
             self._epochs[source] = epoch + 1
             self._ends.pop(source, None)
         gone: list[str] = []
+        out: list[object] = []
         for buffer in self._buffers.values():
             gone += buffer.forget(frozenset(sources))
-            buffer.reopen = True
-        return [fx.RemoveStaged(tuple(gone))] if gone else []
+            waiting = buffer.write if buffer.retry_at is not None else None
+            if waiting is not None and over(waiting, self._epochs):
+                out += self._give_up(buffer)
+        return [fx.RemoveStaged(tuple(gone)), *out] if gone else out
 
     # --- limits and time
 

@@ -7,10 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from actors.committer import Begin, CommitterLogic
+from actors.debt import DebtBounds
 from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.mailbox import DataQueue, Mailbox, Tick
 from actors.messages import WRITERS, Address
-from actors.performers import CommitterEffects, FetcherEffects, ProcessorEffects, WriterEffects
+from actors.performers import (
+    CommitterEffects,
+    FetcherEffects,
+    ProcessorEffects,
+    Settling,
+    WriterEffects,
+)
 from actors.ports import BatchWriter, RecordSource, Stagers
 from actors.processor import ProcessorLogic, ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
@@ -81,6 +88,7 @@ class Topology:
             config.daemon.commit_interval_s,
             parts.until,
             commits="kafka-commit" in section.offset_stores,
+            debt=DebtBounds(config.daemon.frontier_debt_messages, config.daemon.frontier_debt_s),
         )
         self._start(
             committer, logic, Mailbox(DataQueue(CONTROL_ONLY)), _just(CommitterEffects(parts.store))
@@ -126,12 +134,13 @@ class Topology:
         self._start(address, logic, mailbox, _just(ProcessorEffects(stager)))
 
     def _start_fetcher(self, parts: PipelineParts, logic: FetcherLogic) -> None:
-        mailbox = Mailbox(DataQueue(CONTROL_ONLY))
+        mailbox, settling = Mailbox(DataQueue(CONTROL_ONLY)), Settling()
+        self.directory.add_endpoint(Address(parts.name, "settling"), settling)
         self._start(
             Address(parts.name, "fetcher"),
             logic,
             mailbox,
-            lambda run: FetcherEffects(parts.source, self.directory, parts.name, run),
+            lambda run: FetcherEffects(parts.source, self.directory, parts.name, run, settling),
         )
         mailbox.tell(Tick())
 

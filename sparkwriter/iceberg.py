@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from uuid import uuid4
 
 import pyarrow as pa
@@ -22,14 +23,16 @@ from actors.ports import (
     TargetRefused,
     TargetState,
 )
-from changes.model import TargetName
+from changes.model import POSITION, TargetName
 from sparkwriter.attempts import anonymous
+from sparkwriter.guard import Guard, add_tombstones
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_ddl import Barriers
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, java_class, reason
 from sparkwriter.iceberg_look import (
     KEYS,
     MODE,
+    POSITIONS,
     RENAMING,
     Absent,
     Seen,
@@ -39,14 +42,16 @@ from sparkwriter.iceberg_look import (
 )
 from sparkwriter.iceberg_marks import HWM, marks_text
 from sparkwriter.iceberg_publish import create_branch, drop_branch, publish_branch
+from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
-from sparkwriter.plan import dotted, quote, read_schema, write_sql
+from sparkwriter.plan import dotted, key_columns, quote, read_schema, write_sql
 from sparkwriter.schema import (
     CreateTable,
+    LakeColumn,
     SchemaStep,
     plan_schema,
 )
-from sparkwriter.session import JvmEnded, check_warehouse, jvm_ended
+from sparkwriter.session import check_warehouse
 
 STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
 SETTLE_ATTEMPTS = 5
@@ -89,51 +94,60 @@ class IcebergWriter:
         self._spark = spark.newSession()
         self._catalog = LakeCatalog(self._spark)
         self._barriers = Barriers(self._catalog, self._upkeep.new_branch)
+        self._tombstones = Tombstones(self._spark, self._catalog)
         # Jobs of one pool wait for each other in turn; each writer has its own, so that a long
         # write does not hold a short one.
         self._pool = f"binlogd-{uuid4().hex[:8]}"
+        self._group: str | None = None
         # ${...} in a name or a value is that name or value, never a setting of Spark.
         self._spark.conf.set("spark.sql.variable.substitute", "false")
 
     def open(self, target: TargetName) -> TargetState:
         """Read schema, mode and marks of the table from the catalog. See ``BatchWriter.open``."""
-        with self._living_jvm(), _reasons(target):
+        with _reasons(target):
             here = look(self._catalog, target)
             if isinstance(here, Seen):
                 self._upkeep.opened(target, here.table)
             return here.state
 
-    @contextmanager
-    def _living_jvm(self) -> Iterator[None]:
-        """Tell a sink that is away from a JVM that is dead: no retry brings that one back."""
-        try:
-            yield
-        except SinkUnavailable as error:
-            if jvm_ended(self._spark):
-                raise JvmEnded(f"the JVM has ended: {error}") from error
-            raise
+    def cancel(self) -> None:
+        """End the jobs of the statement that runs, and those it would start: it fails, and with
+        it the write. Any thread. Asked of the JVM, so it hangs where that does.
+        """
+        if self._group is not None:
+            # pyspark has only the half of it that spares a statement between two of its jobs.
+            context = self._spark.sparkContext._jsc.sc()
+            context.cancelJobGroupAndFutureJobs(self._group)
 
     def write(self, batch: StagedBatch) -> TargetState:
         """Publish the batch with its marks in one commit to main. See ``BatchWriter.write``."""
-        with self._living_jvm(), _reasons(batch.target):
+        with _reasons(batch.target):
             if batch.is_barrier:
                 return self._barriers.write(batch)
             for _ in range(SETTLE_ATTEMPTS):
                 here = look(self._catalog, batch.target)
-                if isinstance(here, Seen) and covered(batch, here.marks):
-                    return here.state
+                seen = here if isinstance(here, Seen) else None
+                if seen is not None and covered(batch, seen.marks):
+                    return replace(seen.state, covered=True)
                 check_expected(batch, here.marks)
-                if isinstance(here, Seen) and here.dropped and batch.path is not None:
-                    self._barriers.move_aside(batch.target, here)
+                if seen is not None and seen.dropped and batch.path is not None:
+                    self._barriers.move_aside(batch.target, seen)
                     continue
-                stored = here.stored if isinstance(here, Seen) else None
-                steps = plan_schema(batch.schema, batch.mode, stored)
-                if isinstance(here, Seen) and not steps:
-                    state = self._publish(here, batch)
-                    self._upkeep.written(batch.target, here.table)
+                check_positions(batch, seen.positions if seen else batch.positions)
+                steps = plan_schema(batch.schema, batch.mode, seen.stored if seen else None)
+                if seen is not None and not steps:
+                    state = self._publish(seen, batch)
+                    self._after(batch.target, seen)
                     return state
                 self._change(batch, here, steps)
         raise SinkUnavailable(f"{batch.target}: others keep changing the table's schema")
+
+    def _after(self, target: TargetName, seen: Seen) -> None:
+        """The write is published: keep the table small when it is time for that."""
+        tidied = self._upkeep.written(target, seen.table)
+        if tidied and seen.positions is not None:
+            settings, now = self._upkeep.settings, self._upkeep.now()
+            self._tombstones.tidy(target, seen.table, settings, now)
 
     def _change(self, batch: StagedBatch, here: Seen | Absent, steps: Sequence[SchemaStep]) -> None:
         """Create the table or alter it, unless another did it first: the next look will tell."""
@@ -142,8 +156,12 @@ class IcebergWriter:
             assert isinstance(create, CreateTable)
             keys = json.dumps(list(batch.schema.keys), ensure_ascii=False)
             properties = {**TABLE_PROPERTIES, MODE: batch.mode.value, KEYS: keys}
-            marks = marks_text(here.marks)
-            self._catalog.create(batch.target, create.columns, properties, (HWM, marks))
+            columns = create.columns
+            if batch.positions is not None:
+                properties[POSITIONS] = batch.positions
+                columns = (*columns, LakeColumn(POSITION, "string"))
+            stamp = (HWM, marks_text(here.marks))
+            self._catalog.create(batch.target, columns, properties, stamp)
             return
         try:
             here.table.change_schema(steps)
@@ -170,33 +188,56 @@ class IcebergWriter:
         except BaseException:
             drop_branch(table, branch)
             raise
-        return TargetState(seen.stored.schema, seen.stored.mode, marks, str(head))
+        return seen.state_at(marks, head)
 
     def _run(self, seen: Seen, batch: StagedBatch, path: str, branch: str, stamp: str) -> None:
         """Run the batch's statement against the branch, its commit stamped."""
         staged = pq.read_schema(path)
         view = f"binlogd_{uuid4().hex}"
         target = batch.target
-        sql = write_sql(
-            batch,
-            seen.stored.columns,
-            staged.names,
-            dotted(target.sink, target.namespace, target.table, f"branch_{branch}"),
-            quote(view),
-            empty=seen.table.summary(seen.main, "total-data-files") == "0",
-        )
         spark = self._spark
         spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._pool)
+        # A name for each attempt: cancelling one must never hit the next.
+        self._group = f"binlogd-{uuid4().hex}"
+        spark.sparkContext.setJobGroup(self._group, f"write {target}", interruptOnCancel=True)
         # The path is one file's name: no sign in it is a pattern.
         reader = spark.read.schema(read_schema(staged)).option("__globPaths__", "false")
         reader.parquet(path).createTempView(view)
         try:
+            sql = write_sql(
+                batch,
+                seen.stored.columns,
+                staged.names,
+                dotted(target.sink, target.namespace, target.table, f"branch_{branch}"),
+                quote(view),
+                empty=seen.table.summary(seen.main, "total-data-files") == "0",
+                guard=self._guard(seen, batch, staged, quote(view)),
+            )
             # It would stamp every later commit of this session too: set for this one statement.
             spark.conf.set(STAMP_CONF, stamp)
             spark.sql(sql)
         finally:
             spark.conf.unset(STAMP_CONF)
             spark.catalog.dropTempView(view)
+
+    def _guard(
+        self, seen: Seen, batch: StagedBatch, staged: pa.Schema, source: str
+    ) -> Guard | None:
+        """How the write is guarded, its own deletions being remembered already.
+
+        Before they are published: were it the other way round, a crash in between would let an
+        older insert bring a deleted row back.
+        """
+        if seen.positions is None:
+            return None
+        if batch.has_deletes:
+            self._tombstones.prepare(batch.target, seen.stored, TABLE_PROPERTIES)
+        guard = self._tombstones.guard(batch.target, seen.table)
+        if batch.has_deletes:
+            given = {name.lower(): name for name in staged.names}
+            key = key_columns(batch, seen.stored.columns, given)
+            self._spark.sql(add_tombstones(guard, key, source))
+        return guard
 
 
 def check_catalog(spark: SparkSession, sink: str, properties: Mapping[str, str]) -> None:
@@ -218,6 +259,15 @@ def check_catalog(spark: SparkSession, sink: str, properties: Mapping[str, str])
 def _forget_renaming(builder: Java) -> None:
     """The marks that came with the table's name are in its snapshots now."""
     builder.removeProperties({RENAMING})
+
+
+def check_positions(batch: StagedBatch, kept: str | None) -> None:
+    """Raise TargetRefused where the target keeps positions that the batch does not carry."""
+    if batch.path is not None and kept is not None and batch.positions != kept:
+        raise TargetRefused(
+            f"the table keeps the positions {kept} of its rows, the changes carry"
+            f" {batch.positions or 'none'}"
+        )
 
 
 def _stamped_head(table: LakeTable, branch: str, main: int, stamp: str) -> int:

@@ -110,8 +110,9 @@ class LakeCatalog:
         try:
             if not catalog.namespaceExists(namespace):
                 catalog.createNamespace(namespace)
-        except JavaFailure as error:
-            if not java_class(error).endswith(".AlreadyExistsException"):
+        except JavaFailure:
+            # Of two members that make it at once one fails, in its catalog's own words.
+            if not catalog.namespaceExists(namespace):
                 raise
 
     def _catalog(self, sink: str) -> Java:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 from actors.ports import Fenced, SinkUnavailable, StagedBatch, TargetRefused, TargetState
 from changes.model import DropTable, TargetName
@@ -48,11 +49,11 @@ class Barriers:
     def write(self, batch: StagedBatch) -> TargetState:
         """Do what the batch's statements ask for. Raises as ``BatchWriter.write``."""
         here = look(self._catalog, batch.target)
-        if batch.moves_to is None and batch.takes_from is None:
+        if not batch.changes_name:
             return self._inside(batch, here)
         ((lane, span),) = batch.lanes.items()
         if here.marks.get(lane, NO_OFFSET) == span.through:
-            return self._settle(here)
+            return replace(self._settle(here), covered=True)
         here = self._made_anew(batch, here)
         if batch.moves_to is not None and isinstance(here, Seen):
             self._move(batch, here, batch.moves_to)
@@ -73,7 +74,7 @@ class Barriers:
 
     def _inside(self, batch: StagedBatch, here: Seen | Absent) -> TargetState:
         if covered(batch, here.marks):
-            return here.state
+            return replace(here.state, covered=True)
         check_expected(batch, here.marks)
         here = self._made_anew(batch, here)
         if isinstance(here, Absent):

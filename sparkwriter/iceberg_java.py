@@ -83,6 +83,10 @@ class LakeTable:
         value = self.metadata.properties().get(name)
         return None if value is None else str(value)
 
+    def uuid(self) -> str:
+        """What tells the table from one of the same name that was made before or after it."""
+        return str(self.metadata.uuid())
+
     def head(self, branch: str) -> int | None:
         """The id of the snapshot that the branch shows."""
         ref = self.metadata.ref(branch)

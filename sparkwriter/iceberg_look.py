@@ -17,6 +17,8 @@ from sparkwriter.schema import StoredTable
 
 MODE = "binlogd.mode"
 KEYS = "binlogd.keys"
+POSITIONS = "binlogd.positions"
+"""Table property: the source positions that the table keeps of each row."""
 KEPT = "binlogd.kept-columns"
 """Table property: the columns that the source has dropped and the table keeps, a JSON list."""
 DROPPED = "binlogd.dropped"
@@ -39,11 +41,17 @@ class Seen:
     marks: Mapping[TopicPartition, int]
     renamed: bool = False
     dropped: str | None = None
+    positions: str | None = None
 
     @property
     def state(self) -> TargetState:
         """What the processor hears."""
-        return TargetState(self.stored.schema, self.stored.mode, self.marks, str(self.main))
+        return self.state_at(self.marks, self.main)
+
+    def state_at(self, marks: Mapping[TopicPartition, int], main: int) -> TargetState:
+        """What it hears once main shows another snapshot with these marks."""
+        schema, mode = self.stored.schema, self.stored.mode
+        return TargetState(schema, mode, marks, str(main), self.positions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,8 @@ def look(catalog: LakeCatalog, target: TargetName) -> Seen | Absent:
         for lane, offset in marks_of(json.dumps(renaming["marks"])).items():
             marks[lane] = max(offset, marks.get(lane, NO_OFFSET))
     stored = StoredTable(table.columns(), Mode(mode), keys)
-    return Seen(table, stored, main, marks, renamed, table.property(DROPPED))
+    dropped, positions = table.property(DROPPED), table.property(POSITIONS)
+    return Seen(table, stored, main, marks, renamed, dropped, positions)
 
 
 def covered(batch: StagedBatch, marks: Mapping[TopicPartition, int]) -> bool:

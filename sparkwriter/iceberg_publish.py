@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from actors.ports import SinkUnavailable
+from actors.ports import LostRace, SinkUnavailable
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, reason
 
 MAIN = "main"
@@ -27,7 +27,7 @@ log: Any = structlog.get_logger(__name__)
 
 
 def create_branch(table: LakeTable, branch: str, at: int) -> None:
-    """Make the branch at snapshot ``at``, which main must show. Raises SinkUnavailable when not."""
+    """Make the branch at snapshot ``at``, which main must show. Raises LostRace when not."""
 
     def change(builder: Java) -> None:
         builder.setRef(branch, table.branch_at(at))
@@ -44,8 +44,9 @@ def publish_branch(
 ) -> None:
     """Point main from ``expected`` to ``head`` and remove the branch, in one commit.
 
-    ``also`` changes columns or properties in that commit. Raises SinkUnavailable when main shows
-    anything else or the commit never lands. A commit whose reply was lost is found to be done.
+    ``also`` changes columns or properties in that commit. Raises LostRace when main shows anything
+    else, SinkUnavailable when the commit never lands. A commit whose reply was lost is found to be
+    done.
     """
 
     def change(builder: Java) -> None:
@@ -62,7 +63,7 @@ def change_table(
 ) -> None:
     """Change columns or properties in one commit, while main shows ``expected``.
 
-    ``done`` tells from the table's metadata that it is so already. Raises SinkUnavailable.
+    ``done`` tells from the table's metadata that it is so already. Raises as ``publish_branch``.
     """
     _swap(table, change, expected=expected, done=done)
 
@@ -106,9 +107,7 @@ def _swap(
         if (main := table.head(MAIN)) != expected:
             # Somebody's compaction, or another member's lanes: the next attempt reads the marks
             # again, and those decide whether this batch is still due.
-            raise SinkUnavailable(
-                f"main moved from snapshot {expected} to {main} meanwhile"
-            ) from failure
+            raise LostRace(f"main moved from snapshot {expected} to {main} meanwhile") from failure
         try:
             table.commit(change)
         except JavaFailure as error:

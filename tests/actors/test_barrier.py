@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -101,6 +102,26 @@ def test_a_policy_stops(sql: str) -> None:
     """The statement is named with its place."""
     with pytest.raises(DataError, match=r"binlog:0 offset 6: s\.t: .* is not followed: "):
         plan(sql, policy=DdlPolicy("stop", "stop", "stop", "stop"))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["DROP TABLE t", "TRUNCATE t", "RENAME TABLE t TO u", "ALTER TABLE t CHANGE a b text"],
+)
+def test_a_table_of_several_lanes_stops_where_older_rows_may_still_come(sql: str) -> None:
+    """The other lanes may bring what was there before the statement, whatever the policy."""
+    lanes = replace(STORED, positions="tidb-commit-ts")
+    with pytest.raises(DataError, match="of a table that keeps source positions is not followed"):
+        plan(sql, state=lanes)
+
+
+def test_columns_of_a_table_of_several_lanes_are_added_and_kept() -> None:
+    """The statement may come once in each lane, and rows of before it behind it."""
+    lanes = replace(STORED, positions="tidb-commit-ts")
+    added = plan("ALTER TABLE t ADD b int", state=lanes)
+    assert steps(added) == [AddColumn(Column("b", pa.int32()))]
+    kept = plan("ALTER TABLE t DROP a", policy=DdlPolicy(drop_column="follow"), state=lanes)
+    assert (kept.batch, kept.notes) == (None, ["s.t column a was dropped and is kept"])
 
 
 def test_columns_that_are_added_do_not_forget() -> None:

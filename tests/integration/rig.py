@@ -26,6 +26,7 @@ from daemon.service import Service
 from demo.broker import DevBroker
 from offsets.snapshot import Snapshot
 from sparkwriter.iceberg import IcebergWriter
+from sparkwriter.keeper import SessionFigures
 
 MYSQL_TYPES = {"id": "int(11)", "name": "varchar(255)", "qty": "bigint(20)"}
 
@@ -47,6 +48,10 @@ class SharedSpark:
     def sinks(self) -> Mapping[str, BatchWriter]:
         """As the real tier makes them."""
         return {"lake": IcebergWriter(self._spark)}
+
+    def session(self) -> SessionFigures:
+        """Nobody keeps it: it lives as long as the test run."""
+        return SessionFigures(pid=1)
 
     def stop(self) -> None:
         """The next test needs it."""
@@ -116,11 +121,11 @@ class Rig:
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
         admin.delete_topics([name])[name].result(20)
 
-    def produce(self, *messages: bytes, topic: str | None = None) -> None:
-        """Write messages to partition 0, in order, and wait until the broker has them."""
+    def produce(self, *messages: bytes, topic: str | None = None, partition: int = 0) -> None:
+        """Write messages to one partition, in order, and wait until the broker has them."""
         producer = Producer({"bootstrap.servers": self.broker.bootstrap})
         for message in messages:
-            producer.produce(topic or self.topic, message, partition=0)
+            producer.produce(topic or self.topic, message, partition=partition)
         assert producer.flush(30) == 0
 
     # --- the daemon
