@@ -106,8 +106,7 @@ class BarrierPlanner:
             raise _NotFollowed(statement, statement.refused)
         changelog = (buffer.state.mode or buffer.route.mode) is Mode.APPEND
         merges = self._router.merges(table, target)
-        lanes = buffer.state.positions is not None
-        view = _View(self._policy, changelog, merges, lanes, statement)
+        view = _View(self._policy, changelog, merges, self._has_lanes(buffer), statement)
         steps = tuple(view.table_steps(barrier.notes))
         view.check_keys(buffer.route.keys)
         if wanted.moves_to is not None and steps:
@@ -142,11 +141,18 @@ class BarrierPlanner:
         takes_from = None if of is None else self._router.twin(table, target, of)
         if target in (moves_to, takes_from):
             return
-        if buffer.state.positions is not None:
+        if self._has_lanes(buffer):
             raise _NotFollowed(statement, f"RENAME TABLE{_OF_LANES}")
         if wanted.moves_to is not None or wanted.takes_from is not None:
             raise _NotFollowed(statement, "a second RENAME in one message")
         wanted.moves_to, wanted.takes_from = moves_to, takes_from
+
+    def _has_lanes(self, buffer: TargetBuffer) -> bool:
+        """Whether the target keeps positions, or will once it is made: maybe by another lane."""
+        if buffer.state.schema is not None:
+            return buffer.state.positions is not None
+        route = buffer.route
+        return self._format.table_decoder(route.mode, route.keys).positions is not None
 
     def _is_swap(self, table: TableName, to: TableName, of: TableName) -> bool:
         """Tell whether an online schema change ends here, both its shadow tables left out."""

@@ -49,6 +49,7 @@ def twice(writer: Any, staging: Staging, *steps: Any) -> Any:
     version = state.version
     again = writer.write(batch)
     assert (again.version, again.schema) == (version, state.schema)
+    assert (state.covered, again.covered) == (False, True)
     assert again.hwms == {LANE: batch.lanes[LANE].through}
     return state
 
