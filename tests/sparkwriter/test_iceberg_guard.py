@@ -89,7 +89,7 @@ def test_a_first_batch_leaves_its_tombstones(writer, lanes, rows: Rows) -> None:
 def test_a_column_is_added_between_the_lanes_changes(writer, lanes, rows: Rows) -> None:
     """Rows and tombstones of before it count on: the column of the positions stays as it is."""
     writer.write(lanes.batch(ONE, (10, "U", 1), (12, "D", 2)))
-    made = lanes.batch(ONE)
+    made = lanes.batch(ONE, (13, "U", 9))
     added = AddColumn(Column("more", pa.int32()), 3)
     state = writer.write(replace(made, path=None, positions=None, ddl=((added,),)))
     assert state.positions == "lsn"
