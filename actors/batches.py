@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from actors import effects as fx
 from actors import messages as msg
+from actors.barrier import BarrierPlanner
 from actors.buffer import Chunk, Closing, Phase, Piece, TargetBuffer
-from actors.closing import check_lanes, close_pieces, close_rows, plan_ddl, problem_of
+from actors.closing import check_lanes, close_pieces, close_rows, problem_of
 from actors.messages import WRITERS, Address
 from actors.ports import StagedBatch
-from changes.formats.base import Format
-from changes.routing import Router
 from offsets.position import TopicPartition
 
 
@@ -20,13 +19,12 @@ class Batches:
     """
 
     def __init__(
-        self, me: Address, format_: Format, router: Router, batch_bytes: int, run_id: str
+        self, me: Address, barriers: BarrierPlanner, batch_bytes: int, run_id: str
     ) -> None:
         """``run_id`` makes batch names unique over restarts."""
         self._me = me
         self._committer = Address(me.pipeline, "committer")
-        self._format = format_
-        self._router = router
+        self._barriers = barriers
         self._batch_bytes = batch_bytes
         self._run_id = run_id
         self._number = 0
@@ -75,10 +73,16 @@ class Batches:
     def _barrier(self, buffer: TargetBuffer, now: float) -> list[object]:
         chunk = buffer.take(1)[0]
         buffer.cover({chunk.source: chunk.offsets[-1]}, {chunk.source: chunk.epoch})
-        batch = plan_ddl(buffer, chunk, self._format, self._router, self._next_id())
-        if batch is None:
-            return self._nothing_to_write(buffer)
-        return self._submit(buffer, batch, dict(buffer.epochs), dict(buffer.through), now)
+        barrier = self._barriers.plan(buffer, chunk, self._next_id())
+        buffer.era += barrier.forget
+        out: list[object] = [
+            fx.Log("warning", "ddl_kept", {"target": buffer.name, "what": note})
+            for note in barrier.notes
+        ]
+        if barrier.batch is None:
+            return out + self._nothing_to_write(buffer)
+        through, epochs = dict(buffer.through), dict(buffer.epochs)
+        return out + self._submit(buffer, barrier.batch, epochs, through, now)
 
     def _nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
         """Replays and messages without effect are done as soon as what came before them is."""
@@ -104,7 +108,8 @@ class Batches:
         closing = buffer.closing
         assert closing is not None
         paths = tuple(piece.path for piece in closing.pieces)
-        return fx.Stage(buffer.route, paths, tuple(part.stretch for part in closing.parts))
+        stretches = tuple(part.stretch for part in closing.parts)
+        return fx.Stage(buffer.route, paths, stretches, buffer.era)
 
     def spill(self, buffer: TargetBuffer) -> list[object]:
         """Decode and stage what waits behind the write, one lane a piece, up to a barrier."""

@@ -167,6 +167,8 @@ class TargetBuffer:
     stage_attempts: int = 0
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
+    era: int = 0
+    """How often a DDL made what is known of the columns out of date."""
     tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:

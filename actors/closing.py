@@ -1,4 +1,4 @@
-"""Closing a batch: drop what the target has, put the rest together, plan what a DDL asks for."""
+"""Closing a batch: drop what the target has, put the rest together."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from itertools import chain, groupby
 from actors.buffer import Chunk, Closing, Part, Piece, TargetBuffer
 from actors.effects import Stretch
 from actors.messages import BadMessageAt, Staged
-from actors.ports import StagedBatch
-from changes.formats.base import Format
-from changes.model import AddColumn, BadMessage, Column, Ddl, Mode, TableSchema
-from changes.routing import RouteConflict, Router
+from changes.model import Mode
 from offsets.position import TopicPartition
 
 
@@ -108,54 +105,3 @@ def _way_out(staged: Staged) -> str:
         'route the second one to another target, use mode = "append", or set positions where the '
         "messages carry any"
     )
-
-
-def plan_ddl(
-    buffer: TargetBuffer, chunk: Chunk, format_: Format, router: Router, batch_id: str
-) -> StagedBatch | None:
-    """What a DDL message asks of this target, None when that is nothing. Raises DataError.
-
-    The statement is a barrier: its caller has written all that came before it. Its offset is
-    recorded by the write, so after a restart it is a replay like any other.
-    """
-    if chunk.above(buffer.hwm(chunk.source)) is None:
-        return None
-    place = f"{chunk.source} offset {chunk.offsets[0]}"
-    try:
-        statements = format_.ddl(chunk.values[0])
-    except (BadMessage, RouteConflict) as error:
-        raise DataError(f"{place}: {error}") from error
-    adds: list[AddColumn] = []
-    for statement in statements:
-        if buffer.name not in {str(route.name) for route in router.targets(statement.table)}:
-            continue
-        if statement.refused is not None:
-            raise DataError(f"{place}: {statement.table}: {_refusal(statement)}")
-        adds += statement.adds
-    stored = buffer.state.schema
-    if not adds or stored is None:
-        # A table that is not there yet is made from its first row, with all its columns.
-        return None
-    if buffer.state.mode is Mode.APPEND:
-        # Events of the past did not have the column: a changelog shows none there.
-        adds = [AddColumn(add.column) for add in adds]
-    assert buffer.state.mode is not None
-    return StagedBatch(
-        batch_id=batch_id,
-        target=buffer.route.name,
-        mode=buffer.state.mode,
-        schema=TableSchema((*stored.columns, *_new_columns(stored, adds)), stored.keys),
-        lanes=buffer.spans(buffer.through),
-        adds=tuple(adds),
-    )
-
-
-def _new_columns(stored: TableSchema, adds: list[AddColumn]) -> list[Column]:
-    names = {column.name.lower() for column in stored.columns}
-    return [add.column for add in adds if add.column.name.lower() not in names]
-
-
-def _refusal(statement: Ddl) -> str:
-    sql = " ".join(statement.sql.split())
-    shown = sql if len(sql) <= 200 else f"{sql[:200]}…"
-    return f"{statement.refused} is not followed: {shown}"

@@ -133,6 +133,9 @@ class Stage:
     route: TargetRoute
     pieces: tuple[str, ...]
     stretches: tuple[Stretch, ...]
+    era: int = 0
+    """Another number than the last: the target's columns were dropped, renamed or redefined since,
+    so what is known of them from earlier messages is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)

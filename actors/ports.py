@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from changes.model import AddColumn, KeyBound, Mode, TableSchema, TargetName
+from changes.model import KeyBound, Mode, TableSchema, TableStep, TargetName
 from offsets.position import TopicPartition
 
 if TYPE_CHECKING:  # messages and effects are made of the values below
@@ -30,10 +30,10 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StagedBatch:
-    """One write for one target: a closed batch as a staged Parquet file, or marks alone.
+    """One write for one target: a closed batch as a staged Parquet file, a DDL, or marks alone.
 
-    ``path`` is None when there is no row to write: then only ``adds`` (columns that a DDL adds,
-    with their defaults for the rows already stored) and the marks are published. ``schema`` is
+    ``path`` is None when there is no row to write: then only what a DDL asks for and the marks
+    are published. ``schema`` is
     the wanted one: the sink creates the table, adds and widens columns until the target holds
     it. ``partial`` names the columns that have a presence column in the file
     (``changes.model.HAS_PREFIX``): where it is false the stored value stays. ``mode`` APPEND means
@@ -54,13 +54,32 @@ class StagedBatch:
     has_deletes: bool = False
     partial: tuple[str, ...] = ()
     bounds: tuple[KeyBound, ...] = ()
-    adds: tuple[AddColumn, ...] = ()
     positions: str | None = None
+    ddl: tuple[tuple[TableStep, ...], ...] = ()
+    """Statements, each with the steps that it takes at once."""
+    moves_to: TargetName | None = None
+    """The target has this name afterwards. Then, and with ``takes_from``, the write's lanes are
+    one: the DDL's."""
+    takes_from: TargetName | None = None
+    """That target has this one's name afterwards: its own write sees to that, this one waits
+    (SinkUnavailable) until it is so."""
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether it is a DDL."""
+        return bool(self.ddl) or self.changes_name
+
+    @property
+    def changes_name(self) -> bool:
+        """Whether another table, or none, has the target's name afterwards."""
+        return self.moves_to is not None or self.takes_from is not None
 
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
     """What a target shows of itself. A target that does not exist yet has no schema and no mark.
+
+    One that was dropped or renamed away by a DDL has marks, but neither schema nor version.
 
     ``version`` is the sink's own name of the published state (Iceberg: the snapshot id).
     ``covered``: a write found itself there already, by its own lost attempt or by another's.

@@ -8,10 +8,11 @@ on disk behind the write: one slow target never stops the reading for the others
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from actors import effects as fx
 from actors import messages as msg
+from actors.barrier import BarrierPlanner
 from actors.batches import Batches
 from actors.buffer import Chunk, Phase, TargetBuffer
 from actors.closing import DataError
@@ -20,7 +21,7 @@ from actors.handover import Settlements, give_up, landed, may_be_a_straggler, mo
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
 from changes.formats.base import Format
-from changes.model import TargetName
+from changes.model import DdlPolicy, TargetName
 from changes.routing import Router
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks, check_mark
@@ -53,6 +54,7 @@ class ProcessorSettings:
     free is never left waiting by targets that hang."""
     retry_base_s: float = 0.5
     retry_max_s: float = 30.0
+    ddl: DdlPolicy = field(default_factory=DdlPolicy)
 
 
 class ProcessorLogic:
@@ -70,7 +72,8 @@ class ProcessorLogic:
         """``run_id`` makes batch names unique over restarts, ``jitter`` gives 0..1."""
         self._me = address
         self._settings = settings
-        self._batches = Batches(address, format_, router, settings.buffer_bytes, run_id)
+        barriers = BarrierPlanner(format_, router, settings.ddl)
+        self._batches = Batches(address, barriers, settings.buffer_bytes, run_id)
         self._jitter = jitter
         self._settlements = Settlements(address)
         self._supervisor = Address(address.pipeline, "supervisor")
@@ -238,14 +241,16 @@ class ProcessorLogic:
     def _written(self, written: msg.Written) -> list[object]:
         buffer = self._buffers[str(written.target)]
         buffer.tally.rows_written += written.changes
+        assert written.state is not None
         if buffer.write is not None:
             buffer.tally.rows_stored += buffer.write.batch.rows
             buffer.tally.lasting = False
-            assert written.state is not None
             landed(buffer, buffer.write, written.state.covered)
+            if buffer.write.batch.changes_name:
+                # The name has another table now, or none: its other marks are not those of before.
+                buffer.reopen = True
         buffer.write = None
         buffer.retry_at, buffer.attempts, buffer.races = None, 0, 0
-        assert written.state is not None
         # Its own lanes' marks only: one who writes a lane from another's mark, whose partition
         # went without his noticing, would fence its owner.
         own = {source: written.state.hwms[source] for source in written.through}

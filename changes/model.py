@@ -101,18 +101,94 @@ class AddColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Ddl:
-    """One table's part of a DDL statement.
+class DropColumn:
+    """A column that the source has no more. ``keep``: a target keeps it, with what it holds."""
 
-    ``adds`` are the columns it adds; ``refused`` names what is in it that binlogd does not follow
-    (``TRUNCATE``, ``DROP COLUMN price``...), which stops the pipeline. Neither: the statement
-    changes nothing that a target shows (an index, a comment).
+    name: str
+    keep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """A column by its old name and its new one; its values stay."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeColumn:
+    """The column ``old`` is defined anew: another type, perhaps another name."""
+
+    old: str
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    """The table has another name from here on."""
+
+    to: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class TakeName:
+    """The other end of ``RenameTable``: the table ``of`` has this one's name from here on."""
+
+    of: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTable:
+    """No row is left; the columns stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """The table is gone. ``keep``: a target keeps it until the source makes it anew."""
+
+    keep: bool = False
+
+
+TableStep = AddColumn | DropColumn | RenameColumn | ChangeColumn | TruncateTable | DropTable
+"""What happens inside one table."""
+
+NameStep = RenameTable | TakeName
+"""What happens to a table's name."""
+
+DdlStep = TableStep | NameStep
+
+
+@dataclass(frozen=True, slots=True)
+class Ddl:
+    """One table's part of a DDL statement, in the words of no format.
+
+    The ``steps`` of one statement happen at once: their names are those of before. ``refused``
+    names what is in it that binlogd does not follow (another primary key, a default that is no
+    constant...), which stops the pipeline. Neither: the statement changes nothing that a target
+    shows (an index, a comment).
     """
 
     table: TableName
     sql: str
-    adds: tuple[AddColumn, ...] = ()
+    steps: tuple[DdlStep, ...] = ()
     refused: str | None = None
+
+
+DropColumnPolicy = Literal["follow", "keep", "stop"]
+DropTablePolicy = Literal["follow", "keep", "stop"]
+TruncatePolicy = Literal["follow", "keep", "stop"]
+RenameTablePolicy = Literal["follow", "stop"]
+
+
+@dataclass(frozen=True, slots=True)
+class DdlPolicy:
+    """What a pipeline does with statements that take something away."""
+
+    drop_column: DropColumnPolicy = "keep"
+    drop_table: DropTablePolicy = "keep"
+    truncate: TruncatePolicy = "follow"
+    rename_table: RenameTablePolicy = "follow"
 
 
 class Kind(Enum):

@@ -1,12 +1,12 @@
-"""Reads the clauses of MySQL's ALTER TABLE: columns that it adds, and what can't be followed."""
+"""Reads the clauses of MySQL's ALTER TABLE as steps, and names what can't be followed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from changes.model import AddColumn, TableName
-from changes.mysql_columns import Unknowable, as_added, read_definition
+from changes.model import ChangeColumn, DdlStep, DropColumn, RenameColumn, TableName
+from changes.mysql_columns import Unknowable, as_added, as_changed, read_definition
 from changes.mysql_tokens import Cursor, NotUnderstood, Token, split, words
 
 _INDEXES = words("INDEX KEY UNIQUE FULLTEXT SPATIAL FOREIGN VECTOR")
@@ -26,7 +26,7 @@ _BARE_OPTIONS = words("FORCE NOWAIT SECONDARY_LOAD SECONDARY_UNLOAD")
 class Alter:
     """What a statement does, gathered clause by clause."""
 
-    adds: list[AddColumn] = field(default_factory=list)
+    steps: list[DdlStep] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     renamed_to: TableName | None = None
 
@@ -68,7 +68,7 @@ def _clause(cursor: Cursor, sql: str, table: TableName, alter: Alter) -> None:
         _drop(cursor, alter)
     elif cursor.accept("MODIFY"):
         _optional_column(cursor)
-        _redefine(cursor, sql, alter)
+        _redefine(cursor, sql, alter, None)
     elif cursor.accept("CHANGE"):
         _change(cursor, sql, alter)
     elif cursor.accept("RENAME"):
@@ -131,7 +131,7 @@ def _add_column(cursor: Cursor, sql: str, alter: Alter) -> None:
     if column.primary:
         alter.refused.append("ADD PRIMARY KEY")
     try:
-        alter.adds.append(as_added(column))
+        alter.steps.append(as_added(column))
     except Unknowable as reason:
         alter.refused.append(f"ADD COLUMN {column.name}: {reason}")
 
@@ -148,24 +148,21 @@ def _drop(cursor: Cursor, alter: Alter) -> None:
             alter.refused.append("DROP PRIMARY KEY")
         return
     _optional_column(cursor)
-    alter.refused.append(f"DROP COLUMN {cursor.name()}")
+    alter.steps.append(DropColumn(cursor.name()))
     cursor.accept_any(frozenset(("RESTRICT", "CASCADE")))
 
 
-def _redefine(cursor: Cursor, sql: str, alter: Alter) -> str:
-    """A type that changes shows in the rows that follow; only a new key can't be followed."""
+def _redefine(cursor: Cursor, sql: str, alter: Alter, old: str | None) -> None:
+    """Take a definition for the column ``old``, None for the one it names itself."""
     column = read_definition(cursor, sql)
     if column.primary:
         alter.refused.append("ADD PRIMARY KEY")
-    return column.name
+    alter.steps.append(ChangeColumn(column.name if old is None else old, as_changed(column)))
 
 
 def _change(cursor: Cursor, sql: str, alter: Alter) -> None:
     _optional_column(cursor)
-    old = cursor.name()
-    new = _redefine(cursor, sql, alter)
-    if new != old:
-        alter.refused.append(f"RENAME COLUMN {old} TO {new}")
+    _redefine(cursor, sql, alter, cursor.name())
 
 
 def _rename(cursor: Cursor, table: TableName, alter: Alter) -> None:
@@ -174,12 +171,11 @@ def _rename(cursor: Cursor, table: TableName, alter: Alter) -> None:
     elif cursor.accept("COLUMN"):
         cursor.accept("IF", "EXISTS")
         old, new = _from_to(cursor)
-        alter.refused.append(f"RENAME COLUMN {old} TO {new}")
+        alter.steps.append(RenameColumn(old, new))
     else:
         if not cursor.accept_any(frozenset(("TO", "AS"))):
             cursor.accept_sign("=")
         alter.renamed_to = cursor.table(table.database)
-        alter.refused.append(f"RENAME TO {alter.renamed_to}")
 
 
 def _from_to(cursor: Cursor) -> tuple[str, str]:

@@ -184,6 +184,11 @@ def as_added(column: Definition) -> AddColumn:
     return AddColumn(added)
 
 
+def as_changed(column: Definition) -> Column:
+    """Give the column as it is from now on."""
+    return Column(column.name, from_mysql(column.type).arrow)
+
+
 def _is_null(default: Sequence[Token]) -> bool:
     return len(default) == 1 and default[0].kind == "word" and default[0].text.upper() == "NULL"
 

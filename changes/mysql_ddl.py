@@ -6,9 +6,9 @@ misread here is a table that differs from its source from then on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from changes.model import Ddl, TableName
+from changes.model import Ddl, DdlStep, DropTable, RenameTable, TableName, TakeName, TruncateTable
 from changes.mysql_alter import Alter, read_alter
 from changes.mysql_tokens import Cursor, NotUnderstood, Token, split, tokenize, words
 
@@ -92,7 +92,7 @@ class _Reader:
     def _statement(self, verb: str, cursor: Cursor, tokens: Sequence[Token]) -> list[Ddl]:
         if verb == "TRUNCATE":
             cursor.accept("TABLE")
-            return [self._refused(cursor.table(self._header.database), "TRUNCATE")]
+            return [self._step(cursor.table(self._header.database), TruncateTable())]
         if verb == "RENAME":
             return self._rename(cursor)
         if verb in _HARMLESS_VERBS:
@@ -111,13 +111,16 @@ class _Reader:
     def _refused(self, table: TableName, reason: str) -> Ddl:
         return Ddl(table, self._text, refused=reason)
 
+    def _step(self, table: TableName, step: DdlStep) -> Ddl:
+        return Ddl(table, self._text, (step,))
+
     def _rename(self, cursor: Cursor) -> list[Ddl]:
         if cursor.accept("USER"):
             return []
         if not (cursor.accept("TABLE") or cursor.accept("TABLES")):
             raise NotUnderstood("RENAME of something else than a table")
         cursor.accept("IF", "EXISTS")
-        found = []
+        pairs = []
         for part in split(cursor.rest(), ","):
             pair = Cursor(part)
             old = pair.table(self._header.database)
@@ -128,8 +131,26 @@ class _Reader:
             new = pair.table(self._header.database)
             if not pair.at_end:
                 raise NotUnderstood(f"{pair.next().text!r} after RENAME")
-            found += [self._refused(table, f"RENAME TABLE {old} TO {new}") for table in (old, new)]
-        return found
+            pairs.append((old, new))
+        return self._renamed(pairs)
+
+    def _renamed(self, pairs: Sequence[tuple[TableName, TableName]]) -> list[Ddl]:
+        """What the pairs come to in the end, carried out one after another as the server does."""
+        came_from: dict[TableName, TableName] = {}
+        for old, new in pairs:
+            came_from[new] = came_from.pop(old, old)
+        goes_to = {old: new for new, old in came_from.items() if new != old}
+        steps: dict[TableName, list[DdlStep]] = {}
+        for old, new in goes_to.items():
+            steps.setdefault(old, []).append(RenameTable(new))
+            steps.setdefault(new, []).append(TakeName(old))
+        circle = _in_a_circle(goes_to)
+        return [
+            self._refused(table, "RENAME TABLE that exchanges names")
+            if table in circle
+            else Ddl(table, self._text, tuple(done))
+            for table, done in steps.items()
+        ]
 
     def _create(self, what: str, cursor: Cursor) -> list[Ddl]:
         replaces = cursor.accept("OR", "REPLACE")
@@ -141,7 +162,7 @@ class _Reader:
             cursor.accept("IF", "NOT", "EXISTS")
             table = cursor.table(self._header.database)
             if replaces:
-                return [self._refused(table, "CREATE OR REPLACE TABLE")]
+                return [self._step(table, DropTable())]
             return [Ddl(table, self._text)]
         while cursor.accept_any(_INDEX_KINDS):
             continue
@@ -168,7 +189,7 @@ class _Reader:
             tables = [
                 Cursor(part).table(self._header.database) for part in split(cursor.rest(), ",")
             ]
-            return [self._refused(table, "DROP TABLE") for table in tables]
+            return [self._step(table, DropTable()) for table in tables]
         cursor.accept("ONLINE")
         if not cursor.accept("INDEX"):
             raise NotUnderstood("DROP")
@@ -193,7 +214,22 @@ class _Reader:
         except NotUnderstood as error:
             alter.refused.append(_not_understood(self._text, error))
         refused = "; ".join(alter.refused) or None
-        found = [Ddl(table, self._text, tuple(alter.adds), refused)]
-        if alter.renamed_to is not None:
-            found.append(self._refused(alter.renamed_to, f"ALTER TABLE {table} RENAME"))
-        return found
+        found = [Ddl(table, self._text, () if refused else tuple(alter.steps), refused)]
+        if alter.renamed_to is None or alter.renamed_to == table:
+            return found
+        if refused:
+            return [*found, self._refused(alter.renamed_to, refused)]
+        moved, taken = self._renamed([(table, alter.renamed_to)])
+        return [Ddl(table, self._text, (*alter.steps, *moved.steps)), taken]
+
+
+def _in_a_circle(goes_to: Mapping[TableName, TableName]) -> set[TableName]:
+    """The tables whose names come back to them along the way: no order of single steps does it."""
+    found: set[TableName] = set()
+    for start in goes_to:
+        at = goes_to.get(start)
+        while at is not None and at != start:
+            at = goes_to.get(at)
+        if at == start:
+            found.add(start)
+    return found

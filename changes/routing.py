@@ -83,6 +83,24 @@ class Route:
         )
         return TargetName(sink, namespace, name)
 
+    def merges(self) -> bool:
+        """Tell whether several source tables may share a target of this route."""
+        named = set(_PLACEHOLDER.findall(self.template))
+        if not any(sign in pattern for pattern in self.include for sign in "*?["):
+            return len({self.target(_exact(pattern)) for pattern in self.include}) < len(
+                set(self.include)
+            )
+        if "table" not in named:
+            return True
+        databases = {pattern.split(".", 1)[0] for pattern in self.include}
+        one = len(databases) == 1 and not any(sign in "".join(databases) for sign in "*?[")
+        return "database" not in named and not one
+
+
+def _exact(pattern: str) -> TableName:
+    database, _, table = pattern.partition(".")
+    return TableName(database, table)
+
 
 def _reaches(pattern: str, database: str) -> bool:
     """Tell whether a pattern matches ``database.x`` for some x: a star may span the dot."""
@@ -96,6 +114,14 @@ def _reaches(pattern: str, database: str) -> bool:
 def _covers(pattern: str, database: str) -> bool:
     """Tell whether a pattern matches ``database.x`` for every x."""
     return pattern == "*" or (pattern.endswith(".*") and fnmatchcase(database, pattern[:-2]))
+
+
+def _could_name(template: str, target: TargetName) -> bool:
+    """Tell whether some table's names make this target of the template."""
+    return all(
+        re.fullmatch(".*".join(map(re.escape, _PLACEHOLDER.split(part)[::2])), name, re.DOTALL)
+        for part, name in zip(template.split("."), target, strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +155,24 @@ class Router:
         if known is None:
             known = self._known[table] = self._find(table)
         return known
+
+    def twin(self, table: TableName, target: TargetName, other: TableName) -> TargetName | None:
+        """Name the target of ``other`` by the route that leads ``table`` to ``target``.
+
+        None where that route does not take ``other``.
+        """
+        for route in self._routes:
+            if route.takes(table) and route.target(table) == target:
+                return route.target(other) if route.takes(other) else None
+        return None
+
+    def merges(self, table: TableName, target: TargetName) -> bool:
+        """Tell whether other source tables than this one may feed the target as well."""
+        mine = [route for route in self._routes if route.takes(table)]
+        others = [route for route in self._routes if route not in mine]
+        return any(route.merges() for route in mine if route.target(table) == target) or any(
+            _could_name(route.template, target) for route in others
+        )
 
     def _find(self, table: TableName) -> tuple[TargetRoute, ...]:
         if not table.table:

@@ -19,6 +19,7 @@ from changes.routing import Route
 from daemon.config_sections import (
     BatchSection,
     DaemonSection,
+    DdlSection,
     LogSection,
     MemorySection,
     MetricsSection,
@@ -117,6 +118,7 @@ class PipelineSection(Section):
     route: list[RouteSection] = Field(default_factory=list)
     offset_stores: list[OffsetStoreName] = Field(default_factory=_default_stores, min_length=1)
     offset_topic: str = Field("binlogd-offsets", min_length=1)
+    ddl: DdlSection = Field(default_factory=DdlSection)
     kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
 
     @field_validator("start", mode="before")

@@ -10,6 +10,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from changes.model import (
+    DdlPolicy,
+    DropColumnPolicy,
+    DropTablePolicy,
+    RenameTablePolicy,
+    TruncatePolicy,
+)
+
 
 class Section(BaseModel):
     """Unknown keys are refused, values are not converted, nothing changes once it is read."""
@@ -87,6 +95,20 @@ class MemorySection(Section):
     def buffer_bytes(self, processors: int) -> int:
         """The buffers of one of so many processors in the process."""
         return self.budget_bytes * 5 // 8 // processors
+
+
+class DdlSection(Section):
+    """``[pipeline.NAME.ddl]``: what becomes of statements that take something away."""
+
+    drop_column: DropColumnPolicy = "keep"
+    drop_table: DropTablePolicy = "keep"
+    truncate: TruncatePolicy = "follow"
+    rename_table: RenameTablePolicy = "follow"
+
+    @property
+    def policy(self) -> DdlPolicy:
+        """The section as the processors take it."""
+        return DdlPolicy(self.drop_column, self.drop_table, self.truncate, self.rename_table)
 
 
 class SparkSection(Section):

@@ -58,15 +58,15 @@ class StageWork:
     def __init__(self, format_: Format, tables: Tables) -> None:
         self._format = format_
         self._tables = tables
-        self._decoders: dict[TargetName, TableDecoder] = {}
+        self._decoders: dict[TargetName, tuple[int, TableDecoder]] = {}
 
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
         """Do what is asked. A full disk is an answer; what else goes wrong is raised."""
         target = request.route.name
-        decoder = self._decoders.get(target)
-        if decoder is None:
+        era, decoder = self._decoders.get(target, (request.era, None))
+        if decoder is None or era != request.era:
             decoder = self._format.table_decoder(request.route.mode, request.route.keys)
-            self._decoders[target] = decoder
+            self._decoders[target] = request.era, decoder
         decoded, bad = _decode_all(decoder, request.stretches)
         changes = sum(part.count for part in decoded)
         nulled = sum(part.nulled for part in decoded)

@@ -126,6 +126,7 @@ class Topology:
             buffer_bytes=max(1 << 20, held // 4),
             memory_bytes=held,
             staged_bytes=config.memory.staged_bytes // processors,
+            ddl=config.pipeline[address.pipeline].ddl.policy,
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
         logic = ProcessorLogic(address, format_, router, settings, self._run_id, random.random)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import uuid4
 
 import pyarrow as pa
@@ -23,13 +23,25 @@ from actors.ports import (
     TargetRefused,
     TargetState,
 )
-from changes.model import POSITION, Mode, TargetName
-from offsets.position import NO_OFFSET, TopicPartition
+from changes.model import POSITION, TargetName
 from sparkwriter.attempts import anonymous
 from sparkwriter.guard import Guard, add_tombstones
-from sparkwriter.iceberg_java import JavaFailure, LakeCatalog, LakeTable, java_class, reason
-from sparkwriter.iceberg_marks import HWM, marks_of, marks_text, nearest_mark
-from sparkwriter.iceberg_publish import MAIN, create_branch, drop_branch, publish_branch
+from sparkwriter.iceberg_catalog import LakeCatalog
+from sparkwriter.iceberg_ddl import Barriers
+from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, java_class, reason
+from sparkwriter.iceberg_look import (
+    KEYS,
+    MODE,
+    POSITIONS,
+    RENAMING,
+    Absent,
+    Seen,
+    check_expected,
+    covered,
+    look,
+)
+from sparkwriter.iceberg_marks import HWM, marks_text
+from sparkwriter.iceberg_publish import create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 from sparkwriter.plan import dotted, key_columns, quote, read_schema, write_sql
@@ -37,14 +49,10 @@ from sparkwriter.schema import (
     CreateTable,
     LakeColumn,
     SchemaStep,
-    StoredTable,
     plan_schema,
 )
 from sparkwriter.session import check_warehouse
 
-MODE = "binlogd.mode"
-KEYS = "binlogd.keys"
-POSITIONS = "binlogd.positions"
 STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
 SETTLE_ATTEMPTS = 5
 """Looks at a table before a write until nothing is to be changed in its schema: one when it
@@ -73,25 +81,6 @@ _DATA_ERRORS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """One look at a table of ours: what it holds and what main showed."""
-
-    table: LakeTable
-    stored: StoredTable
-    main: int
-    marks: Mapping[TopicPartition, int]
-    positions: str | None
-
-    @property
-    def state(self) -> TargetState:
-        return self.state_at(self.marks, self.main)
-
-    def state_at(self, marks: Mapping[TopicPartition, int], main: int) -> TargetState:
-        schema, mode = self.stored.schema, self.stored.mode
-        return TargetState(schema, mode, marks, str(main), self.positions)
-
-
 class IcebergWriter:
     """``actors.ports.BatchWriter`` for Iceberg tables, over a Spark session of its own.
 
@@ -104,6 +93,7 @@ class IcebergWriter:
         self._upkeep = upkeep or Upkeep(anonymous(), UpkeepSettings())
         self._spark = spark.newSession()
         self._catalog = LakeCatalog(self._spark)
+        self._barriers = Barriers(self._catalog, self._upkeep.new_branch)
         self._tombstones = Tombstones(self._spark, self._catalog)
         # Jobs of one pool wait for each other in turn; each writer has its own, so that a long
         # write does not hold a short one.
@@ -115,11 +105,10 @@ class IcebergWriter:
     def open(self, target: TargetName) -> TargetState:
         """Read schema, mode and marks of the table from the catalog. See ``BatchWriter.open``."""
         with _reasons(target):
-            seen = self._look(target)
-            if seen is None:
-                return TargetState()
-            self._upkeep.opened(target, seen.table)
-            return seen.state
+            here = look(self._catalog, target)
+            if isinstance(here, Seen):
+                self._upkeep.opened(target, here.table)
+            return here.state
 
     def cancel(self) -> None:
         """End the jobs of the statement that runs, and those it would start: it fails, and with
@@ -133,51 +122,36 @@ class IcebergWriter:
     def write(self, batch: StagedBatch) -> TargetState:
         """Publish the batch with its marks in one commit to main. See ``BatchWriter.write``."""
         with _reasons(batch.target):
+            if batch.is_barrier:
+                return self._barriers.write(batch)
             for _ in range(SETTLE_ATTEMPTS):
-                seen = self._look(batch.target)
-                marks = seen.marks if seen else {}
-                if seen is not None and covered(batch, marks):
+                here = look(self._catalog, batch.target)
+                seen = here if isinstance(here, Seen) else None
+                if seen is not None and covered(batch, seen.marks):
                     return replace(seen.state, covered=True)
-                check_expected(batch, marks)
+                check_expected(batch, here.marks)
+                if seen is not None and seen.dropped and batch.path is not None:
+                    self._barriers.move_aside(batch.target, seen)
+                    continue
                 check_positions(batch, seen.positions if seen else batch.positions)
-                steps = plan_schema(
-                    batch.schema, batch.mode, seen.stored if seen else None, batch.adds
-                )
+                steps = plan_schema(batch.schema, batch.mode, seen.stored if seen else None)
                 if seen is not None and not steps:
                     state = self._publish(seen, batch)
                     self._after(batch.target, seen)
                     return state
-                self._change(batch, seen, steps)
+                self._change(batch, here, steps)
         raise SinkUnavailable(f"{batch.target}: others keep changing the table's schema")
 
-    def _after(self, target: TargetName, seen: _Seen) -> None:
+    def _after(self, target: TargetName, seen: Seen) -> None:
         """The write is published: keep the table small when it is time for that."""
         tidied = self._upkeep.written(target, seen.table)
         if tidied and seen.positions is not None:
             settings, now = self._upkeep.settings, self._upkeep.now()
             self._tombstones.tidy(target, seen.table, settings, now)
 
-    def _look(self, target: TargetName) -> _Seen | None:
-        table = self._catalog.load(target)
-        if table is None:
-            return None
-        mode = table.property(MODE)
-        if mode is None:
-            raise TargetRefused("the table exists and was not made by binlogd")
-        keys = tuple(json.loads(table.property(KEYS) or "[]"))
-        main = table.head(MAIN)
-        mark = None if main is None else nearest_mark(table, main)
-        if main is None or mark is None:
-            raise TargetRefused(
-                f"no snapshot in main's history carries {HWM}: the mark is gone (expired, or"
-                " rolled back beyond the first), so nobody can tell what the table contains"
-            )
-        stored = StoredTable(table.columns(), Mode(mode), keys)
-        return _Seen(table, stored, main, marks_of(mark.text), table.property(POSITIONS))
-
-    def _change(self, batch: StagedBatch, seen: _Seen | None, steps: Sequence[SchemaStep]) -> None:
+    def _change(self, batch: StagedBatch, here: Seen | Absent, steps: Sequence[SchemaStep]) -> None:
         """Create the table or alter it, unless another did it first: the next look will tell."""
-        if seen is None:
+        if isinstance(here, Absent):
             (create,) = steps
             assert isinstance(create, CreateTable)
             keys = json.dumps(list(batch.schema.keys), ensure_ascii=False)
@@ -186,15 +160,16 @@ class IcebergWriter:
             if batch.positions is not None:
                 properties[POSITIONS] = batch.positions
                 columns = (*columns, LakeColumn(POSITION, "string"))
-            self._catalog.create(batch.target, columns, properties, (HWM, marks_text({})))
+            stamp = (HWM, marks_text(here.marks))
+            self._catalog.create(batch.target, columns, properties, stamp)
             return
         try:
-            seen.table.change_schema(steps)
+            here.table.change_schema(steps)
         except JavaFailure as error:
             if not java_class(error).endswith(".CommitFailedException"):
                 raise
 
-    def _publish(self, seen: _Seen, batch: StagedBatch) -> TargetState:
+    def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
         table, branch = seen.table, self._upkeep.new_branch()
         marks = {**seen.marks, **{lane: span.through for lane, span in batch.lanes.items()}}
         stamp = marks_text(marks)
@@ -208,13 +183,14 @@ class IcebergWriter:
                 table.stamp(branch, HWM, stamp)
                 table.refresh()
             head = _stamped_head(table, branch, seen.main, stamp)
-            publish_branch(table, branch, seen.main, head)
+            forget = _forget_renaming if seen.renamed else None
+            publish_branch(table, branch, seen.main, head, forget)
         except BaseException:
             drop_branch(table, branch)
             raise
         return seen.state_at(marks, head)
 
-    def _run(self, seen: _Seen, batch: StagedBatch, path: str, branch: str, stamp: str) -> None:
+    def _run(self, seen: Seen, batch: StagedBatch, path: str, branch: str, stamp: str) -> None:
         """Run the batch's statement against the branch, its commit stamped."""
         staged = pq.read_schema(path)
         view = f"binlogd_{uuid4().hex}"
@@ -245,7 +221,7 @@ class IcebergWriter:
             spark.catalog.dropTempView(view)
 
     def _guard(
-        self, seen: _Seen, batch: StagedBatch, staged: pa.Schema, source: str
+        self, seen: Seen, batch: StagedBatch, staged: pa.Schema, source: str
     ) -> Guard | None:
         """How the write is guarded, its own deletions being remembered already.
 
@@ -280,23 +256,9 @@ def check_catalog(spark: SparkSession, sink: str, properties: Mapping[str, str])
         ) from error
 
 
-def covered(batch: StagedBatch, marks: Mapping[TopicPartition, int]) -> bool:
-    """Whether the target holds just this batch already: its reply was lost.
-
-    Above that, somebody else has gone on: what waits behind this batch would be written again.
-    """
-    return all(marks.get(lane, NO_OFFSET) == span.through for lane, span in batch.lanes.items())
-
-
-def check_expected(batch: StagedBatch, marks: Mapping[TopicPartition, int]) -> None:
-    """Raise Fenced unless every lane stands where the batch begins.
-
-    A lane that is covered while another is not is fenced too: its rows in the batch may be older
-    than what the table holds, and writing them would bring old rows back.
-    """
-    for lane, span in batch.lanes.items():
-        if (mark := marks.get(lane, NO_OFFSET)) != span.after:
-            raise Fenced(f"{batch.target}: lane {lane} stands at {mark}, expected {span.after}")
+def _forget_renaming(builder: Java) -> None:
+    """The marks that came with the table's name are in its snapshots now."""
+    builder.removeProperties({RENAMING})
 
 
 def check_positions(batch: StagedBatch, kept: str | None) -> None:

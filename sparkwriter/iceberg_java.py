@@ -7,17 +7,16 @@ Every call runs in the JVM on a thread of its own for each Python thread; a call
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from actors.ports import TargetRefused
-from changes.model import TargetName
+from sparkwriter.ddl_plan import LakeField
 from sparkwriter.schema import AddLakeColumn, CreateTable, LakeColumn, SchemaStep, WidenColumn
 
 JavaFailure = (Py4JError, PySparkException)
@@ -161,19 +160,52 @@ class LakeTable:
         types = self._jvm.org.apache.iceberg.types.Types
         for step in steps:
             match step:
-                case AddLakeColumn(column, default):
-                    type_ = types.fromPrimitiveString(column.type)
-                    value = None if default is None else self._literal(default, column, type_)
+                case AddLakeColumn(column):
                     # No parent: a name with a dot is a name, not a path into a struct.
-                    if value is None:
-                        update.addColumn(None, column.name, type_)
-                    else:
-                        update.addColumn(None, column.name, type_, value)
+                    update.addColumn(None, column.name, types.fromPrimitiveString(column.type))
                 case WidenColumn(column):
                     update.updateColumn(column.name, types.fromPrimitiveString(column.type))
                 case CreateTable():
                     raise ValueError("a table that exists is not created")
         update.commit()
+
+    def delete_all(self, branch: str, name: str, value: str) -> None:
+        """Commit the removal of every row to the branch, with one entry in its summary."""
+        self.table.refresh()
+        every = self._jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
+        delete = self.table.newDelete().deleteFromRowFilter(every)
+        delete.set(name, value).toBranch(branch).commit()
+
+    def fields(self) -> tuple[LakeField, ...]:
+        """The current schema's columns with their ids. Raises TargetRefused as ``columns``."""
+        ids = (int(field.fieldId()) for field in self.metadata.schema().columns())
+        return tuple(
+            LakeField(id_, column.name, column.type)
+            for id_, column in zip(ids, self.columns(), strict=True)
+        )
+
+    def set_fields(self, builder: Java, fields: Iterable[LakeField]) -> None:
+        """Have a metadata builder make these the columns; new ones get the next ids.
+
+        Raises TargetRefused where a default does not fit its type.
+        """
+        nested = self._jvm.org.apache.iceberg.types.Types.NestedField
+        types = self._jvm.org.apache.iceberg.types.Types
+        old, last = self.metadata.schema(), int(self.metadata.lastColumnId())
+        made = []
+        for field in fields:
+            type_ = types.fromPrimitiveString(field.type)
+            if field.id is not None:
+                copy = getattr(nested, "from")(old.findField(field.id))
+                made.append(copy.withName(field.name).ofType(type_).build())
+                continue
+            last += 1
+            new = nested.optional(field.name).withId(last).ofType(type_)
+            if field.default is not None:
+                value = self._literal(field.default, LakeColumn(field.name, field.type), type_)
+                new = new.withInitialDefault(value).withWriteDefault(value)
+            made.append(new.build())
+        builder.setCurrentSchema(self._jvm.org.apache.iceberg.Schema(made), last)
 
     def _literal(self, value: object, column: LakeColumn, type_: Java) -> Java:
         """A Python value as Iceberg's literal. Raises TargetRefused where it does not fit."""
@@ -192,79 +224,3 @@ class LakeTable:
                 f"column {column.name}: the default {value!r} does not fit {column.type}"
             )
         return literal
-
-
-class LakeCatalog:
-    """The Iceberg catalogs of one Spark session, each by its sink's name."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._session = spark._jsparkSession
-        self._gateway: Java = spark.sparkContext._gateway
-        self._jvm: Java = spark.sparkContext._jvm
-        self._catalogs: dict[str, Java] = {}
-
-    def check(self, sink: str) -> None:
-        """Open the catalog and ask it something; raises one of JavaFailure."""
-        self._catalog(sink).listNamespaces()
-
-    def load(self, target: TargetName) -> LakeTable | None:
-        """The table as the catalog has it now, None where there is none."""
-        try:
-            return LakeTable(self._jvm, self._catalog(target.sink).loadTable(self._name(target)))
-        except JavaFailure as error:
-            if java_class(error).endswith(".NoSuchTableException"):
-                return None
-            raise
-
-    def create(
-        self,
-        target: TargetName,
-        columns: Iterable[LakeColumn],
-        properties: Mapping[str, str],
-        stamp: tuple[str, str],
-    ) -> None:
-        """Make namespace and table, its first snapshot empty and stamped, in one commit.
-
-        Where another has made it meanwhile, that one stays.
-        """
-        catalog, name = self._catalog(target.sink), self._name(target)
-        fields = [
-            {"id": number, "name": column.name, "required": False, "type": column.type}
-            for number, column in enumerate(columns, start=1)
-        ]
-        schema = self._jvm.org.apache.iceberg.SchemaParser.fromJson(
-            json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
-        )
-        try:
-            if not catalog.namespaceExists(name.namespace()):
-                catalog.createNamespace(name.namespace())
-        except JavaFailure:
-            # Of two members that make it at once one fails, in its catalog's own words.
-            if not catalog.namespaceExists(name.namespace()):
-                raise
-        try:
-            builder = catalog.buildTable(name, schema).withProperties(dict(properties))
-            transaction = builder.createTransaction()
-            transaction.newFastAppend().set(*stamp).commit()
-            transaction.commitTransaction()
-        except JavaFailure as error:
-            if not java_class(error).endswith(".AlreadyExistsException"):
-                raise
-
-    def _catalog(self, sink: str) -> Java:
-        """The session's catalog of that name, opened at first use.
-
-        Spark looks its settings up in the thread's active session: on a thread that ran no SQL
-        yet there is none, and it would say that the catalog does not exist.
-        """
-        if sink not in self._catalogs:
-            self._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self._session)
-            spark3 = self._jvm.org.apache.iceberg.spark.Spark3Util
-            self._catalogs[sink] = spark3.loadIcebergCatalog(self._session, sink)
-        return self._catalogs[sink]
-
-    def _name(self, target: TargetName) -> Java:
-        levels = self._gateway.new_array(self._jvm.String, 1)
-        levels[0] = target.namespace
-        catalog = self._jvm.org.apache.iceberg.catalog
-        return catalog.TableIdentifier.of(catalog.Namespace.of(levels), target.table)

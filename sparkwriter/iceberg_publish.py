@@ -35,18 +35,37 @@ def create_branch(table: LakeTable, branch: str, at: int) -> None:
     _swap(table, change, expected=at, done=lambda: table.head(branch) == at)
 
 
-def publish_branch(table: LakeTable, branch: str, expected: int, head: int) -> None:
+def publish_branch(
+    table: LakeTable,
+    branch: str,
+    expected: int,
+    head: int,
+    also: Callable[[Java], object] | None = None,
+) -> None:
     """Point main from ``expected`` to ``head`` and remove the branch, in one commit.
 
-    Raises LostRace when main shows anything else, SinkUnavailable when the commit never lands. A
-    commit whose reply was lost is found to be done.
+    ``also`` changes columns or properties in that commit. Raises LostRace when main shows anything
+    else, SinkUnavailable when the commit never lands. A commit whose reply was lost is found to be
+    done.
     """
 
     def change(builder: Java) -> None:
         builder.setRef(MAIN, table.moved(MAIN, head))
         builder.removeRef(branch)
+        if also is not None:
+            also(builder)
 
     _swap(table, change, expected=expected, done=lambda: table.head(MAIN) == head)
+
+
+def change_table(
+    table: LakeTable, expected: int, change: Callable[[Java], object], done: Callable[[], bool]
+) -> None:
+    """Change columns or properties in one commit, while main shows ``expected``.
+
+    ``done`` tells from the table's metadata that it is so already. Raises as ``publish_branch``.
+    """
+    _swap(table, change, expected=expected, done=done)
 
 
 def drop_branch(table: LakeTable, branch: str) -> None:

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from actors.ports import TargetRefused
 from changes.model import Column, Mode, TableSchema, TargetName
 from sparkwriter.guard import AT, OF, SUFFIX, TOMBSTONE_COLUMNS, Guard
-from sparkwriter.iceberg_java import JavaFailure, LakeCatalog, LakeTable, reason
+from sparkwriter.iceberg_catalog import LakeCatalog
+from sparkwriter.iceberg_java import JavaFailure, LakeTable, reason
 from sparkwriter.iceberg_upkeep import UpkeepSettings
 from sparkwriter.plan import dotted
 from sparkwriter.schema import CreateTable, StoredTable, arrow_type, plan_schema

@@ -6,14 +6,14 @@ Pure: no Spark, no catalog. Column names compare without regard to case, as Spar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from actors.ports import TargetRefused
-from changes.model import CHANGELOG_COLUMNS, POSITION, AddColumn, Column, Mode, TableSchema
+from changes.model import CHANGELOG_COLUMNS, POSITION, Column, Mode, TableSchema
 
 MAX_PRECISION = 38
 
@@ -97,10 +97,9 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class AddLakeColumn:
-    """Add a column; rows already stored read as ``default`` (a Python value, None for NULL)."""
+    """Add a column; rows already stored read as NULL."""
 
     column: LakeColumn
-    default: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +163,13 @@ def plan_schema(
     wanted: TableSchema,
     mode: Mode,
     stored: StoredTable | None,
-    adds: Sequence[AddColumn] = (),
 ) -> tuple[SchemaStep, ...]:
-    """The steps after which the table holds ``wanted`` and ``adds``; none when it does already.
+    """The steps after which the table holds ``wanted``; none when it does already.
 
     A column that is wanted narrower than it is stored stays as it is; a stored one that is not
     wanted stays too. Raises TargetRefused, naming columns and types, where no step can do it.
     """
-    columns = _wanted_columns(wanted, mode, adds)
+    columns = _wanted_columns(wanted, mode)
     if mode is Mode.UPSERT:
         _check_keys(wanted.keys, columns)
     if stored is None:
@@ -183,16 +181,15 @@ def plan_schema(
             f"the table's key is ({', '.join(stored.keys)}), wanted is ({', '.join(wanted.keys)})"
         )
     held = {column.name.lower(): column for column in stored.columns}
-    defaults = {add.column.name.lower(): add.default for add in adds}
     steps: list[SchemaStep] = []
     for column in columns:
         lower = column.name.lower()
         have = held.get(lower)
         if have is None:
-            steps.append(AddLakeColumn(column, defaults.get(lower)))
-        elif _widens(have.type, column.type):
+            steps.append(AddLakeColumn(column))
+        elif widens(have.type, column.type):
             steps.append(WidenColumn(LakeColumn(have.name, column.type)))
-        elif not (have.type == column.type or _widens(column.type, have.type)):
+        elif not (have.type == column.type or widens(column.type, have.type)):
             raise TargetRefused(
                 f"column {have.name} is stored as {have.type}, which can't become {column.type}"
             )
@@ -213,30 +210,36 @@ def apply_steps(stored: StoredTable | None, steps: Iterable[SchemaStep]) -> tupl
     return tuple(columns)
 
 
-def _wanted_columns(
-    wanted: TableSchema, mode: Mode, adds: Sequence[AddColumn]
-) -> tuple[LakeColumn, ...]:
-    """Bookkeeping first, then the wanted columns, then those that only the adds name."""
-    named = {column.name.lower() for column in wanted.columns}
-    extra = tuple(add.column for add in adds if add.column.name.lower() not in named)
+def _wanted_columns(wanted: TableSchema, mode: Mode) -> tuple[LakeColumn, ...]:
+    """Bookkeeping first, then the wanted columns."""
     own = CHANGELOG_COLUMNS if mode is Mode.APPEND else ()
     columns = [LakeColumn(lake_name(name), iceberg_type(type_)) for name, type_ in own]
     taken = {column.name.lower() for column in columns}
-    for column in (*wanted.columns, *extra):
+    for column in wanted.columns:
         if column.name.lower() in taken:
             raise TargetRefused(f"two columns are named {column.name} (case aside)")
         taken.add(column.name.lower())
-        if column.name.lower() in ICEBERG_RESERVED:
-            raise TargetRefused(f"column {column.name}: Iceberg keeps that name for itself")
-        if "${" in column.name:
-            # Spark hands the names to its Parquet reader inside a Hadoop setting, which expands
-            # this: the column would be read as null.
-            raise TargetRefused(f"column {column.name}: Spark can't read a name with ${{")
-        try:
-            columns.append(LakeColumn(column.name, iceberg_type(column.type)))
-        except ValueError as error:
-            raise TargetRefused(f"column {column.name}: {error}") from None
+        columns.append(lake_column(column))
     return tuple(columns)
+
+
+def lake_column(column: Column) -> LakeColumn:
+    """The column in the lake's words. Raises TargetRefused for a name or type it can't have."""
+    check_name(column.name)
+    try:
+        return LakeColumn(column.name, iceberg_type(column.type))
+    except ValueError as error:
+        raise TargetRefused(f"column {column.name}: {error}") from None
+
+
+def check_name(name: str) -> None:
+    """Raise TargetRefused where no column can have the name."""
+    if name.lower() in ICEBERG_RESERVED:
+        raise TargetRefused(f"column {name}: Iceberg keeps that name for itself")
+    if "${" in name:
+        # Spark hands the names to its Parquet reader inside a Hadoop setting, which expands
+        # this: the column would be read as null.
+        raise TargetRefused(f"column {name}: Spark can't read a name with ${{")
 
 
 def _check_keys(keys: tuple[str, ...], columns: Iterable[LakeColumn]) -> None:
@@ -247,7 +250,7 @@ def _check_keys(keys: tuple[str, ...], columns: Iterable[LakeColumn]) -> None:
         raise TargetRefused(f"the key names columns that the table lacks: {', '.join(missing)}")
 
 
-def _widens(narrow: str, wide: str) -> bool:
+def widens(narrow: str, wide: str) -> bool:
     """Whether Iceberg can turn ``narrow`` into the different type ``wide`` in place."""
     if (narrow, wide) in {("int", "long"), ("float", "double")}:
         return True

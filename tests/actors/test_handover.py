@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pyarrow as pa
@@ -31,8 +32,8 @@ class Driven:
     """A processor whose disk takes everything; what it tells is kept, the sink's answers are
     the test's."""
 
-    def __init__(self) -> None:
-        routes = [Route(("*",), (), "lake.s.log", Mode.APPEND, None)]
+    def __init__(self, target: str = "lake.s.log") -> None:
+        routes = [Route(("*",), (), target, Mode.APPEND, None)]
         settings = ProcessorSettings(batch_messages=1, retry_base_s=1.0)
         self.logic = ProcessorLogic(
             ME, FORMATS["canal-json"](FormatOptions()), Router(routes), settings, "run", lambda: 1.0
@@ -251,6 +252,21 @@ def test_a_batch_that_could_not_be_staged_goes_on_with_the_lanes_that_stay() -> 
     forget(driven, A)
     driven.disk_full, driven.now = False, 100.0
     assert set(only(msg.WriteBatch, driven.hear(Tick())).epochs) == {B}
+
+
+def test_marks_are_read_again_when_the_name_has_another_table() -> None:
+    """Another member's lane stands in that table where it stood there, not where it did here."""
+    driven = Driven("lake.{database}.{table}")
+    body = {"database": "s", "table": "log", "type": "RENAME", "isDdl": True}
+    sql = "RENAME TABLE s.log TO s.old, s.new TO s.log"
+    value = json.dumps({**body, "sql": sql}).encode()
+    share = msg.Share(ROUTE, [5], [value], len(value), ddl=True)
+    driven.hear(msg.RecordBatch(1, A, (share,), 100, LOG))
+    write = only(msg.WriteBatch, driven.opened(A=4, B=9))
+    assert driven.written(write) == [msg.OpenTarget(TARGET, ME)]
+    driven.opened(A=5, B=2)
+    driven.data(B, 1, 3)
+    assert only(msg.WriteBatch, driven.opened(A=5, B=2)).batch.lanes == {B: (2, 3)}
 
 
 def test_a_lost_race_is_run_again_at_once() -> None:

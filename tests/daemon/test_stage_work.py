@@ -141,3 +141,13 @@ def test_a_disk_that_takes_nothing_is_an_answer(work: StageWork, tmp_path: Path)
     assert str(path) in failed.reason
     path.parent.mkdir()
     assert done(work.stage(request, str(path))).rows == 1
+
+
+def test_another_era_forgets_the_columns(work: StageWork, tmp_path: Path) -> None:
+    """A column that a DDL renamed or dropped is not in the batches that follow."""
+    path = str(tmp_path / "1.parquet")
+    done(work.stage(Stage(UPSERT, (), (stretch(message("INSERT", 1, "a")),)), path))
+    renamed = stretch(message("INSERT", 2, "b").replace(b'"v"', b'"w"'), start=1)
+    staged = done(work.stage(Stage(UPSERT, (), (renamed,), era=1), path))
+    assert staged.schema is not None
+    assert [column.name for column in staged.schema.columns] == ["id", "w"]

@@ -56,10 +56,9 @@ def test_a_value_that_does_not_fit_names_table_column_and_value(rig: Rig) -> Non
 @pytest.mark.parametrize(
     ("kind", "sql"),
     [
-        ("TRUNCATE", "TRUNCATE TABLE orders"),
-        ("ERASE", "DROP TABLE orders"),
-        ("RENAME", "RENAME TABLE orders TO old_orders"),
-        ("ALTER", "ALTER TABLE orders DROP COLUMN name"),
+        ("RENAME", "RENAME TABLE orders TO elsewhere.orders"),
+        ("ALTER", "ALTER TABLE orders DROP PRIMARY KEY"),
+        ("ALTER", "ALTER TABLE orders TRUNCATE PARTITION p0"),
     ],
 )
 def test_a_ddl_that_is_not_followed_stops_the_pipeline(rig: Rig, kind: str, sql: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from actors.ports import Span, StagedBatch
-from changes.model import AddColumn, Column, KeyBound, Mode, TableSchema, TargetName
+from changes.model import Column, KeyBound, Mode, TableSchema, TableStep, TargetName
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.iceberg import IcebergWriter
 
@@ -40,7 +40,9 @@ class Staging:
         schema: TableSchema | None = None,
         partial: Sequence[str] = (),
         bounds: Iterable[KeyBound] = (),
-        adds: Iterable[AddColumn] = (),
+        ddl: Sequence[Sequence[TableStep]] = (),
+        moves_to: TargetName | None = None,
+        takes_from: TargetName | None = None,
         lane: TopicPartition = LANE,
     ) -> StagedBatch:
         """A batch of the lane up to ``through``, its rows in a file; no rows: marks alone."""
@@ -64,7 +66,9 @@ class Staging:
             has_deletes=True,
             partial=tuple(partial),
             bounds=tuple(bounds),
-            adds=tuple(adds),
+            ddl=tuple(map(tuple, ddl)),
+            moves_to=moves_to,
+            takes_from=takes_from,
         )
 
 

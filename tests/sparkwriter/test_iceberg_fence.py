@@ -21,7 +21,8 @@ from actors.ports import Fenced, LostRace, SinkUnavailable, Span, TargetRefused
 from changes.model import OP, TargetName
 from offsets.position import TopicPartition
 from sparkwriter.iceberg import STAMP_CONF, IcebergWriter
-from sparkwriter.iceberg_java import LakeCatalog, LakeTable
+from sparkwriter.iceberg_catalog import LakeCatalog
+from sparkwriter.iceberg_java import LakeTable
 from sparkwriter.iceberg_publish import MAIN, create_branch, drop_branch, publish_branch
 
 pytestmark = pytest.mark.integration

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 
 import pyarrow as pa
@@ -13,11 +14,11 @@ from pyspark.sql import SparkSession
 
 from actors.ports import StagedBatch, TargetRefused
 from changes.fold import fold, has_deletes, key_bounds
-from changes.model import OP, POSITION, TargetName
+from changes.model import OP, POSITION, AddColumn, Column, TargetName
 from changes.positions import position_text, with_ends
 from offsets.position import TopicPartition
 from sparkwriter.iceberg import IcebergWriter
-from sparkwriter.iceberg_java import LakeCatalog
+from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_tombstones import Tombstones, tombstones_of
 from sparkwriter.iceberg_upkeep import UpkeepSettings
 
@@ -83,6 +84,18 @@ def test_a_first_batch_leaves_its_tombstones(writer, lanes, rows: Rows) -> None:
     writer.write(lanes.batch(ONE, (9, "D", 1)))
     writer.write(lanes.batch(TWO, (8, "U", 1), (3, "U", 2)))
     assert rows(lanes._staging.target, "id, n") == [(2, 3)]
+
+
+def test_a_column_is_added_between_the_lanes_changes(writer, lanes, rows: Rows) -> None:
+    """Rows and tombstones of before it count on: the column of the positions stays as it is."""
+    writer.write(lanes.batch(ONE, (10, "U", 1), (12, "D", 2)))
+    made = lanes.batch(ONE, (13, "U", 9))
+    added = AddColumn(Column("more", pa.int32()), 3)
+    state = writer.write(replace(made, path=None, positions=None, ddl=((added,),)))
+    assert state.positions == "lsn"
+    assert POSITION not in {column.name for column in state.schema.columns}
+    writer.write(lanes.batch(TWO, (9, "U", 1), (11, "U", 2), (8, "U", 3)))
+    assert rows(lanes._staging.target, "id, n, more") == [(1, 10, 3), (3, 8, None)]
 
 
 def test_a_deleted_key_may_come_back(writer, lanes, rows: Rows) -> None:

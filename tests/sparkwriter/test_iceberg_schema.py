@@ -89,7 +89,7 @@ def test_defaults_for_stored_rows(
     """Rows stored before read as the default, whichever reader, also after a merge copied them."""
     writer.write(staging.batch(orders(("U", 1, "a", 1), ("U", 2, "b", 2)), 1))
     adds = [AddColumn(Column(f"c{n}", type_), value) for n, (type_, value) in enumerate(DEFAULTS)]
-    state = writer.write(staging.batch(None, 2, adds=adds))
+    state = writer.write(staging.batch(None, 2, ddl=[adds]))
     assert state.schema == grown(staging.schema, *(add.column for add in adds))
     partial = orders(("U", 2, "B", 3))
     writer.write(staging.batch(partial, 3))
@@ -113,10 +113,10 @@ def test_add_again(writer, staging, rows: Rows, orders) -> None:
     """A DDL that comes again after a crash changes nothing, nor do rows that name its column."""
     writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
     add = AddColumn(Column("New", pa.int32()), 7)
-    writer.write(staging.batch(None, 2, adds=[add]))
+    writer.write(staging.batch(None, 2, ddl=[[add]]))
     table = orders(("U", 2, "b", 2)).append_column("new", pa.array([None], pa.int32()))
     schema = grown(staging.schema, Column("new", pa.int32()))
-    writer.write(staging.batch(table, 3, schema=schema, adds=[add]))
+    writer.write(staging.batch(table, 3, schema=schema))
     assert rows(staging.target) == [(1, "a", 1, 7), (2, "b", 2, None)]
 
 
@@ -125,17 +125,8 @@ def test_default_that_does_not_fit(writer, staging, rows: Rows, orders) -> None:
     writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
     add = AddColumn(Column("c", pa.int32()), 2**40)
     with pytest.raises(TargetRefused, match=f"column c: the default {2**40} does not fit int"):
-        writer.write(staging.batch(None, 2, adds=[add]))
+        writer.write(staging.batch(None, 2, ddl=[[add]]))
     assert rows(staging.target) == [(1, "a", 1)]
-
-
-def test_add_to_a_target_that_is_not_there(writer, staging, rows: Rows) -> None:
-    """A DDL before any row makes the table with its column, and the mark is kept."""
-    add = AddColumn(Column("c", pa.int32()), 1)
-    state = writer.write(staging.batch(None, 2, adds=[add]))
-    assert [column.name for column in state.schema.columns] == ["id", "note", "n", "c"]
-    assert writer.open(staging.target) == state
-    assert rows(staging.target) == []
 
 
 def test_refused_type(writer, staging, rows: Rows, orders) -> None:

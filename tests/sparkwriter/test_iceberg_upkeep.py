@@ -18,7 +18,8 @@ from changes.model import TargetName
 from offsets.position import TopicPartition
 from sparkwriter.attempts import Owner, this_process
 from sparkwriter.iceberg import IcebergWriter
-from sparkwriter.iceberg_java import LakeCatalog, LakeTable
+from sparkwriter.iceberg_catalog import LakeCatalog
+from sparkwriter.iceberg_java import LakeTable
 from sparkwriter.iceberg_marks import HWM
 from sparkwriter.iceberg_publish import MAIN, create_branch, publish_branch
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from actors.ports import TargetRefused
-from changes.model import CHANGELOG_COLUMNS, AddColumn, Column, Mode, TableSchema
+from changes.model import CHANGELOG_COLUMNS, Column, Mode, TableSchema
 from sparkwriter.schema import (
     AddLakeColumn,
     CreateTable,
@@ -112,11 +112,10 @@ def test_steps_settle() -> None:
     """Once the steps are applied, planning the same again gives none."""
     have = stored(("id", "int"), ("a", "float"))
     want = wanted(("ID", pa.int64()), ("A", pa.float32()), ("b", pa.bool_()))
-    adds = (AddColumn(Column("c", pa.string()), "x"),)
-    steps = plan_schema(want, Mode.UPSERT, have, adds)
+    steps = plan_schema(want, Mode.UPSERT, have)
     after = StoredTable(apply_steps(have, steps), have.mode, have.keys)
-    assert len(steps) == 3
-    assert plan_schema(want, Mode.UPSERT, after, adds) == ()
+    assert len(steps) == 2
+    assert plan_schema(want, Mode.UPSERT, after) == ()
 
 
 def test_narrower_stays() -> None:
@@ -132,17 +131,6 @@ def test_unwanted_stays() -> None:
         plan_schema(wanted(("id", pa.int64())), Mode.UPSERT, stored(("id", "long"), ("z", "int")))
         == ()
     )
-
-
-def test_default_of_an_add() -> None:
-    """A column that a DDL adds carries its default, also where the schema names it too."""
-    steps = plan_schema(
-        wanted(("id", pa.int64()), ("N", pa.int32())),
-        Mode.UPSERT,
-        stored(("id", "long")),
-        (AddColumn(Column("n", pa.int32()), 7),),
-    )
-    assert steps == (AddLakeColumn(LakeColumn("N", "int"), 7),)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 from actors.ports import LostRace, SinkUnavailable
 from changes.model import TargetName
 from sparkwriter.iceberg import IcebergWriter
-from sparkwriter.iceberg_java import JavaFailure, LakeCatalog
+from sparkwriter.iceberg_catalog import LakeCatalog
+from sparkwriter.iceberg_java import JavaFailure
 from sparkwriter.keeper import KeeperSettings, SessionKeeper
 from sparkwriter.living_sink import LivingSink
 

@@ -1,0 +1,292 @@
+"""What a DDL message asks of one target, by the pipeline's policy: one write, or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from actors.buffer import Chunk, TargetBuffer
+from actors.closing import DataError
+from actors.ports import StagedBatch
+from changes.formats.base import Format
+from changes.model import (
+    AddColumn,
+    BadMessage,
+    ChangeColumn,
+    Ddl,
+    DdlPolicy,
+    DropColumn,
+    DropTable,
+    Mode,
+    RenameColumn,
+    RenameTable,
+    TableName,
+    TableSchema,
+    TableStep,
+    TakeName,
+    TargetName,
+    TruncateTable,
+)
+from changes.routing import RouteConflict, Router
+
+_OF_LANES = " of a table that keeps source positions"
+"""Its other lanes may lag behind the statement's: what they still bring is of before it, and the
+tombstones know the table and its key by their names."""
+
+
+@dataclass(slots=True)
+class Barrier:
+    """A DDL message, planned for one target.
+
+    ``batch`` is None where nothing is to be written. ``forget``: what is known of the columns
+    from the rows of before is out of date. ``notes`` are for the log: what is not followed.
+    """
+
+    batch: StagedBatch | None = None
+    forget: bool = False
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """What the statements of a message come to."""
+
+    ddl: list[tuple[TableStep, ...]] = field(default_factory=list)
+    moves_to: TargetName | None = None
+    takes_from: TargetName | None = None
+    steps: int = 0
+
+
+class BarrierPlanner:
+    """Plans one processor's barriers. Pure."""
+
+    def __init__(self, format_: Format, router: Router, policy: DdlPolicy) -> None:
+        self._format = format_
+        self._router = router
+        self._policy = policy
+
+    def plan(self, buffer: TargetBuffer, chunk: Chunk, batch_id: str) -> Barrier:
+        """Plan the statement, before which all that came before is written. Raises DataError.
+
+        Its offset is recorded by the write, so after a restart it is a replay like any other.
+        """
+        barrier = Barrier()
+        if chunk.above(buffer.hwm(chunk.source)) is None:
+            return barrier
+        place = f"{chunk.source} offset {chunk.offsets[0]}"
+        wanted = _Wanted()
+        try:
+            for statement in self._format.ddl(chunk.values[0]):
+                if buffer.route in self._router.targets(statement.table):
+                    self._take(statement, buffer, wanted, barrier)
+        except (BadMessage, RouteConflict, _NotFollowed) as error:
+            raise DataError(f"{place}: {error}") from error
+        moved = wanted.moves_to is not None or wanted.takes_from is not None
+        if not moved and (buffer.state.schema is None or not wanted.ddl):
+            # A table that is not there yet is made from its first row, with all its columns.
+            return barrier
+        barrier.batch = StagedBatch(
+            batch_id=batch_id,
+            target=buffer.route.name,
+            mode=buffer.state.mode or buffer.route.mode,
+            schema=buffer.state.schema or TableSchema((), ()),
+            lanes=buffer.spans(buffer.through),
+            ddl=tuple(wanted.ddl),
+            moves_to=wanted.moves_to,
+            takes_from=wanted.takes_from,
+        )
+        return barrier
+
+    def _take(
+        self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier
+    ) -> None:
+        table, target = statement.table, buffer.route.name
+        if statement.refused is not None:
+            raise _NotFollowed(statement, statement.refused)
+        changelog = (buffer.state.mode or buffer.route.mode) is Mode.APPEND
+        merges = self._router.merges(table, target)
+        view = _View(self._policy, changelog, merges, self._has_lanes(buffer), statement)
+        steps = tuple(view.table_steps(barrier.notes))
+        view.check_keys(buffer.route.keys)
+        if wanted.moves_to is not None and steps:
+            raise _NotFollowed(statement, "a change after a RENAME in one message")
+        if steps:
+            wanted.ddl.append(steps)
+        self._names(statement, buffer, wanted, barrier)
+        barrier.forget |= any(not isinstance(step, AddColumn) for step in statement.steps)
+
+    def _names(
+        self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier
+    ) -> None:
+        """Follow what happens to the table's name. Another table with the same target: nothing."""
+        table, target = statement.table, buffer.route.name
+        to = next((step.to for step in statement.steps if isinstance(step, RenameTable)), None)
+        of = next((step.of for step in statement.steps if isinstance(step, TakeName)), None)
+        if to is None and of is None:
+            return
+        if self._policy.rename_table == "stop":
+            raise _NotFollowed(statement, "RENAME TABLE")
+        if to is not None and of is not None and self._is_swap(table, to, of):
+            barrier.notes.append(
+                f"{of} took the place of {table}, an online schema change whose shadow tables no "
+                "route takes: stored rows stay as they are, NULL in columns that are new"
+            )
+            return
+        for other in filter(None, (to, of)):
+            if self._router.twin(table, target, other) is None:
+                reason = f"RENAME TABLE between {table} and {other}, which no route takes along,"
+                raise _NotFollowed(statement, reason)
+        moves_to = None if to is None else self._router.twin(table, target, to)
+        takes_from = None if of is None else self._router.twin(table, target, of)
+        if target in (moves_to, takes_from):
+            return
+        if self._has_lanes(buffer):
+            raise _NotFollowed(statement, f"RENAME TABLE{_OF_LANES}")
+        if wanted.moves_to is not None or wanted.takes_from is not None:
+            raise _NotFollowed(statement, "a second RENAME in one message")
+        wanted.moves_to, wanted.takes_from = moves_to, takes_from
+
+    def _has_lanes(self, buffer: TargetBuffer) -> bool:
+        """Whether the target keeps positions, or will once it is made: maybe by another lane."""
+        if buffer.state.schema is not None:
+            return buffer.state.positions is not None
+        route = buffer.route
+        return self._format.table_decoder(route.mode, route.keys).positions is not None
+
+    def _is_swap(self, table: TableName, to: TableName, of: TableName) -> bool:
+        """Tell whether an online schema change ends here, both its shadow tables left out."""
+        routed = self._router.targets(to) or self._router.targets(of)
+        return not routed and is_shadow(table, new=of, old=to)
+
+
+def is_shadow(table: TableName, *, new: TableName, old: TableName) -> bool:
+    """Tell whether the names are those that gh-ost, pt-online-schema-change and others give.
+
+    ``new`` is the table that takes the place of ``table``, ``old`` what that becomes.
+    """
+    if not (table.database == new.database == old.database):
+        return False
+    name = re.escape(table.table)
+    grown = (rf"_+{name}_(gho|new)", rf"lhmn_{name}")
+    left = (rf"_+{name}(_\d+)?_(del|old)(_\d+)?", rf"lhma_[\d_]+_{name}")
+    return any(
+        re.fullmatch(a, new.table) and re.fullmatch(b, old.table)
+        for a, b in zip(grown, left, strict=True)
+    )
+
+
+class _NotFollowed(Exception):
+    """A statement that stops the target."""
+
+    def __init__(self, statement: Ddl, reason: str) -> None:
+        sql = " ".join(statement.sql.split())
+        shown = sql if len(sql) <= 200 else f"{sql[:200]}…"
+        super().__init__(f"{statement.table}: {reason} is not followed: {shown}")
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One statement as one target sees it.
+
+    ``merges``: the target holds other tables too; ``lanes``: it keeps positions, so that the
+    table may come in several partitions.
+    """
+
+    policy: DdlPolicy
+    changelog: bool
+    merges: bool
+    lanes: bool
+    statement: Ddl
+
+    def table_steps(self, notes: list[str]) -> Iterator[TableStep]:
+        """The steps that the target takes; what it does not is noted. Raises _NotFollowed."""
+        for step in self.statement.steps:
+            match step:
+                case AddColumn(column):
+                    # Events of the past did not have the column: a changelog shows none there.
+                    yield AddColumn(column) if self.changelog else step
+                case DropColumn():
+                    yield from self._drop_column(step, notes)
+                case RenameColumn():
+                    yield from self._rename_column(step, notes)
+                case ChangeColumn(old, column):
+                    if old == column.name:
+                        yield step
+                    elif self.changelog:
+                        yield AddColumn(column)
+                    else:
+                        yield from self._rename_column(step, notes)
+                case TruncateTable():
+                    yield from self._truncate(step, notes)
+                case DropTable():
+                    yield from self._drop_table(notes)
+                case RenameTable() | TakeName():
+                    continue
+
+    def check_keys(self, keys: tuple[str, ...] | None) -> None:
+        """Refuse that a column is renamed which the configuration names as a key."""
+        named = {key.lower() for key in keys or ()}
+        for step in self.statement.steps:
+            if isinstance(step, RenameColumn):
+                old, new = step.old, step.new
+            elif isinstance(step, ChangeColumn):
+                old, new = step.old, step.column.name
+            else:
+                continue
+            if old != new and old.lower() in named:
+                raise _NotFollowed(self.statement, f"renaming {old}, a key of the route,")
+
+    def _drop_column(self, step: DropColumn, notes: list[str]) -> Iterator[TableStep]:
+        if self.policy.drop_column == "stop":
+            raise _NotFollowed(self.statement, f"DROP COLUMN {step.name}")
+        stays = self.changelog or self.merges or self.lanes
+        if stays or self.policy.drop_column == "keep":
+            self._note(notes, f"column {step.name} was dropped and is kept")
+            if not stays:
+                yield DropColumn(step.name, keep=True)
+        else:
+            yield step
+
+    def _rename_column(
+        self, step: RenameColumn | ChangeColumn, notes: list[str]
+    ) -> Iterator[TableStep]:
+        if self.changelog:
+            self._note(notes, f"column {step.old} was renamed: a changelog gets a new column")
+        elif self.merges:
+            raise _NotFollowed(self.statement, f"renaming {step.old} in one of several tables")
+        elif self.lanes:
+            raise _NotFollowed(self.statement, f"renaming {step.old}{_OF_LANES}")
+        else:
+            yield step
+
+    def _truncate(self, step: TruncateTable, notes: list[str]) -> Iterator[TableStep]:
+        if self.policy.truncate == "stop":
+            raise _NotFollowed(self.statement, "TRUNCATE")
+        if self.changelog or self.policy.truncate == "keep":
+            self._note(notes, "was truncated, and what is stored is kept")
+        elif self.merges:
+            raise _NotFollowed(self.statement, "TRUNCATE of one of several tables")
+        elif self.lanes:
+            raise _NotFollowed(self.statement, f"TRUNCATE{_OF_LANES}")
+        else:
+            yield step
+
+    def _drop_table(self, notes: list[str]) -> Iterator[TableStep]:
+        if self.policy.drop_table == "stop":
+            raise _NotFollowed(self.statement, "DROP TABLE")
+        if self.changelog:
+            self._note(notes, "was dropped, and what is stored is kept")
+        elif self.merges and self.policy.drop_table == "follow":
+            raise _NotFollowed(self.statement, "DROP TABLE of one of several tables")
+        elif self.merges:
+            self._note(notes, "was dropped, its rows are kept among those of other tables")
+        elif self.lanes:
+            raise _NotFollowed(self.statement, f"DROP TABLE{_OF_LANES}")
+        else:
+            keep = self.policy.drop_table == "keep"
+            self._note(notes, f"was dropped, and is {'kept' if keep else 'dropped here too'}")
+            yield DropTable(keep)
+
+    def _note(self, notes: list[str], what: str) -> None:
+        notes.append(f"{self.statement.table} {what}")

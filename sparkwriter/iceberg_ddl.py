@@ -1,0 +1,229 @@
+"""DDL on Iceberg tables: each statement lands once, whatever crashes between.
+
+Inside a table one metadata commit changes columns and properties, moves main to a snapshot with
+the statement's offset, and takes the branch away: nothing can come between the change and its mark.
+
+A table's name is the catalog's, so a renaming has no snapshot to carry a mark. Three steps: the
+table is told the marks that it will have under its new name (which count only then), the namespace
+those of the old name (which count only while no table has it), and the catalog renames. The last
+one publishes both; before it, all is as it was and is done again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+from actors.ports import Fenced, SinkUnavailable, StagedBatch, TargetRefused, TargetState
+from changes.model import DropTable, TargetName
+from offsets.position import NO_OFFSET, TopicPartition
+from sparkwriter.ddl_plan import DdlTable, apply_ddl
+from sparkwriter.iceberg_catalog import LakeCatalog
+from sparkwriter.iceberg_java import Java
+from sparkwriter.iceberg_look import (
+    DROPPED,
+    KEPT,
+    KEYS,
+    RENAMING,
+    Absent,
+    Seen,
+    check_expected,
+    covered,
+    look,
+)
+from sparkwriter.iceberg_marks import HWM, marks_text
+from sparkwriter.iceberg_publish import change_table, create_branch, drop_branch, publish_branch
+
+
+class Barriers:
+    """Carries out the batches of one writer that are DDL. Used by the writer's thread.
+
+    ``new_branch`` names a branch for a write that begins now.
+    """
+
+    def __init__(self, catalog: LakeCatalog, new_branch: Callable[[], str]) -> None:
+        self._catalog = catalog
+        self._new_branch = new_branch
+
+    def write(self, batch: StagedBatch) -> TargetState:
+        """Do what the batch's statements ask for. Raises as ``BatchWriter.write``."""
+        here = look(self._catalog, batch.target)
+        if not batch.changes_name:
+            return self._inside(batch, here)
+        ((lane, span),) = batch.lanes.items()
+        if here.marks.get(lane, NO_OFFSET) == span.through:
+            return replace(self._settle(here), covered=True)
+        here = self._made_anew(batch, here)
+        if batch.moves_to is not None and isinstance(here, Seen):
+            self._move(batch, here, batch.moves_to)
+            here = look(self._catalog, batch.target)
+        if batch.takes_from is None:
+            return self._gone(batch, here)
+        return self._take(batch, here, batch.takes_from)
+
+    def move_aside(self, target: TargetName, seen: Seen) -> None:
+        """Give a kept table another name, for the source has made its own anew."""
+        assert seen.dropped is not None
+        number = seen.dropped.rpartition(":")[2]
+        aside = target._replace(table=f"{target.table}__dropped_{number}")
+        self._catalog.bury(target, marks_text(seen.marks))
+        self._catalog.rename(target, aside)
+
+    # --- inside a table
+
+    def _inside(self, batch: StagedBatch, here: Seen | Absent) -> TargetState:
+        if covered(batch, here.marks):
+            return replace(here.state, covered=True)
+        check_expected(batch, here.marks)
+        here = self._made_anew(batch, here)
+        if isinstance(here, Absent):
+            return self._gone(batch, here)
+        before, after = _planned(batch, here)
+        if after.dropped is None:
+            self._catalog.bury(batch.target, _marks(batch, here))
+            self._catalog.drop(batch.target)
+        else:
+            self._publish(here, before, after, _marks(batch, here), _dropped_at(batch, after))
+        return look(self._catalog, batch.target).state
+
+    def _made_anew(self, batch: StagedBatch, here: Seen | Absent) -> Seen | Absent:
+        """A statement about a table that was dropped before is about its successor."""
+        if not isinstance(here, Seen) or here.dropped is None:
+            return here
+        stays = batch.moves_to is None and batch.takes_from is None
+        if stays and all(isinstance(step, DropTable) for steps in batch.ddl for step in steps):
+            return here
+        check_expected(batch, here.marks)
+        self.move_aside(batch.target, here)
+        return look(self._catalog, batch.target)
+
+    def _publish(
+        self, seen: Seen, before: DdlTable, after: DdlTable, stamp: str, dropped: str | None
+    ) -> None:
+        table, branch = seen.table, self._new_branch()
+        try:
+            create_branch(table, branch, seen.main)
+            if after.emptied:
+                table.delete_all(branch, HWM, stamp)
+            table.refresh()
+            if table.head(branch) == seen.main:
+                table.stamp(branch, HWM, stamp)
+                table.refresh()
+            head = table.head(branch)
+            if head is None or table.parent(head) != seen.main:
+                raise SinkUnavailable(f"branch {branch} does not show exactly this write")
+            change = _change(seen, before, after, dropped)
+            publish_branch(table, branch, seen.main, head, change)
+        except BaseException:
+            drop_branch(table, branch)
+            raise
+
+    def _settle(self, here: Seen | Absent) -> TargetState:
+        """A table that was given its name contains the marks of that: now they get a snapshot."""
+        if not (isinstance(here, Seen) and here.renamed):
+            return here.state
+        same = _table(here)
+        self._publish(here, same, same, marks_text(here.marks), here.dropped)
+        return here.state
+
+    # --- names
+
+    def _move(self, batch: StagedBatch, seen: Seen, to: TargetName) -> None:
+        check_expected(batch, seen.marks)
+        ((lane, span),) = batch.lanes.items()
+        if isinstance(there := look(self._catalog, to), Seen):
+            if there.marks.get(lane, NO_OFFSET) >= span.through:
+                raise TargetRefused(f"it is renamed to {to}, which is there already")
+            raise SinkUnavailable(f"waits until {to}, which is to be its name, is free")
+        intent = json.dumps({"to": str(to), "marks": {str(lane): span.through}}, ensure_ascii=False)
+        before, after = _planned(batch, seen)
+        change = _change(seen, before, after, _dropped_at(batch, after))
+
+        def prepare(builder: Java) -> None:
+            change(builder)
+            builder.setProperties({RENAMING: intent})
+
+        change_table(
+            seen.table, seen.main, prepare, lambda: seen.table.property(RENAMING) == intent
+        )
+        self._catalog.bury(batch.target, _marks(batch, seen))
+        self._catalog.rename(batch.target, to)
+
+    def _gone(self, batch: StagedBatch, here: Seen | Absent) -> TargetState:
+        """There was no table to rename or drop: who waits for it must be told all the same."""
+        if isinstance(here, Seen):
+            raise SinkUnavailable("the table came back meanwhile")
+        if not covered(batch, here.marks):
+            check_expected(batch, here.marks)
+            self._catalog.bury(batch.target, _marks(batch, here))
+        return look(self._catalog, batch.target).state
+
+    def _take(self, batch: StagedBatch, here: Seen | Absent, of: TargetName) -> TargetState:
+        """Make room for the table ``of``, and wait until it has come."""
+        ((lane, span),) = batch.lanes.items()
+        if isinstance(here, Seen):
+            raise TargetRefused(f"{of} is renamed to it, and it is there already")
+        if here.marks.get(lane, NO_OFFSET) not in (span.after, span.through - 1):
+            raise Fenced(f"{batch.target}: lane {lane} stands at {here.marks.get(lane)}")
+        if look(self._catalog, of).marks.get(lane, NO_OFFSET) < span.through:
+            raise SinkUnavailable(f"waits until {of} has its name")
+        here = look(self._catalog, batch.target)
+        if isinstance(here, Seen):
+            return self._settle(here)
+        last = {**here.marks, lane: span.through}
+        self._catalog.bury(batch.target, marks_text(last))
+        return look(self._catalog, batch.target).state
+
+
+def _table(seen: Seen) -> DdlTable:
+    kept = json.loads(seen.table.property(KEPT) or "[]")
+    return DdlTable(seen.table.fields(), seen.stored.keys, frozenset(kept))
+
+
+def _planned(batch: StagedBatch, seen: Seen) -> tuple[DdlTable, DdlTable]:
+    """The table before and after the batch's statements."""
+    before = _table(seen)
+    ((_, span),) = batch.lanes.items()
+    aside = f"__dropped_{span.through}"
+    return before, apply_ddl(before, batch.ddl, seen.stored.mode, aside)
+
+
+def _dropped_at(batch: StagedBatch, after: DdlTable) -> str | None:
+    ((lane, span),) = batch.lanes.items()
+    return f"{lane}:{span.through}" if after.dropped else None
+
+
+def _marks(batch: StagedBatch, here: Seen | Absent) -> str:
+    """The marks after the batch. A name that is taken again is only done when that has come."""
+    waits = batch.takes_from is not None
+    done: dict[TopicPartition, int] = {
+        lane: span.through - waits for lane, span in batch.lanes.items()
+    }
+    return marks_text({**here.marks, **done})
+
+
+def _change(
+    seen: Seen, before: DdlTable, after: DdlTable, dropped: str | None
+) -> Callable[[Java], None]:
+    """What a metadata commit changes beside the refs."""
+    schema_id = int(seen.table.metadata.currentSchemaId())
+
+    def change(builder: Java) -> None:
+        if int(seen.table.metadata.currentSchemaId()) != schema_id:
+            raise SinkUnavailable("others changed the table's columns meanwhile")
+        if after.fields != before.fields:
+            seen.table.set_fields(builder, after.fields)
+        properties = {}
+        if after.keys != before.keys:
+            properties[KEYS] = json.dumps(list(after.keys), ensure_ascii=False)
+        if after.kept != before.kept:
+            properties[KEPT] = json.dumps(sorted(after.kept), ensure_ascii=False)
+        if dropped is not None:
+            properties[DROPPED] = dropped
+        if properties:
+            builder.setProperties(properties)
+        if seen.renamed:
+            builder.removeProperties({RENAMING})
+
+    return change
