@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.buffer import Chunk, Closing, Phase, Piece, TargetBuffer
-from actors.closing import check_lanes, close_pieces, close_rows, plan_ddl, problem_of
+from actors.buffer import Chunk, Closing, DeadRecord, Phase, Piece, TargetBuffer
+from actors.closing import (
+    after_bad,
+    check_lanes,
+    close_pieces,
+    close_rows,
+    plan_ddl,
+    problem_of,
+)
 from actors.messages import WRITERS, Address
 from actors.ports import StagedBatch
 from changes.formats.base import Format
@@ -20,9 +27,19 @@ class Batches:
     """
 
     def __init__(
-        self, me: Address, format_: Format, router: Router, batch_bytes: int, run_id: str
+        self,
+        me: Address,
+        format_: Format,
+        router: Router,
+        batch_bytes: int,
+        run_id: str,
+        dead_letters: bool,
     ) -> None:
-        """``run_id`` makes batch names unique over restarts."""
+        """``run_id`` makes batch names unique over restarts.
+
+        ``dead_letters``: a record that can't be decoded is stored, instead of stopping its target.
+        """
+        self._dead_letters = Address(me.pipeline, "dead-letters") if dead_letters else None
         self._me = me
         self._committer = Address(me.pipeline, "committer")
         self._format = format_
@@ -129,12 +146,34 @@ class Batches:
         check_lanes(buffer, closing, staged)
         problem = problem_of(closing, staged.bad)
         closing.cover(staged.bad)
-        if problem is not None:
+        out: list[object] = []
+        if staged.bad is not None and self._dead_letters is not None:
+            out += self._condemn(buffer, closing, staged.bad, now)
+        elif problem is not None:
             buffer.doomed = problem
             buffer.clear()
         if closing.piece_of is not None:
-            return self._piece_staged(buffer, closing, staged)
-        return self._batch_staged(buffer, closing, staged, now)
+            return out + self._piece_staged(buffer, closing, staged)
+        return out + self._batch_staged(buffer, closing, staged, now)
+
+    def _condemn(
+        self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
+    ) -> list[object]:
+        """Have the bad record stored; what follows it waits, undecoded, at the front."""
+        assert self._dead_letters is not None
+        part = closing.parts[bad.stretch]
+        stretch, offset = part.stretch, part.stretch.offsets[bad.index]
+        for chunk in reversed(after_bad(closing, bad, now)):
+            buffer.give_back(chunk)
+        if stretch.source in closing.gone:
+            return []
+        buffer.condemned = DeadRecord(stretch.source, part.epoch, offset)
+        value = stretch.values[bad.index]
+        name = buffer.route.name
+        letter = msg.DeadLetter(
+            stretch.source, part.epoch, offset, value, bad.reason, name, self._me
+        )
+        return [fx.Tell(self._dead_letters, letter)]
 
     def _piece_staged(
         self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged

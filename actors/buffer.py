@@ -83,6 +83,9 @@ class Closing:
     piece_of: TopicPartition | None
     """None: the batch itself. Else: a piece that will wait behind the write, of this partition."""
 
+    gone: set[TopicPartition] = field(default_factory=set)
+    """Partitions that were taken away since: their messages are read again, if at all."""
+
     def cover(self, bad: msg.BadMessageAt | None) -> None:
         """Note what the staged file covers besides the pieces: all parts, or those before ``bad``.
 
@@ -98,6 +101,14 @@ class Closing:
             self.epochs[source] = part.epoch
             if bad is not None and place == bad.stretch:
                 return
+
+
+class DeadRecord(NamedTuple):
+    """A record of a lane that becomes a dead letter."""
+
+    source: TopicPartition
+    epoch: int
+    offset: int
 
 
 class Phase(Enum):
@@ -142,6 +153,8 @@ class TargetBuffer:
     stage_again_at: float | None = None
     """When staging is tried again. On its own: a piece may fail to stage while a write waits."""
     stage_attempts: int = 0
+    condemned: DeadRecord | None = None
+    """The next message can't be applied and is being stored: nothing is closed before it is."""
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
     tally: Tally = field(default_factory=Tally)
@@ -199,6 +212,7 @@ class TargetBuffer:
         self.through.clear()
         self.epochs.clear()
         self.closing = self.write = self.retry_at = self.stage_again_at = None
+        self.condemned = None
         self.phase = Phase.STOPPED
 
     @property
@@ -218,7 +232,7 @@ class TargetBuffer:
     @property
     def empty(self) -> bool:
         """Whether nothing is held: no message, no piece, no write."""
-        idle = self.closing is None and self.write is None
+        idle = self.closing is None and self.write is None and self.condemned is None
         return idle and not self.chunks and not self.pieces and not self.through
 
     def hwm(self, source: TopicPartition) -> int:
@@ -244,11 +258,15 @@ class TargetBuffer:
 
         A write in flight goes on: its marks fence it, its acknowledgement is stale.
         """
+        if self.condemned is not None and self.condemned.source in sources:
+            self.condemned = None
         kept = [chunk for chunk in self.chunks if chunk.source not in sources]
         self.chunks = deque(kept)
         self.messages = sum(len(chunk.offsets) for chunk in kept)
         self.size = sum(chunk.size for chunk in kept)
         closing = self.closing
+        if closing is not None:
+            closing.gone |= sources
         if closing is not None and closing.piece_of in sources:
             self.closing = self.stage_again_at = None
             self.phase = Phase.WRITING if self.write is not None else Phase.READY
@@ -282,6 +300,7 @@ class TargetBuffer:
             rows_written=tally.rows_written,
             rows_stored=tally.rows_stored,
             values_nulled=tally.values_nulled,
+            dead_letters=tally.dead_letters,
             write=self._write_figures(now),
             error=tally.last_error(now),
         )
@@ -302,6 +321,8 @@ class TargetBuffer:
         if self.empty:
             return None
         parts = [f"{self.messages} messages waiting"] if self.chunks else []
+        if self.condemned is not None:
+            parts.append(f"offset {self.condemned.offset} waits for the dead-letter store")
         if self.pieces or self.closing:
             parts.append(f"{len(self.pieces) + (self.closing is not None)} staged")
         if self.write is not None:

@@ -69,6 +69,8 @@ class CommitterLogic:
                 out = self._dispatched(message)
             case msg.Written():
                 out = self._written(message)
+            case msg.DeadLettered():
+                out = self._dead_lettered(message)
             case msg.EpochStarted():
                 out = self._started(message)
             case msg.Confirmed(frontiers):
@@ -139,6 +141,13 @@ class CommitterLogic:
         self._changes += written.changes
         out.append(fx.Tell(self._supervisor, self._progress()))
         return out
+
+    def _dead_lettered(self, letter: msg.DeadLettered) -> list[object]:
+        """A record of which no target is known is stored: as good as applied."""
+        if self._epochs.get(letter.source) != letter.epoch:
+            return self._drop_stale(letter.source, letter.epoch)
+        self._ledger.done(Lane(letter.source, msg.DEAD_LETTERS), letter.offset)
+        return [fx.Tell(self._supervisor, self._progress())]
 
     def _note_time(self, source: TopicPartition, target: str, through: int) -> None:
         timeline = self._timelines[source]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from actors.messages import Address, RecordBatch
+from actors.messages import Address, DeadLetter, RecordBatch
 from actors.ports import StagedBatch
 from changes.model import TargetName
 from changes.routing import TargetRoute
@@ -135,6 +135,16 @@ class Hold:
     """Take no data from the mailbox (its sender will pause) until it is said again with False."""
 
     held: bool
+
+
+# --- the dead letters
+
+
+@dataclass(frozen=True, slots=True)
+class KeepDeadLetter:
+    """Store a record durably; ``DeadLetterKept`` or ``DeadLetterNotKept`` comes back."""
+
+    letter: DeadLetter
 
 
 # --- a writer

@@ -74,6 +74,7 @@ class TargetFigures:
     rows_written: int
     rows_stored: int
     values_nulled: int
+    dead_letters: int
     write: WriteFigures | None
     error: ErrorFigures | None
 
@@ -121,6 +122,15 @@ class CommitterFigures:
     save_error: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class DeadLetterFigures:
+    """``error``: why the store does not take the oldest of those that wait."""
+
+    stored: int
+    waiting: int
+    error: str | None
+
+
 @dataclass(slots=True)
 class Tally:
     """What a processor counts for one target."""
@@ -132,6 +142,7 @@ class Tally:
     rows_written: int = 0
     rows_stored: int = 0
     values_nulled: int = 0
+    dead_letters: int = 0
     write_since: float | None = None
     error: str | None = None
     error_at: float = 0.0

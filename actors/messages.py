@@ -28,6 +28,9 @@ class Address(NamedTuple):
         return f"{self.pipeline}/{self.role}[{self.number}]"
 
 
+MESSAGE_OVERHEAD = 80
+"""Bytes that a message costs besides its own: a bytes object's head, an int, two list places."""
+
 WRITERS = Address("", "writers")
 """The queue that all writers take from."""
 
@@ -352,6 +355,64 @@ class Saved:
 class SaveFailed:
     """A store did not take the snapshot: ``reason`` names it. Those before it may have."""
 
+    reason: str
+
+
+# --- the dead letters hear
+
+
+DEAD_LETTERS = "(dead letters)"
+"""The lane of each partition that holds messages of which no target is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that can't be applied. Without ``target`` the committer hears when it is stored,
+    else its processor, ``reply_to``, does."""
+
+    source: TopicPartition
+    epoch: int
+    offset: int
+    value: bytes | None
+    reason: str
+    target: TargetName | None = None
+    reply_to: Address | None = None
+
+    @property
+    def place(self) -> str:
+        """Where in the log it is."""
+        return f"{self.source} offset {self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterKept:
+    """The store has it, durably."""
+
+    letter: DeadLetter
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterNotKept:
+    """The store did not take it; it may later."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLettered:
+    """The record is stored: it counts as done."""
+
+    source: TopicPartition
+    epoch: int
+    offset: int
+    target: TargetName | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterRefused:
+    """There are too many: the record stays open and its target stops before it."""
+
+    target: TargetName
     reason: str
 
 

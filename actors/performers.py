@@ -14,7 +14,9 @@ from actors import messages as msg
 from actors.messages import Address
 from actors.ports import (
     BatchWriter,
+    DeadLetterStore,
     Fenced,
+    NotKept,
     RecordSource,
     SinkUnavailable,
     StagedBatch,
@@ -105,6 +107,25 @@ class ProcessorEffects:
                 return None
             case _:
                 raise TypeError(f"not an effect of a processor: {effect!r}")
+
+
+class DeadLetterEffects:
+    """The dead letters' effect: their store."""
+
+    def __init__(self, store: DeadLetterStore) -> None:
+        self._store = store
+
+    def __call__(self, effect: Any) -> object | None:
+        """Carry out one effect."""
+        match effect:
+            case fx.KeepDeadLetter(letter):
+                try:
+                    self._store.keep(letter)
+                except NotKept as error:
+                    return msg.DeadLetterNotKept(str(error))
+                return msg.DeadLetterKept(letter)
+            case _:
+                raise TypeError(f"not an effect of the dead letters: {effect!r}")
 
 
 class WriterEffects:

@@ -14,7 +14,15 @@ from offsets.position import TopicPartition
 
 if TYPE_CHECKING:  # messages and effects are made of the values below
     from actors.effects import Stage
-    from actors.messages import Assigned, Confirmed, Polled, Revoked, Staged, StageFailed
+    from actors.messages import (
+        Assigned,
+        Confirmed,
+        DeadLetter,
+        Polled,
+        Revoked,
+        Staged,
+        StageFailed,
+    )
 
 
 class Span(NamedTuple):
@@ -92,6 +100,22 @@ class BatchWriter(Protocol):
         published meanwhile (the marks then decide); TargetRefused when the schema can't fit.
         Whatever it raises, readers saw nothing.
         """
+        ...
+
+
+class NotKept(Exception):
+    """A dead letter, or a part of a spill, could not be made durable: one line. It may be later."""
+
+
+class DeadLetterStore(Protocol):
+    """Where records that can't be applied are kept. Called by one thread."""
+
+    def keep(self, letter: DeadLetter) -> None:
+        """Store it: durable when this returns. Raises NotKept; then it may be there or not."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
         ...
 
 

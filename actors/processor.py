@@ -44,6 +44,8 @@ class ProcessorSettings:
     """Writes in flight at most. No more than there are writers: a batch that would only queue
     grows instead, so under load there are fewer and larger writes. No fewer: a writer that is
     free is never left waiting by targets that hang."""
+    dead_letters: bool = False
+    """Records that can't be decoded are stored and passed over, instead of stopping a target."""
     retry_base_s: float = 0.5
     retry_max_s: float = 30.0
 
@@ -63,7 +65,9 @@ class ProcessorLogic:
         """``run_id`` makes batch names unique over restarts, ``jitter`` gives 0..1."""
         self._me = address
         self._settings = settings
-        self._batches = Batches(address, format_, router, settings.buffer_bytes, run_id)
+        self._batches = Batches(
+            address, format_, router, settings.buffer_bytes, run_id, settings.dead_letters
+        )
         self._jitter = jitter
         self._supervisor = Address(address.pipeline, "supervisor")
         self._buffers: dict[str, TargetBuffer] = {}
@@ -90,6 +94,10 @@ class ProcessorLogic:
                 out = self._staged(target, message)
             case msg.StageFailed(target, reason):
                 out = self._stage_failed(target, reason, now)
+            case msg.DeadLettered():
+                out = self._dead_lettered(message)
+            case msg.DeadLetterRefused(target, reason):
+                out = self._stop_target(self._buffers[str(target)], reason)
             case msg.Written():
                 out = self._written(message)
             case msg.Failed():
@@ -170,7 +178,12 @@ class ProcessorLogic:
             buffer.reopen = False
             buffer.phase = Phase.OPENING
             out.append(fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)))
-        while buffer.phase is Phase.READY and self._is_due(buffer, now) and self._writer_free:
+        while (
+            buffer.phase is Phase.READY
+            and buffer.condemned is None
+            and self._is_due(buffer, now)
+            and self._writer_free
+        ):
             out += self._guarded(buffer, self._batches.close)
             self._flying += buffer.phase in (Phase.WRITING, Phase.STAGING)
         if self._may_spill(buffer) and buffer.size >= self._settings.buffer_bytes:
@@ -182,7 +195,8 @@ class ProcessorLogic:
         read again must wait for the marks as they will be, or rows of a write in flight would be
         staged anew."""
         waits = buffer.phase is Phase.READY and not self._writer_free
-        return (buffer.phase is Phase.WRITING or waits) and not buffer.reopen
+        free = not buffer.reopen and buffer.condemned is None
+        return (buffer.phase is Phase.WRITING or waits) and free
 
     @property
     def _writer_free(self) -> bool:
@@ -214,6 +228,18 @@ class ProcessorLogic:
         except DataError as error:
             gone = [fx.RemoveStaged(error.files)] if error.files else []
             return [*gone, *self._stop_target(buffer, str(error))]
+
+    def _dead_lettered(self, stored: msg.DeadLettered) -> list[object]:
+        """The store has it: the next write moves the mark past it, and what follows may be closed.
+
+        Not if its partition went away meanwhile: then it is read again, and stored again.
+        """
+        buffer = self._buffers[str(stored.target)]
+        if buffer.condemned == (stored.source, stored.epoch, stored.offset):
+            buffer.condemned = None
+            buffer.tally.dead_letters += 1
+            buffer.cover({stored.source: stored.offset}, {stored.source: stored.epoch})
+        return []
 
     def _stage_failed(self, target: TargetName, reason: str, now: float) -> list[object]:
         buffer = self._buffers[str(target)]
@@ -370,6 +396,7 @@ class ProcessorLogic:
             for b in self._buffers.values()
             # With no writer free it is a write's end that wakes, not the clock.
             if b.phase is Phase.READY
+            and b.condemned is None
             and self._writer_free
             and (due_at := b.due_at(self._settings.batch_age_s)) is not None
         ]

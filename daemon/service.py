@@ -21,6 +21,7 @@ from actors import messages as msg
 from actors.ports import SinkUnavailable
 from daemon.collector import calm_collector
 from daemon.config import Config
+from daemon.dead_letters import make_dead_letters
 from daemon.kafka_positions import (
     BrokerUnreachable,
     PositionResolver,
@@ -231,7 +232,15 @@ class Service:
         except BrokerUnreachable as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
         ends = log_ends(resolver.settings, section.topics) if self._until_end else None
-        return PipelineParts(name, source, store, replace(recorded, forced=force), ends)
+        letters = None
+        if section.on_bad_record == "dead-letter":
+            settings = {**config.kafka, **section.kafka}
+            letters = make_dead_letters(
+                section.dead_letters, config.daemon.state_dir, name, settings
+            )
+        return PipelineParts(
+            name, source, store, replace(recorded, forced=force), letters, until=ends
+        )
 
     # --- while the actors run
 

@@ -13,6 +13,7 @@ import pykka
 
 from actors.figures import (
     CommitterFigures,
+    DeadLetterFigures,
     ErrorFigures,
     FetcherFigures,
     LaneFigures,
@@ -94,6 +95,8 @@ def _pipeline(
         answers.replies.get(Address(name, "processor", n)) for n in range(about.processors)
     ]
     held = [p for p in processors if isinstance(p, ProcessorFigures)]
+    letters = answers.replies.get(Address(name, "dead-letters"))
+    letters = letters if isinstance(letters, DeadLetterFigures) else None
     partitions = _partitions(fetcher, committer, now_ms)
     ends = {p["source"]: p["log_end"] for p in partitions}
     lanes = _lanes(committer)
@@ -126,6 +129,11 @@ def _pipeline(
         "offset_file": {
             "saved_seconds_ago": committer.saved_age_s if committer else None,
             "error": committer.save_error if committer else None,
+        },
+        "dead_letters": {
+            "stored": letters.stored if letters else 0,
+            "waiting": letters.waiting if letters else 0,
+            "error": letters.error if letters else None,
         },
         "last_error": _last_error(targets),
         "partitions": partitions,
@@ -225,7 +233,7 @@ def _target(
         "last_error": _error(figures.error),
         **{
             key: getattr(figures, key)
-            for key in (*_SUMMED, "messages_read", "messages_dropped")
+            for key in (*_SUMMED, "messages_read", "messages_dropped", "dead_letters")
         },
     }  # fmt: skip
 

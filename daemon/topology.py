@@ -7,11 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from actors.committer import Begin, CommitterLogic
+from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.mailbox import DataQueue, Mailbox, Tick
 from actors.messages import WRITERS, Address
-from actors.performers import CommitterEffects, FetcherEffects, ProcessorEffects, WriterEffects
-from actors.ports import BatchWriter, RecordSource, Stagers
+from actors.performers import (
+    CommitterEffects,
+    DeadLetterEffects,
+    FetcherEffects,
+    ProcessorEffects,
+    WriterEffects,
+)
+from actors.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
 from actors.processor import ProcessorLogic, ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
 from changes.formats import FORMATS
@@ -38,6 +45,7 @@ class PipelineParts:
     source: RecordSource
     store: OffsetStore
     recorded: Snapshot
+    dead_letters: DeadLetterStore | None = None
     until: Mapping[TopicPartition, int] | None = None
 
 
@@ -85,12 +93,26 @@ class Topology:
         self._start(
             committer, logic, Mailbox(DataQueue(CONTROL_ONLY)), _just(CommitterEffects(parts.store))
         )
+        if parts.dead_letters is not None:
+            letters = DeadLetterLogic(
+                parts.name, DeadLetterSettings(section.max_dead_letters_per_minute)
+            )
+            self._start(
+                Address(parts.name, "dead-letters"),
+                letters,
+                Mailbox(DataQueue(CONTROL_ONLY)),
+                _just(DeadLetterEffects(parts.dead_letters)),
+            )
         for index in range(config.daemon.processors):
             self._start_processor(
                 Address(parts.name, "processor", index), make_format(options), router
             )
         fetcher = FetcherLogic(
-            parts.name, make_format(options), router, config.daemon.processors, FetcherSettings()
+            parts.name,
+            make_format(options),
+            router,
+            config.daemon.processors,
+            FetcherSettings(dead_letters=parts.dead_letters is not None),
         )
         self._start_fetcher(parts, fetcher)
         self.directory.tell(committer, Begin())
@@ -115,6 +137,7 @@ class Topology:
             batch_bytes=config.batch.max_bytes,
             batch_age_s=config.batch.max_age_s,
             writers=config.spark.writers,
+            dead_letters=config.pipeline[address.pipeline].on_bad_record == "dead-letter",
             buffer_bytes=max(1 << 20, held // 4),
             memory_bytes=held,
             staged_bytes=config.memory.staged_bytes // processors,
