@@ -6,6 +6,7 @@ from actors import effects as fx
 from actors import messages as msg
 from actors.buffer import Chunk, Closing, DeadRecord, Phase, Piece, TargetBuffer
 from actors.closing import (
+    DataError,
     after_bad,
     check_lanes,
     close_pieces,
@@ -92,9 +93,15 @@ class Batches:
     def _barrier(self, buffer: TargetBuffer, now: float) -> list[object]:
         chunk = buffer.take(1)[0]
         buffer.cover({chunk.source: chunk.offsets[-1]}, {chunk.source: chunk.epoch})
-        batch = plan_ddl(buffer, chunk, self._format, self._router, self._next_id())
+        try:
+            batch = plan_ddl(buffer, chunk, self._format, self._router, self._next_id())
+        except DataError:
+            buffer.through.clear()  # nothing came before it in this write: it waits again
+            buffer.give_back(chunk)
+            raise
         if batch is None:
             return self._nothing_to_write(buffer)
+        buffer.write_from = {chunk.source: chunk.offsets[0]}
         return self._submit(buffer, batch, dict(buffer.epochs), dict(buffer.through), now)
 
     def _nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
@@ -136,14 +143,15 @@ class Batches:
 
     def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[object]:
         """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
-        closing, buffer.closing = buffer.closing, None
+        closing = buffer.closing
         assert closing is not None
+        check_lanes(buffer, closing, staged)  # a refusal leaves the batch's messages at hand
+        buffer.closing = None
         buffer.stage_again_at, buffer.stage_attempts = None, 0
         buffer.phase = Phase.WRITING if buffer.write is not None else Phase.READY
         buffer.pieces = [piece for piece in buffer.pieces if piece not in closing.pieces]
         buffer.tally.rows_read += staged.changes
         buffer.tally.values_nulled += staged.nulled
-        check_lanes(buffer, closing, staged)
         problem = problem_of(closing, staged.bad)
         closing.cover(staged.bad)
         out: list[object] = []
@@ -181,7 +189,8 @@ class Batches:
         buffer.cover(closing.through, closing.epochs)
         if staged.path is not None:
             ((source, through),) = closing.through.items()
-            piece = Piece(source, staged.path, staged.changes, staged.size, through)
+            first = closing.firsts()[source]
+            piece = Piece(source, staged.path, staged.changes, staged.size, through, first)
             buffer.pieces.append(piece)
         return []
 
@@ -206,6 +215,7 @@ class Batches:
             partial=staged.partial,
             bounds=staged.bounds,
         )
+        buffer.write_from = closing.firsts()
         return self._submit(buffer, batch, closing.epochs, closing.through, now)
 
     def _submit(

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from actors import messages as msg
 from actors.effects import Stretch
@@ -20,6 +20,9 @@ from actors.ports import Span, StagedBatch, TargetState
 from changes.model import Mode
 from changes.routing import TargetRoute
 from offsets.position import NO_OFFSET, TopicPartition
+
+if TYPE_CHECKING:  # which is about buffers
+    from actors.quarantine import Quarantine
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Piece:
     changes: int
     size: int
     through: int
+    first: int
 
 
 class Part(NamedTuple):
@@ -85,6 +89,16 @@ class Closing:
 
     gone: set[TopicPartition] = field(default_factory=set)
     """Partitions that were taken away since: their messages are read again, if at all."""
+
+    def firsts(self) -> dict[TopicPartition, int]:
+        """The first message of each lane in it."""
+        found: dict[TopicPartition, int] = {}
+        for piece in self.pieces:
+            found.setdefault(piece.source, piece.first)
+        for part in self.parts:
+            if part.stretch.offsets:
+                found.setdefault(part.stretch.source, part.stretch.offsets[0])
+        return found
 
     def cover(self, bad: msg.BadMessageAt | None) -> None:
         """Note what the staged file covers besides the pieces: all parts, or those before ``bad``.
@@ -121,6 +135,8 @@ class Phase(Enum):
     """A write is in flight, or waits for its next attempt: there is one at a time."""
     STAGING = "staging"
     """A closed batch could not be staged yet."""
+    QUARANTINED = "quarantined"
+    """The sink refuses it: its messages are spilled until it is released."""
     STOPPED = "stopped"
     """A data error: nothing more is applied, so the frontier stays below it."""
 
@@ -147,6 +163,8 @@ class TargetBuffer:
     reopen: bool = False
     closing: Closing | None = None
     write: msg.WriteBatch | None = None
+    write_from: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """The first message of each lane in the last write that was handed over."""
     retry_at: float | None = None
     """When the sink is asked again, for the write or the opening. None: not waiting."""
     attempts: int = 0
@@ -157,6 +175,7 @@ class TargetBuffer:
     """The next message can't be applied and is being stored: nothing is closed before it is."""
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
+    quarantine: Quarantine | None = None
     tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:
@@ -198,7 +217,8 @@ class TargetBuffer:
     @property
     def held_bytes(self) -> int:
         """Raw messages in memory: those that wait, and those being staged."""
-        return self.size + (0 if self.closing is None else self.closing.size)
+        closing = 0 if self.closing is None else self.closing.size
+        return self.size + closing + (self.quarantine.waiting_bytes if self.quarantine else 0)
 
     def clear(self) -> None:
         """Let go of all that waits: it will be read again after a restart."""
@@ -231,7 +251,12 @@ class TargetBuffer:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is held: no message, no piece, no write."""
+        """Whether nothing is held: no message, no piece, no write, nothing to be spilled."""
+        return self.settled and (self.quarantine is None or self.quarantine.idle)
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is on its way to the target."""
         idle = self.closing is None and self.write is None and self.condemned is None
         return idle and not self.chunks and not self.pieces and not self.through
 
@@ -303,6 +328,8 @@ class TargetBuffer:
             dead_letters=tally.dead_letters,
             write=self._write_figures(now),
             error=tally.last_error(now),
+            hwms=dict(self.state.hwms),
+            quarantine=None if self.quarantine is None else self.quarantine.figures(),
         )
 
     def _write_figures(self, now: float) -> WriteFigures | None:
@@ -321,6 +348,8 @@ class TargetBuffer:
         if self.empty:
             return None
         parts = [f"{self.messages} messages waiting"] if self.chunks else []
+        if self.quarantine is not None and not self.quarantine.idle:
+            parts.append(f"{self.quarantine.waiting_bytes} bytes not spilled yet")
         if self.condemned is not None:
             parts.append(f"offset {self.condemned.offset} waits for the dead-letter store")
         if self.pieces or self.closing:

@@ -52,6 +52,21 @@ class ErrorFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class QuarantineFigures:
+    """A target in quarantine: why, and what its spill holds. ``lanes``: first and last offset.
+
+    ``full``: the bound is reached, and its messages wait.
+    """
+
+    reason: str
+    bytes: int
+    messages: int
+    lanes: Mapping[TopicPartition, tuple[int, int]]
+    releasing: bool
+    full: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TargetFigures:
     """One target as its processor sees it. Messages wait undecoded; staged files wait on disk.
 
@@ -77,6 +92,8 @@ class TargetFigures:
     dead_letters: int
     write: WriteFigures | None
     error: ErrorFigures | None
+    hwms: Mapping[TopicPartition, int] = field(default_factory=dict)
+    quarantine: QuarantineFigures | None = None
 
 
 @dataclass(frozen=True, slots=True)

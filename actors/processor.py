@@ -7,7 +7,7 @@ on disk behind the write: one slow target never stops the reading for the others
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from actors import effects as fx
@@ -18,7 +18,8 @@ from actors.closing import DataError
 from actors.figures import Figures, ProcessorFigures
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
-from actors.ports import TargetState
+from actors.ports import SpillState, TargetState
+from actors.quarantine import Quarantine, Quarantines, QuarantineSettings
 from changes.formats.base import Format
 from changes.model import TargetName
 from changes.routing import Router, TargetRoute
@@ -46,8 +47,21 @@ class ProcessorSettings:
     free is never left waiting by targets that hang."""
     dead_letters: bool = False
     """Records that can't be decoded are stored and passed over, instead of stopping a target."""
+    quarantine: bool = False
+    """A target that its sink refuses is quarantined, instead of stopping the pipeline."""
+    quarantine_bytes: int = 1 << 30
+    quarantine_full_stops: bool = False
     retry_base_s: float = 0.5
     retry_max_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSpill:
+    """A target in quarantine since an earlier run, and what its spill holds."""
+
+    route: TargetRoute
+    reason: str
+    state: SpillState
 
 
 class ProcessorLogic:
@@ -61,8 +75,12 @@ class ProcessorLogic:
         settings: ProcessorSettings,
         run_id: str,
         jitter: Callable[[], float],
+        spills: Iterable[OpenSpill] = (),
     ) -> None:
-        """``run_id`` makes batch names unique over restarts, ``jitter`` gives 0..1."""
+        """``run_id`` makes batch names unique over restarts, ``jitter`` gives 0..1.
+
+        ``spills`` are those that an earlier run left: their targets are in quarantine still.
+        """
         self._me = address
         self._settings = settings
         self._batches = Batches(
@@ -74,6 +92,22 @@ class ProcessorLogic:
         self._epochs: dict[TopicPartition, int] = {}
         self._ends: dict[TopicPartition, Watermarks] = {}
         self._received = 0
+        self._quarantines = Quarantines(
+            address,
+            QuarantineSettings(
+                bytes_=settings.quarantine_bytes,
+                stop=settings.quarantine_full_stops,
+                page_bytes=settings.batch_bytes,
+                age_s=settings.batch_age_s,
+                retry_base_s=settings.retry_base_s,
+                retry_max_s=settings.retry_max_s,
+            ),
+        )
+        for spill in spills:
+            buffer = self._new_buffer(spill.route)
+            buffer.phase = Phase.QUARANTINED
+            buffer.quarantine = Quarantine(spill.reason, spill.state)
+            buffer.tally.failed(spill.reason, 0.0)
         self._drain_after: int | None = None
         self._drained = False
         self._held = False
@@ -107,6 +141,13 @@ class ProcessorLogic:
             case msg.Drain(batches):
                 self._drain_after = batches
                 out = []
+            case msg.Spilled() | msg.SpillFailed() | msg.SpillRead() | msg.SpillEnded():
+                out = self._of_spill(message, now)
+            case msg.RetryTarget(name):
+                found = self._buffers.get(name)
+                if found is None:
+                    return [fx.Reply(None)]
+                out = self._quarantines.release(found, self._draining)
             case msg.Remaining():
                 lines = (buffer.remaining() for buffer in self._buffers.values())
                 return [fx.Reply(tuple(line for line in lines if line is not None))]
@@ -142,17 +183,19 @@ class ProcessorLogic:
             if buffer.phase is Phase.STOPPED or buffer.doomed is not None:
                 buffer.tally.messages_dropped += len(share.offsets)
             else:
-                buffer.add(
-                    Chunk(
-                        batch.source,
-                        batch.epoch,
-                        share.offsets,
-                        share.values,
-                        share.size,
-                        share.ddl,
-                        now,
-                    )
+                chunk = Chunk(
+                    batch.source,
+                    batch.epoch,
+                    share.offsets,
+                    share.values,
+                    share.size,
+                    share.ddl,
+                    now,
                 )
+                if buffer.quarantine is not None:
+                    out += self._quarantines.take(buffer, chunk)
+                else:
+                    buffer.add(chunk)
         return out
 
     def _check_marks(self, source: TopicPartition) -> list[object]:
@@ -174,6 +217,8 @@ class ProcessorLogic:
     def _advance(self, buffer: TargetBuffer, now: float) -> list[object]:
         """Close whatever may be closed now; messages without effect are acknowledged at once."""
         out: list[object] = []
+        if buffer.quarantine is not None:
+            out += self._quarantines.advance(buffer, now, self._draining)
         if buffer.reopen and buffer.phase is Phase.READY:
             buffer.reopen = False
             buffer.phase = Phase.OPENING
@@ -209,6 +254,7 @@ class ProcessorLogic:
         due_at = buffer.due_at(settings.batch_age_s)
         return due_at is not None and (
             self._draining
+            or buffer.quarantine is not None
             or buffer.messages >= settings.batch_messages
             or buffer.size >= settings.batch_bytes
             or buffer.barrier_first
@@ -227,7 +273,7 @@ class ProcessorLogic:
             return act(buffer, self._now) + self._stop_if_doomed(buffer)
         except DataError as error:
             gone = [fx.RemoveStaged(error.files)] if error.files else []
-            return [*gone, *self._stop_target(buffer, str(error))]
+            return [*gone, *self._refused(buffer, str(error))]
 
     def _dead_lettered(self, stored: msg.DeadLettered) -> list[object]:
         """The store has it: the next write moves the mark past it, and what follows may be closed.
@@ -253,6 +299,10 @@ class ProcessorLogic:
 
     def _written(self, written: msg.Written) -> list[object]:
         buffer = self._buffers[str(written.target)]
+        if buffer.phase is Phase.QUARANTINED:
+            # It was in flight when something else broke: the replay will find its marks.
+            buffer.write = None
+            return []
         buffer.tally.rows_written += written.changes
         if buffer.write is not None:
             buffer.tally.rows_stored += buffer.write.batch.rows
@@ -267,13 +317,25 @@ class ProcessorLogic:
 
     def _failed(self, failed: msg.Failed, now: float) -> list[object]:
         buffer = self._buffers[str(failed.target)]
+        if buffer.phase is Phase.QUARANTINED:
+            buffer.write = None
+            return []
         if failed.kind is msg.FailureKind.RETRY:
             buffer.tally.failed(failed.reason, now)
             buffer.attempts += 1
             wait = self._back_off(buffer.attempts)
             buffer.retry_at = now + wait
             return [self._again(buffer, "sink_unavailable", failed.reason, buffer.attempts, wait)]
-        return self._stop_target(buffer, f"{buffer.name}: {failed.reason}{_place(buffer)}")
+        reason = f"{buffer.name}: {failed.reason}{_place(buffer)}"
+        if failed.kind is msg.FailureKind.FENCED:
+            return self._stop_target(buffer, reason)
+        path = buffer.write.batch.path if buffer.write is not None else None
+        out = self._refused(buffer, reason)
+        buffer.write = None
+        # Where it stops altogether that is said already.
+        if path is not None and buffer.quarantine is not None:
+            out.append(fx.RemoveStaged((path,)))
+        return out
 
     def _opened(self, target: TargetName, state: TargetState) -> list[object]:
         buffer = self._buffers[str(target)]
@@ -286,6 +348,9 @@ class ProcessorLogic:
             return self._stop_target(buffer, str(error))
         buffer.state = state
         if buffer.phase is Phase.OPENING:
+            passed = self._quarantines.passed(buffer)
+            if passed is not None:
+                return self._quarantines.relapse(buffer, passed, self._now)
             buffer.phase = Phase.READY
             buffer.tally.lasting = False
         return []
@@ -329,7 +394,32 @@ class ProcessorLogic:
         """A bad record stops its target once all that came before it is written."""
         if buffer.doomed is None or buffer.phase is not Phase.READY or buffer.through:
             return []
+        if buffer.quarantine is not None:
+            return self._quarantines.relapse(buffer, buffer.doomed, self._now)
         return self._stop_target(buffer, buffer.doomed)
+
+    def _refused(self, buffer: TargetBuffer, reason: str) -> list[object]:
+        """The target can't be had as it is: into quarantine, or back into it, or all stops."""
+        if buffer.quarantine is not None:
+            return self._quarantines.relapse(buffer, reason, self._now)
+        if not self._settings.quarantine or buffer.phase is Phase.STOPPED:
+            return self._stop_target(buffer, reason)
+        return self._quarantines.begin(buffer, reason, self._epochs, self._now)
+
+    def _of_spill(
+        self, said: msg.Spilled | msg.SpillFailed | msg.SpillRead | msg.SpillEnded, now: float
+    ) -> list[object]:
+        buffer = self._buffers[str(said.target)]
+        match said:
+            case msg.Spilled(_, state):
+                return self._quarantines.spilled(buffer, state)
+            case msg.SpillFailed():
+                return self._quarantines.failed(buffer, said, now)
+            case msg.SpillRead():
+                self._quarantines.replayed(buffer, said, now)
+                return []
+            case msg.SpillEnded():
+                return self._quarantines.ended(buffer)
 
     def _stop_target(self, buffer: TargetBuffer, reason: str) -> list[object]:
         """Apply nothing more: the frontier stays below, and the pipeline is told to stop."""
@@ -349,10 +439,13 @@ class ProcessorLogic:
             self._epochs[source] = epoch + 1
             self._ends.pop(source, None)
         gone: list[str] = []
+        out: list[object] = []
         for buffer in self._buffers.values():
             gone += buffer.forget(frozenset(sources))
             buffer.reopen = True
-        return [fx.RemoveStaged(tuple(gone))] if gone else []
+            if buffer.quarantine is not None:
+                out += self._quarantines.forget(buffer, frozenset(sources), self._now)
+        return out + ([fx.RemoveStaged(tuple(gone))] if gone else [])
 
     # --- limits and time
 
@@ -389,7 +482,9 @@ class ProcessorLogic:
         ):
             self._drained = True
             out.append(fx.Tell(self._supervisor, msg.Drained(self._me)))
-        times = [b.retry_at for b in self._buffers.values() if b.retry_at is not None]
+        spilling = (self._quarantines.due_at(b) for b in self._buffers.values())
+        times = [at for at in spilling if at is not None]
+        times += [b.retry_at for b in self._buffers.values() if b.retry_at is not None]
         times += [b.stage_again_at for b in self._buffers.values() if b.stage_again_at is not None]
         times += [
             due_at

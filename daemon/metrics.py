@@ -140,6 +140,13 @@ def _lives(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Me
 def _writes(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Metric]:
     labels = ("pipeline", "target")
     flying = GaugeMetricFamily("binlogd_target_writes_in_flight", "0 or 1", labels=labels)
+    spilled = GaugeMetricFamily(
+        "binlogd_target_spilled_bytes", "Of those in quarantine", labels=labels
+    )
+    for names, item in items:
+        if item["quarantine"] is not None:
+            spilled.add_metric(list(names.values()), float(item["quarantine"]["bytes"]))
+    yield spilled
     age = GaugeMetricFamily(
         "binlogd_target_write_age_seconds", "Since it was handed over; 0 without one", labels=labels
     )

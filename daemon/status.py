@@ -19,6 +19,7 @@ from actors.figures import (
     LaneFigures,
     PartitionFigures,
     ProcessorFigures,
+    QuarantineFigures,
     TargetFigures,
 )
 from actors.messages import Address
@@ -231,11 +232,26 @@ def _target(
             "retry_in_seconds": figures.write.retry_in_s,
         },
         "last_error": _error(figures.error),
+        "high_water_marks": {str(s): hwm for s, hwm in sorted(figures.hwms.items())},
+        "quarantine": _quarantine(figures.quarantine),
         **{
             key: getattr(figures, key)
             for key in (*_SUMMED, "messages_read", "messages_dropped", "dead_letters")
         },
     }  # fmt: skip
+
+
+def _quarantine(figures: QuarantineFigures | None) -> dict[str, Any] | None:
+    if figures is None:
+        return None
+    return {
+        "reason": figures.reason,
+        "messages": figures.messages,
+        "bytes": figures.bytes,
+        "releasing": figures.releasing,
+        "full": figures.full,
+        "lanes": {str(s): list(figures.lanes[s]) for s in sorted(figures.lanes)},
+    }
 
 
 def _error(error: ErrorFigures | None) -> dict[str, Any] | None:

@@ -23,8 +23,11 @@ from actors.processor import ProcessorLogic, ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
 from changes.formats import FORMATS
 from changes.formats.base import Format
-from changes.routing import Router
+from changes.routing import Router, shard_of
 from daemon.config import Config
+from daemon.log_reader import LogReader
+from daemon.spill import Found, SpillFolder
+from daemon.spills import PipelineSpills, open_spills
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from offsets.store import OffsetStore
@@ -45,6 +48,9 @@ class PipelineParts:
     source: RecordSource
     store: OffsetStore
     recorded: Snapshot
+    spill_folder: SpillFolder
+    found: tuple[Found, ...] = ()
+    """The spills that an earlier run left."""
     dead_letters: DeadLetterStore | None = None
     until: Mapping[TopicPartition, int] | None = None
 
@@ -105,7 +111,7 @@ class Topology:
             )
         for index in range(config.daemon.processors):
             self._start_processor(
-                Address(parts.name, "processor", index), make_format(options), router
+                Address(parts.name, "processor", index), make_format(options), router, parts
             )
         fetcher = FetcherLogic(
             parts.name,
@@ -128,8 +134,20 @@ class Topology:
         for ref in refs:
             ref.actor_stopped.wait(STOP_TIMEOUT_S)
 
-    def _start_processor(self, address: Address, format_: Format, router: Router) -> None:
+    def _start_processor(
+        self, address: Address, format_: Format, router: Router, parts: PipelineParts
+    ) -> None:
         config = self._config
+        section = config.pipeline[parts.name]
+        own = PipelineSpills(
+            parts.spill_folder, LogReader({**config.kafka, **section.kafka}), format_, router
+        )
+        mine = [
+            found
+            for found in parts.found
+            if shard_of(str(found.target), config.daemon.processors) == address.number
+        ]
+        spills, _ = open_spills(mine, format_, router)
         processors = len(config.pipeline) * config.daemon.processors
         held = config.memory.buffer_bytes(processors)
         settings = ProcessorSettings(
@@ -137,15 +155,20 @@ class Topology:
             batch_bytes=config.batch.max_bytes,
             batch_age_s=config.batch.max_age_s,
             writers=config.spark.writers,
-            dead_letters=config.pipeline[address.pipeline].on_bad_record == "dead-letter",
+            dead_letters=section.on_bad_record == "dead-letter",
+            quarantine=section.on_refused_target == "quarantine",
+            quarantine_bytes=section.quarantine_bytes,
+            quarantine_full_stops=section.on_quarantine_full == "stop",
             buffer_bytes=max(1 << 20, held // 4),
             memory_bytes=held,
             staged_bytes=config.memory.staged_bytes // processors,
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
-        logic = ProcessorLogic(address, format_, router, settings, self._run_id, random.random)
+        logic = ProcessorLogic(
+            address, format_, router, settings, self._run_id, random.random, spills
+        )
         stager = self._stagers.of(address.pipeline, address.number)
-        self._start(address, logic, mailbox, _just(ProcessorEffects(stager)))
+        self._start(address, logic, mailbox, _just(ProcessorEffects(stager, own)))
 
     def _start_fetcher(self, parts: PipelineParts, logic: FetcherLogic) -> None:
         mailbox = Mailbox(DataQueue(CONTROL_ONLY))

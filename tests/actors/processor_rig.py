@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,14 +13,19 @@ import pyarrow as pa
 from actors import effects as fx
 from actors import messages as msg
 from actors.messages import WRITERS, Address
+from actors.performers import ProcessorEffects
 from actors.ports import TargetState
-from actors.processor import ProcessorLogic, ProcessorSettings
+from actors.processor import OpenSpill, ProcessorLogic, ProcessorSettings
 from changes.formats import FORMATS
 from changes.model import OP, FormatOptions, Mode
 from changes.routing import Route, Router
+from daemon.log_reader import LogRecord
+from daemon.spill import SpillFolder
+from daemon.spills import PipelineSpills, open_spills
 from daemon.stage_work import StageWork
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.recovery import Watermarks
+from offsets.snapshot import SpillMark
 
 S0 = TopicPartition("binlog", 0)
 ME = Address("p", "processor")
@@ -60,8 +67,12 @@ class ProcessorRig:
     ``told`` is what it said to others, in order.
     """
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, state_dir: Path | None = None, **settings: Any) -> None:
         self.now = 0.0
+        self.state_dir = state_dir
+        self.log: dict[int, bytes] = {}
+        self.listed: dict[str, SpillMark] = {}
+        self.disk_full = False
         self.tables = MemoryTables()
         self.told: list[tuple[Address, Any]] = []
         self.work: deque[Any] = deque()
@@ -80,16 +91,27 @@ class ProcessorRig:
         self.work.clear()
         self.told.clear()
         self._stager = StageWork(make, self.tables)
-        self.logic = self.make_logic(make, ProcessorSettings(**self._settings))
+        open_: list[OpenSpill] = []
+        if self.state_dir is not None:
+            folder = SpillFolder(self.state_dir, "p")
+            open_, _ = open_spills(folder.found(self.listed), make, self.router)
+            spills = PipelineSpills(folder, self, make, self.router)  # type: ignore[arg-type]
+            self._spills = ProcessorEffects(self._stager, spills)  # type: ignore[arg-type]
+        settings = ProcessorSettings(**self._settings)
+        self.logic = ProcessorLogic(ME, make, self.router, settings, "run", lambda: 0.0, open_)
 
-    def make_logic(self, format_: Any, settings: ProcessorSettings) -> ProcessorLogic:
-        return ProcessorLogic(ME, format_, self.router, settings, "run", lambda: 0.0)
+    def read(self, source: TopicPartition, first: int, last: int) -> Iterator[LogRecord]:
+        """The log, for what is no more in memory."""
+        for offset in range(first, last + 1):
+            if offset in self.log:
+                yield LogRecord(offset, None, self.log[offset], (), None)
 
     # --- in
 
     def send(self, table: str, *messages: tuple[int, bytes], ddl: bool = False) -> None:
         """A fetched batch of one table."""
         (route,) = self.router.targets(_name(table))
+        self.log.update(messages)
         offsets, values = [o for o, _ in messages], [v for _, v in messages]
         share = msg.Share(route, offsets, values, sum(map(len, values)), ddl)
         log = Watermarks(0, offsets[-1] + 1)
@@ -125,10 +147,16 @@ class ProcessorRig:
     def carry_out(self, effect: object, replies: list[object]) -> object | None:
         match effect:
             case fx.Tell(to, message):
+                if isinstance(message, msg.SpillListed):
+                    self._list(message)
                 (self.work.append(message) if to == WRITERS else self.told.append((to, message)))
             case fx.Stage():
                 self._paths += 1
                 return self._stager.stage(effect, f"staged-{self._paths}")
+            case fx.Spill(target) if self.disk_full:
+                return msg.SpillFailed(target, "disk full")
+            case fx.Spill() | fx.ReadSpill() | fx.EndSpill():
+                return self._spills(effect)
             case fx.Reply(value):
                 replies.append(value)
             case fx.WakeAt() | fx.Log() | fx.RemoveStaged() | fx.Hold():
@@ -142,7 +170,7 @@ class ProcessorRig:
         request = self.work.popleft()
         target = request.target if isinstance(request, msg.OpenTarget) else request.batch.target
         name = str(target)
-        if name in self.refusing:
+        if name in self.refusing and isinstance(request, msg.WriteBatch):
             kind = msg.FailureKind.REFUSED
             self.feed(msg.Failed(target, kind, self.refusing[name]))
         elif isinstance(request, msg.OpenTarget):
@@ -167,6 +195,13 @@ class ProcessorRig:
         written = msg.Written(batch.target, request.epochs, request.through, state, batch.changes)
         self.told.append((COMMITTER, written))
         self.feed(written)
+
+    def _list(self, listed: msg.SpillListed) -> None:
+        """The offset file, as the committer would save it at once."""
+        if listed.mark is None:
+            self.listed.pop(listed.target, None)
+        else:
+            self.listed[listed.target] = listed.mark
 
     def heard(self, kind: type) -> list[Any]:
         """What was said of one kind, to anybody."""
