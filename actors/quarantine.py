@@ -249,6 +249,7 @@ class Quarantines:
         """All that waited is on disk: listed, then done."""
         quarantine = buffer.quarantine
         assert quarantine is not None
+        begun = not quarantine.spill.messages and state.messages > 0
         quarantine.spill, quarantine.attempts, quarantine.busy = state, 0, False
         through, epochs = quarantine.through, quarantine.epochs
         for chunk in quarantine.waiting:
@@ -260,6 +261,9 @@ class Quarantines:
         name = buffer.route.name
         listed = msg.SpillListed(str(name), SpillMark(state.bytes, dict(state.lanes)))
         out: list[object] = [fx.Tell(self._committer, listed)]
+        if begun:
+            fields = {"target": buffer.name, "messages": state.messages, "bytes": state.bytes}
+            out.append(fx.Log("info", "spilling", fields))
         if through:
             out.append(fx.Tell(self._committer, msg.Written(name, epochs, through, None)))
         return out

@@ -72,7 +72,7 @@ def test_kill_9_in_quarantine_then_a_release_writes_all_once(rig: Rig, follower:
     produce_refused(rig)
     path = config(rig)
     process = daemon("run", "-c", str(path))
-    follower.wait_for("quarantined", times=2)
+    follower.wait_for("spilling", times=2)  # from here on it outlives the process
     process.send_signal(signal.SIGKILL)
     process.communicate()
     put_right(rig)
