@@ -297,6 +297,10 @@ class Quarantines:
         if draining or buffer.write is not None:
             why = "the daemon is stopping" if draining else "a write of it has not ended yet"
             return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name}: {why}"))]
+        if quarantine.rereads:
+            # They come before all that waits in memory; without them the replay has a hole.
+            line = f"{buffer.name}: its spill could not be written yet"
+            return [fx.Reply(msg.RetryAnswer(False, line))]
         quarantine.position, quarantine.full = 0, False
         buffer.phase = Phase.OPENING
         spill = quarantine.spill
@@ -341,6 +345,7 @@ class Quarantines:
         """The spill is written, and gone: what waited follows it."""
         quarantine, buffer.quarantine = buffer.quarantine, None
         assert quarantine is not None
+        buffer.cover(quarantine.through, quarantine.epochs)
         for chunk in quarantine.waiting:
             buffer.add(chunk)
         buffer.tally.lasting = False

@@ -104,6 +104,8 @@ class Spill:
 
     def end(self) -> None:
         """It is replayed: only its mark stays. Raises OSError."""
+        if self.target is None:  # nothing was ever spilled
+            return
         done = self.path.with_suffix(".done")
         os.replace(self.path, done)
         os.truncate(done, 0)

@@ -114,7 +114,7 @@ class ProcessorRig:
         self.log.update(messages)
         offsets, values = [o for o, _ in messages], [v for _, v in messages]
         share = msg.Share(route, offsets, values, sum(map(len, values)), ddl)
-        log = Watermarks(0, offsets[-1] + 1)
+        log = Watermarks(0, max(self.log) + 1)
         self.feed(msg.RecordBatch(self.epoch, S0, (share,), share.size, log))
 
     def feed(self, message: object) -> list[object]:
