@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench clean lock lock-jars
+.PHONY: help setup demo test check bench chaos mutation clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
 	@echo "make test    the test suite"
 	@echo "make check   ruff, mypy, import-linter and the tests that need no JVM"
 	@echo "make bench   what each stage costs, and the flow on a real broker; var/bench.json"
+	@echo "make chaos   a daemon under load, killed and starved at every step; var/chaos.json"
+	@echo "make mutation  one safety rule taken out at a time: a test must fail for each"
 	@echo "make setup   what the others need: .venv and var/jars (PYTHON=... names another Python)"
 	@echo "make clean   remove what the above made; other files in var/ stay"
 
@@ -33,6 +35,14 @@ check: setup
 bench: setup
 	@mkdir -p var
 	$(VENV)/python -m pytest bench --timeout 1200 --benchmark-json var/bench.json
+
+# CHAOS="..." names some of the faults, CHAOS="--times 5" repeats them.
+chaos: setup
+	@mkdir -p var
+	$(VENV)/python -m tests.chaos $(CHAOS)
+
+mutation: setup
+	$(VENV)/python -m tests.mutation
 
 clean:
 	rm -rf .venv var/jars var/jars.ivy var/jars.new var/java var/demo *.egg-info

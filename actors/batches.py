@@ -173,8 +173,6 @@ class Batches:
         stretch, offset = part.stretch, part.stretch.offsets[bad.index]
         for chunk in reversed(after_bad(closing, bad, now)):
             buffer.give_back(chunk)
-        if stretch.source in closing.gone:
-            return []
         buffer.condemned = DeadRecord(stretch.source, part.epoch, offset)
         value = stretch.values[bad.index]
         name = buffer.route.name
@@ -214,6 +212,7 @@ class Batches:
             has_deletes=staged.has_deletes,
             partial=staged.partial,
             bounds=staged.bounds,
+            positions=staged.positions,
         )
         buffer.write_from = closing.firsts()
         return self._submit(buffer, batch, closing.epochs, closing.through, now)

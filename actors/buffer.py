@@ -87,9 +87,6 @@ class Closing:
     piece_of: TopicPartition | None
     """None: the batch itself. Else: a piece that will wait behind the write, of this partition."""
 
-    gone: set[TopicPartition] = field(default_factory=set)
-    """Partitions that were taken away since: their messages are read again, if at all."""
-
     def firsts(self) -> dict[TopicPartition, int]:
         """The first message of each lane in it."""
         found: dict[TopicPartition, int] = {}
@@ -99,6 +96,19 @@ class Closing:
             if part.stretch.offsets:
                 found.setdefault(part.stretch.source, part.stretch.offsets[0])
         return found
+
+    def without(self, sources: frozenset[TopicPartition]) -> Closing | None:
+        """What is left when these partitions are revoked, None when that is nothing."""
+        parts = tuple(part for part in self.parts if part.stretch.source not in sources)
+        pieces = tuple(piece for piece in self.pieces if piece.source not in sources)
+        through = {s: last for s, last in self.through.items() if s not in sources}
+        if not parts and not pieces and not through:
+            return None
+        held = sum(len(part.stretch.values) for part in self.parts)
+        kept = sum(len(part.stretch.values) for part in parts)
+        epochs = {s: epoch for s, epoch in self.epochs.items() if s not in sources}
+        size = self.size * kept // max(held, 1)
+        return Closing(parts, size, pieces, through, epochs, self.piece_of)
 
     def cover(self, bad: msg.BadMessageAt | None) -> None:
         """Note what the staged file covers besides the pieces: all parts, or those before ``bad``.
@@ -161,6 +171,16 @@ class TargetBuffer:
     epochs: dict[TopicPartition, int] = field(default_factory=dict)
     mode: Mode | None = None
     reopen: bool = False
+    """The marks are to be read again before anything more is written."""
+    marked: dict[TopicPartition, int] = field(default_factory=dict)
+    """Of each lane, the assignment since which the marks were read, or are to be: before it
+    another member may have moved them."""
+    landed: dict[TopicPartition, int] = field(default_factory=dict)
+    """Of each lane, the assignment under which it was last written."""
+    forgiven: dict[TopicPartition, int] = field(default_factory=dict)
+    """Of each lane, how often a write was fenced since the last one that landed."""
+    fenced_at: Mapping[TopicPartition, int] | None = None
+    """The marks as they were known when a write was fenced, until they are read again."""
     closing: Closing | None = None
     write: msg.WriteBatch | None = None
     write_from: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -168,6 +188,8 @@ class TargetBuffer:
     retry_at: float | None = None
     """When the sink is asked again, for the write or the opening. None: not waiting."""
     attempts: int = 0
+    races: int = 0
+    """How often in a row another member published first."""
     stage_again_at: float | None = None
     """When staging is tried again. On its own: a piece may fail to stage while a write waits."""
     stage_attempts: int = 0
@@ -183,7 +205,11 @@ class TargetBuffer:
         self.pace = 0.5 + zlib.crc32(self.name.encode()) % 1024 / 2048
 
     def add(self, chunk: Chunk) -> None:
-        """Take a share at the end of its lane."""
+        """Take a share at the end of its lane. Under a new assignment the marks are read again; for
+        a release they have just been."""
+        if chunk.epoch not in (msg.OF_SPILL, self.marked.get(chunk.source)):
+            self.marked[chunk.source] = chunk.epoch
+            self.reopen = True
         self.chunks.append(chunk)
         self.messages += len(chunk.offsets)
         self.size += chunk.size
@@ -281,7 +307,8 @@ class TargetBuffer:
     def forget(self, sources: frozenset[TopicPartition]) -> tuple[str, ...]:
         """Drop the lanes that were revoked; returns the paths of staged files to remove.
 
-        A write in flight goes on: its marks fence it, its acknowledgement is stale.
+        A write in flight goes on: its marks fence it, its acknowledgement is stale. A batch that
+        could not be staged yet goes on with the lanes that stay.
         """
         if self.condemned is not None and self.condemned.source in sources:
             self.condemned = None
@@ -289,18 +316,13 @@ class TargetBuffer:
         self.chunks = deque(kept)
         self.messages = sum(len(chunk.offsets) for chunk in kept)
         self.size = sum(chunk.size for chunk in kept)
-        closing = self.closing
-        if closing is not None:
-            closing.gone |= sources
-        if closing is not None and closing.piece_of in sources:
-            self.closing = self.stage_again_at = None
-            self.phase = Phase.WRITING if self.write is not None else Phase.READY
-        # A batch that could not be staged yet goes on as it is, with the pieces it is made of: its
-        # marks fence it like a write in flight.
-        kept_for = closing.pieces if closing is not None else ()
-        gone = tuple(
-            piece.path for piece in self.pieces if piece.source in sources and piece not in kept_for
-        )
+        if self.closing is not None:
+            self.closing = self.closing.without(sources)
+            if self.closing is None:
+                self.stage_again_at = None
+                if self.phase is Phase.STAGING:
+                    self.phase = Phase.WRITING if self.write is not None else Phase.READY
+        gone = tuple(piece.path for piece in self.pieces if piece.source in sources)
         self.pieces = [piece for piece in self.pieces if piece.source not in sources]
         for source in sources:
             self.through.pop(source, None)

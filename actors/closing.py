@@ -81,7 +81,7 @@ def after_bad(closing: Closing, bad: BadMessageAt, now: float) -> list[Chunk]:
         begin = bad.index + 1 if place == 0 else 0
         offsets, values = part.stretch.offsets[begin:], part.stretch.values[begin:]
         # Of a later part all may have been replays: those the target has.
-        if not offsets or part.stretch.source in closing.gone:
+        if not offsets:
             continue
         size = sum(map(len, values)) + MESSAGE_OVERHEAD * len(values)
         chunks.append(
@@ -93,9 +93,12 @@ def after_bad(closing: Closing, bad: BadMessageAt, now: float) -> list[Chunk]:
 def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
     """Rows with keys from two partitions have no order between them: refused, not guessed.
 
-    Raises DataError.
+    Unless they carry source positions, and the target keeps those. Raises DataError.
     """
     if staged.mode is not Mode.UPSERT:
+        return
+    kept = staged.positions if buffer.state.schema is None else buffer.state.positions
+    if staged.positions is not None and staged.positions == kept:
         return
     known = {*buffer.state.hwms, *buffer.through}
     for part in closing.parts:
@@ -105,11 +108,22 @@ def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
             raise DataError(
                 f"{source} offset {part.stretch.offsets[0]}: {buffer.name} already holds changes "
                 f"of {', '.join(map(str, sorted(others)))}: partitions have no order between "
-                "them, so a table's changes must all be in one (route the second one to another "
-                'target, or use mode = "append")',
+                f"them, so a table's changes must all be in one ({_way_out(staged)})",
                 *(() if staged.path is None else (staged.path,)),
             )
         known.add(source)
+
+
+def _way_out(staged: Staged) -> str:
+    if staged.positions is not None:
+        return (
+            f"the table was made without the positions {staged.positions}: make it anew, or route "
+            "the second one to another target"
+        )
+    return (
+        'route the second one to another target, use mode = "append", or set positions where the '
+        "messages carry any"
+    )
 
 
 def plan_ddl(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from actors import effects as fx
 from actors import messages as msg
+from actors.debt import DebtBounds, FrontierDebt, Held
 from actors.figures import CommitterFigures, Figures, LaneFigures, PartitionFigures
 from actors.mailbox import Tick
 from actors.messages import Address
@@ -31,12 +32,14 @@ class CommitterLogic:
         interval_s: float,
         until: Mapping[TopicPartition, int] | None,
         commits: bool = True,
+        debt: DebtBounds | None = None,
     ) -> None:
         """``recorded`` is the last run's snapshot (or an empty one), with this run's topic ids.
 
         ``until``: say ``CaughtUp`` once the frontier of each of these partitions (all of the
         topics', asked before any was assigned: they may come one by one) is there. None: never.
-        ``commits``: the group's commit is one of the configured stores, the last.
+        ``commits``: the group's commit is one of the configured stores, the last. ``debt``: from
+        where on the target that holds a frontier is named.
         """
         self._pipeline = pipeline
         self._fetcher = Address(pipeline, "fetcher")
@@ -45,6 +48,7 @@ class CommitterLogic:
         self._commits = commits
         self._recorded = recorded
         self._ledger = LaneLedger()
+        self._debt = FrontierDebt(debt or DebtBounds())
         self._epochs: dict[TopicPartition, int] = {}
         self._until = dict(until or {})
         self._tell_caught_up = until is not None
@@ -82,7 +86,7 @@ class CommitterLogic:
             case Begin():
                 out = [fx.WakeAt(now + self._interval_s)]
             case Tick():
-                out = [*self._save(), fx.WakeAt(now + self._interval_s)]
+                out = [*self._save(), *self._look_at_debt(now), fx.WakeAt(now + self._interval_s)]
             case msg.SaveNow():
                 self._ending = True
                 out = [*self._save(), fx.WakeAt(None)]
@@ -116,7 +120,9 @@ class CommitterLogic:
     def _dispatched(self, sent: msg.Dispatched) -> list[object]:
         if self._epochs.get(sent.source) != sent.epoch:
             return self._drop_stale(sent.source, sent.epoch)
-        self._ledger.dispatched(sent.source, sent.next_offset, sent.lanes)
+        self._ledger.dispatched(
+            sent.source, sent.next_offset, sent.lanes, sent.runs, sent.fragments
+        )
         if sent.time_ms is not None:
             timeline = self._timelines[sent.source]
             timeline.add(sent.next_offset, sent.time_ms)
@@ -167,6 +173,15 @@ class CommitterLogic:
         if time_ms is not None:
             self._applied_ms[target] = max(time_ms, self._applied_ms.get(target, time_ms))
         timeline.forget_below(self._ledger.frontier(source))
+
+    def _look_at_debt(self, now: float) -> list[object]:
+        ledger = self._ledger
+        held = [
+            Held(source, holder[0], holder[1], ledger.position(source))
+            for source in ledger.sources
+            if (holder := next(iter(ledger.holders(source)), None)) is not None
+        ]
+        return self._debt.look(held, now)
 
     def _progress(self) -> msg.Progress:
         frontiers = self._ledger.frontiers()

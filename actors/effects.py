@@ -89,10 +89,22 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSources:
-    """Ask the committer to save and give the frontiers of partitions that go away."""
+    """Ask the committer to save and give the frontiers of partitions that go away.
+
+    First wait, for as long as a revoke may take, until none of the processors in ``settle`` has a
+    write of them under way.
+    """
 
     sources: tuple[TopicPartition, ...]
     commit: bool
+    settle: tuple[Address, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """Decide anew where these partitions are read from, as after an assignment (which is heard)."""
+
+    sources: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ overtake its registration.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from actors import effects as fx
@@ -133,6 +134,8 @@ class FetcherLogic:
                 return self._assigned(message)
             case msg.Revoked(sources, lost):
                 return self._revoked(sources, lost)
+            case msg.ReadAgain(epochs):
+                return self._read_again(epochs)
             case msg.CommitFrontiers():
                 return self._commit(message)
             case msg.StopFetching():
@@ -358,14 +361,43 @@ class FetcherLogic:
         return out
 
     def _revoked(self, sources: tuple[TopicPartition, ...], lost: bool) -> list[object]:
+        """Of what is lost another member may write already; at the end the drain has waited."""
+        settle = () if lost or self._closed else tuple(self._processors)
+        out = self._let_go(sources)
+        out.append(fx.ReleaseSources(sources, commit=not lost, settle=settle))
+        return out if self._blocked else out + self._resume()
+
+    def _read_again(self, epochs: Mapping[TopicPartition, int]) -> list[object]:
+        """A hand-over to oneself: let go of everything, then begin at the frontier as ever.
+
+        After a stop nothing is read: the next run begins at the frontier.
+        """
+        mine = [
+            source
+            for source, epoch in epochs.items()
+            if source in self._reading and self._reading[source].epoch == epoch
+        ]
+        if not mine or self._stopped:
+            return []
+        sources = tuple(sorted(mine))
+        fields = {"sources": [str(source) for source in sources]}
+        return [
+            fx.Log("warning", "reading_again", fields),
+            *self._let_go(sources),
+            fx.ReleaseSources(sources, commit=False),
+            *([] if self._blocked else self._resume()),
+            fx.Restart(sources),
+            fx.WakeAt(0.0),
+        ]
+
+    def _let_go(self, sources: tuple[TopicPartition, ...]) -> list[object]:
+        """Drop what is parked and have the processors drop what they have not begun to write."""
         for source in sources:
             self._reading.pop(source, None)
             self._positions.pop(source, None)
         for to, parked in self._parked.items():
             self._parked[to] = deque(batch for batch in parked if batch.source in self._reading)
-        out: list[object] = [fx.Tell(p, msg.Forget(sources, self._epoch)) for p in self._processors]
-        out.append(fx.ReleaseSources(sources, commit=not lost))
-        return out if self._blocked else out + self._resume()
+        return [fx.Tell(p, msg.Forget(sources, self._epoch)) for p in self._processors]
 
     def _commit(self, commit: msg.CommitFrontiers) -> list[object]:
         mine = {

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from actors.ports import SpillRecord, SpillState, StagedBatch, TargetState
 from changes.model import KeyBound, Mode, TableSchema, TargetName
 from changes.routing import TargetRoute
-from offsets.position import TopicPartition
+from offsets.position import Run, TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import SpillMark
 
@@ -119,6 +119,14 @@ class CommitFrontiers:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadAgain:
+    """A batch was given up whose messages exist nowhere else: read these partitions again from
+    their frontiers. ``epochs``: the assignments that are meant; under a later one it is done."""
+
+    epochs: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
 class StopFetching:
     """Read no more; let the processors write what they hold."""
 
@@ -170,7 +178,8 @@ class Staged:
     """The messages are decoded; ``path`` is the staged file, None when they held no row at all.
 
     ``changes`` counts the row changes that were decoded (those of pieces were counted before),
-    ``nulled`` the values among them that no lake can hold and configuration makes null. Where
+    ``nulled`` the values among them that no lake can hold and configuration makes null.
+    ``positions`` names the source positions that the rows carry, None where they carry none. Where
     there is a ``bad`` message, all that came before it is in the file and nothing of what follows.
     """
 
@@ -185,6 +194,7 @@ class Staged:
     has_deletes: bool = False
     partial: tuple[str, ...] = ()
     bounds: tuple[KeyBound, ...] = ()
+    positions: str | None = None
     bad: BadMessageAt | None = None
 
 
@@ -206,6 +216,15 @@ class Forget:
 
     sources: tuple[TopicPartition, ...]
     epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Say ``Settled`` once no write of these partitions is under way: they go to another member,
+    who must find the marks as they will be. Comes after their ``Forget``."""
+
+    sources: tuple[TopicPartition, ...]
+    ticket: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +292,8 @@ class FailureKind(Enum):
     """The target can't hold what the source has."""
     FENCED = "fenced"
     """Another writer moved the target: what is known of its marks is out of date."""
+    RACED = "raced"
+    """Another writer published first, as members that share a target do: the marks decide, now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +314,17 @@ class Published:
 
     state: TargetState
     seconds: float
+
+
+# --- whoever waits for a hand-over hears
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A processor has no write of the asked partitions under way. ``ticket``: of which asking."""
+
+    sender: Address
+    ticket: int
 
 
 # --- the committer hears
@@ -317,6 +349,8 @@ class Dispatched:
     """A fetched batch is about to be sent on: it comes before the data, always.
 
     ``lanes``: target -> first and last message offset it gets. Empty: only the position moved.
+    ``runs``: target -> the split messages for it that became whole with this batch.
+    ``fragments``: all messages that lack parts after it, by name, with their first part's offset.
     """
 
     epoch: int
@@ -324,6 +358,8 @@ class Dispatched:
     next_offset: int
     lanes: Mapping[str, tuple[int, int]]
     time_ms: int | None = None
+    runs: Mapping[str, tuple[Run, ...]] = field(default_factory=dict)
+    fragments: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ from actors.ports import (
     BatchWriter,
     DeadLetterStore,
     Fenced,
+    LostRace,
     NotKept,
     RecordSource,
     SinkUnavailable,
@@ -35,12 +37,52 @@ RELEASE_TIMEOUT_S = 10.0
 """How long a revoke waits for the committer's word. It writes one small file: seconds mean that
 the disk hangs, and then the commit is given up rather than the membership."""
 
+SETTLE_SHARE = 0.75
+"""Of a revoke's time, what writes under way may take; the rest is for the file and the commit."""
+
+
+class Settling:
+    """Where processors leave word that their writes have ended, and a revoke waits for it.
+
+    ``tell`` from any thread, ``wait`` on the fetcher's.
+    """
+
+    def __init__(self) -> None:
+        self._said: queue.SimpleQueue[msg.Settled] = queue.SimpleQueue()
+
+    def tell(self, message: object) -> None:
+        """Leave word."""
+        assert isinstance(message, msg.Settled)
+        self._said.put(message)
+
+    def wait(self, ticket: int, processors: set[Address], until: float) -> set[Address]:
+        """Wait for all of them up to a monotonic second; returns those that have not settled."""
+        missing = set(processors)
+        while missing:
+            try:
+                said = self._said.get(timeout=max(0.0, until - time.monotonic()))
+            except queue.Empty:
+                break
+            if said.ticket == ticket:  # not of a revoke whose waiting was given up
+                missing.discard(said.sender)
+        return missing
+
 
 class FetcherEffects:
     """The fetcher's effects, and what the consumer calls back: all on the fetcher's thread."""
 
-    def __init__(self, source: RecordSource, directory: Directory, pipeline: str, run: Run) -> None:
+    def __init__(
+        self,
+        source: RecordSource,
+        directory: Directory,
+        pipeline: str,
+        run: Run,
+        settling: Settling,
+    ) -> None:
+        """``settling`` must be known to the directory as the pipeline's ``settling``."""
         self._run = run
+        self._settling = settling
+        self._ticket = 0
         self._source = source
         self._started = False
         self._directory = directory
@@ -61,8 +103,10 @@ class FetcherEffects:
                 self._source.resume()
             case fx.Commit(frontiers, wait):
                 self._source.commit(frontiers, wait)
-            case fx.ReleaseSources(sources, commit):
-                self._release(sources, commit)
+            case fx.ReleaseSources(sources, commit, settle):
+                self._release(sources, commit, settle)
+            case fx.Restart(sources):
+                self._source.restart(sources)
             case fx.CloseSource():
                 self._source.close()
             case _:
@@ -81,16 +125,42 @@ class FetcherEffects:
         """The broker has taken a commit."""
         self._directory.tell(self._committer, confirmed)
 
-    def _release(self, sources: tuple[TopicPartition, ...], commit: bool) -> None:
+    def _release(
+        self, sources: tuple[TopicPartition, ...], commit: bool, settle: tuple[Address, ...]
+    ) -> None:
+        patience_s = self._source.revoke_patience_s
+        until = time.monotonic() + patience_s
+        self._settle(sources, settle, until - (1 - SETTLE_SHARE) * patience_s)
+        left_s = min(RELEASE_TIMEOUT_S, until - time.monotonic())
         try:
             frontiers: Mapping[TopicPartition, int] = self._directory.ask(
-                self._committer, msg.Release(sources), RELEASE_TIMEOUT_S
+                self._committer, msg.Release(sources), left_s
             )
         except (pykka.Timeout, pykka.ActorDeadError) as error:
             self._log.warning("revoked_without_commit", reason=str(error))
             return
         if commit and frontiers:
             self._source.commit(frontiers, wait=True)
+
+    def _settle(
+        self, sources: tuple[TopicPartition, ...], processors: tuple[Address, ...], until: float
+    ) -> None:
+        """Have writes under way end, so that the next owner finds the marks as they will be.
+
+        Where one takes longer, the marks fence it or the next owner: slower, not wrong.
+        """
+        self._ticket += 1
+        for processor in processors:
+            self._directory.tell(processor, msg.Settle(sources, self._ticket))
+        begun = time.monotonic()
+        missing = self._settling.wait(self._ticket, set(processors), until)
+        if missing:
+            self._log.warning(
+                "revoked_while_writing",
+                sources=[str(source) for source in sources],
+                waited_s=round(time.monotonic() - begun, 3),
+                processors=sorted(map(str, missing)),
+            )
 
 
 class ProcessorEffects:
@@ -171,6 +241,8 @@ class WriterEffects:
     def _guard(self, target: TargetName, act: Callable[[BatchWriter], object]) -> object:
         try:
             return act(self._sinks[target.sink])
+        except LostRace as error:
+            return msg.Failed(target, msg.FailureKind.RACED, str(error))
         except SinkUnavailable as error:
             return msg.Failed(target, msg.FailureKind.RETRY, str(error))
         except TargetRefused as error:

@@ -46,7 +46,9 @@ class StagedBatch:
     it. ``partial`` names the columns that have a presence column in the file
     (``changes.model.HAS_PREFIX``): where it is false the stored value stays. ``mode`` APPEND means
     the file carries ``CHANGELOG_COLUMNS`` and no row replaces another. ``changes`` counts the
-    source's row changes that were folded into the ``rows``.
+    source's row changes that were folded into the ``rows``. ``positions`` names the source
+    positions in the file's column ``changes.model.POSITION``: a target that keeps those takes a
+    row only where it is not older than what it holds of the key, or held when that was deleted.
     """
 
     batch_id: str
@@ -61,6 +63,7 @@ class StagedBatch:
     partial: tuple[str, ...] = ()
     bounds: tuple[KeyBound, ...] = ()
     adds: tuple[AddColumn, ...] = ()
+    positions: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +71,16 @@ class TargetState:
     """What a target shows of itself. A target that does not exist yet has no schema and no mark.
 
     ``version`` is the sink's own name of the published state (Iceberg: the snapshot id).
+    ``covered``: a write found itself there already, by its own lost attempt or by another's.
+    ``positions`` names the source positions that it keeps of each row, None where it keeps none.
     """
 
     schema: TableSchema | None = None
     mode: Mode | None = None
     hwms: Mapping[TopicPartition, int] = field(default_factory=dict)
     version: str | None = None
+    positions: str | None = None
+    covered: bool = field(default=False, compare=False)
 
 
 class BatchWriter(Protocol):
@@ -96,8 +103,8 @@ class BatchWriter(Protocol):
         Marks of lanes that are not in ``batch.lanes`` are carried over. Where the target shows
         every ``through`` already, nothing is written and its state is returned: a retry after a
         lost reply is harmless. Raises Fenced when a lane's mark is neither ``after`` nor
-        ``through``; SinkUnavailable when trying again may help, which it may when another writer
-        published meanwhile (the marks then decide); TargetRefused when the schema can't fit.
+        ``through``; LostRace when another writer published meanwhile (the marks then decide);
+        SinkUnavailable when trying again may help; TargetRefused when the schema can't fit.
         Whatever it raises, readers saw nothing.
         """
         ...
@@ -163,6 +170,10 @@ class SinkUnavailable(Exception):
     """The sink can't take the write now; the same batch may be offered again later."""
 
 
+class LostRace(SinkUnavailable):
+    """Another writer published first. The sink is well: the same batch may be offered at once."""
+
+
 class TargetRefused(Exception):
     """The target can't hold what the source has (a type that can't widen, another key)."""
 
@@ -190,6 +201,11 @@ class SourceListener(Protocol):
 class RecordSource(Protocol):
     """A log of partitions, read as a member of a group. Sole user: the fetcher's thread."""
 
+    @property
+    def revoke_patience_s(self) -> float:
+        """How long ``SourceListener.revoked`` may take, at most, without losing the membership."""
+        ...
+
     def start(self, listener: SourceListener) -> None:
         """Join the group. Partitions come later, inside ``poll``."""
         ...
@@ -211,6 +227,11 @@ class RecordSource(Protocol):
 
         A failure is logged and changes nothing: the local file is ahead of the broker then.
         """
+        ...
+
+    def restart(self, sources: tuple[TopicPartition, ...]) -> None:
+        """Read assigned partitions from their starts again, as if they came new: the listener
+        hears ``assigned``. Where no start can be had the next poll says so."""
         ...
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ on disk behind the write: one slow target never stops the reading for the others
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actors import effects as fx
 from actors import messages as msg
@@ -16,15 +16,23 @@ from actors.batches import Batches
 from actors.buffer import Chunk, Phase, TargetBuffer
 from actors.closing import DataError
 from actors.figures import Figures, ProcessorFigures
+from actors.handover import Settlements, give_up, landed, may_be_a_straggler, moved_back, over
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
-from actors.ports import SpillState, TargetState
+from actors.ports import SpillState
 from actors.quarantine import Quarantine, Quarantines, QuarantineSettings
 from changes.formats.base import Format
 from changes.model import TargetName
 from changes.routing import Router, TargetRoute
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks, check_mark
+
+RACES_AT_ONCE = 8
+"""Lost races after which a target counts as unavailable. Each loss is another member's success;
+fewer would let a busy neighbour slow a target down, more would hide a catalog that never yields."""
+
+RACE_WAIT_S = 0.05
+"""After the first lost race, growing by as much: about what a small commit takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,7 @@ class ProcessorLogic:
             address, format_, router, settings.buffer_bytes, run_id, settings.dead_letters
         )
         self._jitter = jitter
+        self._settlements = Settlements(address)
         self._supervisor = Address(address.pipeline, "supervisor")
         self._buffers: dict[str, TargetBuffer] = {}
         self._epochs: dict[TopicPartition, int] = {}
@@ -122,8 +131,8 @@ class ProcessorLogic:
                 out = self._take(message, now)
             case Tick():
                 out = self._retry_due(now)
-            case msg.Opened(target, state):
-                out = self._opened(target, state)
+            case msg.Opened():
+                out = self._opened(message)
             case msg.Staged(target):
                 out = self._staged(target, message)
             case msg.StageFailed(target, reason):
@@ -138,6 +147,9 @@ class ProcessorLogic:
                 out = self._failed(message, now)
             case msg.Forget(sources, epoch):
                 out = self._forget(sources, epoch)
+            case msg.Settle():
+                self._settlements.ask(message)
+                out = []
             case msg.Drain(batches):
                 self._drain_after = batches
                 out = []
@@ -159,6 +171,7 @@ class ProcessorLogic:
         self._flying = sum(b.phase is Phase.WRITING for b in self._buffers.values())
         for buffer in sorted(self._buffers.values(), key=_waiting_since):
             out += self._advance(buffer, now)
+        out += self._settlements.answers(self._buffers.values())
         return out + self._relieve() + self._after(now)
 
     # --- data
@@ -178,6 +191,7 @@ class ProcessorLogic:
             buffer = self._buffers.get(str(share.route.name))
             if buffer is None:
                 buffer = self._new_buffer(share.route)
+                buffer.marked[batch.source] = batch.epoch  # being opened as it is: see below
                 out.append(fx.Tell(WRITERS, msg.OpenTarget(share.route.name, self._me)))
             buffer.tally.messages_read += len(share.offsets)
             if buffer.phase is Phase.STOPPED or buffer.doomed is not None:
@@ -307,10 +321,15 @@ class ProcessorLogic:
         if buffer.write is not None:
             buffer.tally.rows_stored += buffer.write.batch.rows
             buffer.tally.lasting = False
+            assert written.state is not None
+            landed(buffer, buffer.write, written.state.covered)
         buffer.write = None
-        buffer.retry_at, buffer.attempts = None, 0
+        buffer.retry_at, buffer.attempts, buffer.races = None, 0, 0
         assert written.state is not None
-        buffer.state = written.state
+        # Its own lanes' marks only: one who writes a lane from another's mark, whose partition
+        # went without his noticing, would fence its owner.
+        own = {source: written.state.hwms[source] for source in written.through}
+        buffer.state = replace(written.state, hwms={**buffer.state.hwms, **own})
         if buffer.phase is Phase.WRITING:
             buffer.phase = Phase.READY
         return self._stop_if_doomed(buffer)
@@ -318,17 +337,41 @@ class ProcessorLogic:
     def _failed(self, failed: msg.Failed, now: float) -> list[object]:
         buffer = self._buffers[str(failed.target)]
         if buffer.phase is Phase.QUARANTINED:
+            # All that was in it is in the spill, or will be read again.
+            path = buffer.write.batch.path if buffer.write is not None else None
             buffer.write = None
-            return []
-        if failed.kind is msg.FailureKind.RETRY:
+            return [fx.RemoveStaged((path,))] if path is not None else []
+        kind = failed.kind
+        fenced = kind is msg.FailureKind.FENCED
+        write = None if kind is msg.FailureKind.REFUSED else buffer.write
+        # Looked at in this order: whose lane it no longer is has nothing to forgive.
+        if write is not None and (
+            over(write, self._epochs) or (fenced and may_be_a_straggler(buffer))
+        ):
+            buffer.fenced_at = dict(buffer.state.hwms) if fenced else None
+            return self._give_up(buffer, failed.reason)
+        if kind is msg.FailureKind.RACED and buffer.races < RACES_AT_ONCE:
+            buffer.races += 1
+            wait = RACE_WAIT_S * buffer.races * (0.5 + self._jitter() / 2)
+            buffer.retry_at = now + wait
+            return [fx.Log("debug", "race_lost", {"target": buffer.name, "retry_in_s": wait})]
+        if kind in (msg.FailureKind.RETRY, msg.FailureKind.RACED):
             buffer.tally.failed(failed.reason, now)
             buffer.attempts += 1
             wait = self._back_off(buffer.attempts)
             buffer.retry_at = now + wait
             return [self._again(buffer, "sink_unavailable", failed.reason, buffer.attempts, wait)]
-        reason = f"{buffer.name}: {failed.reason}{_place(buffer)}"
-        if failed.kind is msg.FailureKind.FENCED:
-            return self._stop_target(buffer, reason)
+        said = f"{buffer.name}: {failed.reason}{_place(buffer)}"
+        if fenced:
+            said += (
+                ": another writer moves this target. Two daemons share one only as members of one"
+                " group: look for a second one in another group"
+            )
+            return self._stop_target(buffer, said)
+        return self._ended_in_refusal(buffer, said)
+
+    def _ended_in_refusal(self, buffer: TargetBuffer, reason: str) -> list[object]:
+        """A write, or an opening, has ended, and what was in it is not written."""
         path = buffer.write.batch.path if buffer.write is not None else None
         out = self._refused(buffer, reason)
         buffer.write = None
@@ -337,9 +380,18 @@ class ProcessorLogic:
             out.append(fx.RemoveStaged((path,)))
         return out
 
-    def _opened(self, target: TargetName, state: TargetState) -> list[object]:
-        buffer = self._buffers[str(target)]
+    def _give_up(self, buffer: TargetBuffer, reason: str = "") -> list[object]:
+        if buffer.quarantine is not None:
+            # The messages of a release are in the spill: from there they are read again.
+            return self._ended_in_refusal(buffer, f"{buffer.name}: {reason}{_place(buffer)}")
+        fetcher = Address(self._me.pipeline, "fetcher")
+        return give_up(buffer, self._epochs, fetcher) + self._stop_if_doomed(buffer)
+
+    def _opened(self, opened: msg.Opened) -> list[object]:
+        buffer, state = self._buffers[str(opened.target)], opened.state
         buffer.retry_at, buffer.attempts = None, 0
+        if (rolled_back := moved_back(buffer, opened)) is not None:
+            return self._stop_target(buffer, rolled_back)
         try:
             for source, hwm in state.hwms.items():
                 if source in self._ends:
@@ -442,10 +494,12 @@ class ProcessorLogic:
         out: list[object] = []
         for buffer in self._buffers.values():
             gone += buffer.forget(frozenset(sources))
-            buffer.reopen = True
             if buffer.quarantine is not None:
                 out += self._quarantines.forget(buffer, frozenset(sources), self._now)
-        return out + ([fx.RemoveStaged(tuple(gone))] if gone else [])
+            waiting = buffer.write if buffer.retry_at is not None else None
+            if waiting is not None and over(waiting, self._epochs):
+                out += self._give_up(buffer)
+        return [fx.RemoveStaged(tuple(gone)), *out] if gone else out
 
     # --- limits and time
 

@@ -105,7 +105,6 @@ class Quarantines:
         A write that is in flight goes on; if it lands, the marks drop its part of the replay.
         """
         quarantine = Quarantine(reason, SpillState())
-        gone, write = [piece.path for piece in buffer.pieces], buffer.write
         quarantine.rereads = tuple(
             fx.Reread(source, first, last)
             for source, epoch, first, last in _no_more_at_hand(buffer)
@@ -117,8 +116,7 @@ class Quarantines:
             if epochs.get(source) == epoch:
                 quarantine.through[source] = last
                 quarantine.epochs[source] = epoch
-        buffer.stop()
-        buffer.write = write
+        gone = _stop_all_but_flying(buffer)
         buffer.phase, buffer.quarantine = Phase.QUARANTINED, quarantine
         buffer.tally.failed(reason, now)
         fields = {"target": buffer.name, "reason": reason}
@@ -129,10 +127,7 @@ class Quarantines:
         """A release broke off: the spill is whole, the target's marks say what of it is written."""
         quarantine = buffer.quarantine
         assert quarantine is not None
-        gone = [piece.path for piece in buffer.pieces]
-        write = buffer.write
-        buffer.stop()
-        buffer.write = write  # its end is still to come, and before that no other may begin
+        gone = _stop_all_but_flying(buffer)
         buffer.doomed = None
         buffer.phase = Phase.QUARANTINED
         quarantine.position, quarantine.reason = None, reason
@@ -302,8 +297,10 @@ class Quarantines:
             line = f"{buffer.name}: its spill could not be written yet"
             return [fx.Reply(msg.RetryAnswer(False, line))]
         quarantine.position, quarantine.full = 0, False
-        buffer.phase = Phase.OPENING
+        buffer.phase, buffer.reopen = Phase.OPENING, False
         spill = quarantine.spill
+        for source in spill.lanes:  # like an assignment: who wrote since is not known
+            buffer.landed.pop(source, None)
         held = f"{spill.messages} spilled messages ({spill.bytes} bytes)"
         said = f"{buffer.name}: {held} are being replayed"
         return [
@@ -363,6 +360,20 @@ def _with(chunk: Chunk, record: SpillRecord) -> Chunk:
     return Chunk(
         chunk.source, chunk.epoch, chunk.offsets, chunk.values, size, chunk.ddl, chunk.since
     )
+
+
+def _stop_all_but_flying(buffer: TargetBuffer) -> list[str]:
+    """Let go of all but a write in flight: its end is still to come, and before that no other may
+    begin. One that waits for its next attempt is let go, nobody would end it. Gives the files."""
+    gone = [piece.path for piece in buffer.pieces]
+    write = buffer.write
+    if write is not None and buffer.retry_at is not None:
+        if write.batch.path is not None:
+            gone.append(write.batch.path)
+        write = None
+    buffer.stop()
+    buffer.write = write
+    return gone
 
 
 def _no_more_at_hand(buffer: TargetBuffer) -> list[tuple[TopicPartition, int, int, int]]:

@@ -15,7 +15,8 @@ from msgspec import UNSET, Struct
 from msgspec.structs import astuple
 
 from changes.convert import Converter, ValueMisfit
-from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP
+from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, POSITION
+from changes.positions import with_ends
 from changes.types import SourceType
 
 
@@ -93,6 +94,8 @@ class Pieces:
     keys: tuple[str, ...]
     null_keys: bool
     """Whether a key may be null: only one that the configuration names."""
+    positions: Mapping[int, str] | None = None
+    """Where the format tells: the source position of each record."""
 
     @property
     def ops(self) -> bytes:
@@ -197,7 +200,14 @@ class _Columns:
                     flags[HAS_PREFIX + name] = carried
             columns[name] = self._typed(name, text, kind)
         self._raise()
-        return pa.table(columns | flags | self._origins(columns))
+        return pa.table(columns | flags | self._positions(marks) | self._origins(columns))
+
+    def _positions(self, marks: pa.Array) -> dict[str, pa.Array]:
+        given = self._pieces.positions
+        if given is None:
+            return {}
+        texts = pa.array(list(map(given.__getitem__, self._records)), pa.string())
+        return {POSITION: with_ends(texts, marks)}
 
     def _origins(self, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
         """Say of each row that moved which key it had: the row before ends that."""

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, KeyBound
 from changes.moves import settle
+from changes.positions import has_positions, in_source_order
 from changes.types import widen
 
 _GROUP = "group"
@@ -25,8 +26,11 @@ def fold(table: pa.Table, keys: Sequence[str]) -> pa.Table:
     A row that does not carry a column takes it over from the key's earlier rows in the batch. After
     a D nothing stored remains: what a row lacks is then null, and known to be. A presence column
     goes where all its rows are true. A row that came from another key takes it over from there;
-    ``FROM`` is left where that key's stored row must tell the rest.
+    ``FROM`` is left where that key's stored row must tell the rest. Rows with positions are put in
+    the order of those first: the last of a key is then the one that is last in the source.
     """
+    if has_positions(table):
+        table = in_source_order(table)
     if table.num_rows == 0:
         return _without_full_flags(table)
     if FROM in table.column_names:

@@ -24,6 +24,10 @@ what the target stores, before this batch."""
 FROM_PREFIX = "__binlogd_from_"
 """``__binlogd_from_<key column>``: that part of the old key, null where ``FROM`` is."""
 
+POSITION = "__binlogd_pos"
+"""Column of an upsert batch, and of its target: where in the source the row was changed, as text
+that sorts like the source's order (``changes.positions``). Only of formats that know it."""
+
 ZeroDates = Literal["null", "error"]
 """What becomes of MySQL's dates without a month or day, ``0000-00-00``, which no lake has."""
 
@@ -156,8 +160,9 @@ class Changes:
     ``CHANGELOG_COLUMNS``, then those of ``schema``. ``count`` is the number of row changes of the
     source (a key change is one). A row whose key changed says by ``FROM`` and
     ``FROM_PREFIX + key`` where the columns that it lacks are to be had; where no key changed these
-    columns are not there. ``nulled`` counts the values that are null by configuration because the
-    lake can't hold them (zero dates).
+    columns are not there. ``POSITION`` is there, in each row, where the decoder gives
+    ``positions``: then each row carries all columns that the source had at that point. ``nulled``
+    counts the values that are null by configuration because the lake can't hold them (zero dates).
     """
 
     table: pa.Table

@@ -111,6 +111,7 @@ class PipelineSection(FaultSection):
     zero_dates: ZeroDates = "null"
     default_database: str | None = Field(None, min_length=1)
     default_table: str | None = Field(None, min_length=1)
+    positions: Literal["tidb-commit-ts"] | None = None
     target: str | None = None
     mode: Literal["upsert", "append"] = "upsert"
     keys: list[str] | None = Field(None, min_length=1)
@@ -196,7 +197,11 @@ class PipelineSection(FaultSection):
 
     def format_options(self) -> FormatOptions:
         """The options as the format takes them."""
-        named = {"default_database": self.default_database, "default_table": self.default_table}
+        named = {
+            "default_database": self.default_database,
+            "default_table": self.default_table,
+            "positions": self.positions,
+        }
         extra = {option: name for option, name in named.items() if name is not None}
         return FormatOptions(self.time_zone, self.zero_dates, extra)
 

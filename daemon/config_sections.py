@@ -26,6 +26,8 @@ class DaemonSection(Section):
     drain_timeout_s: float = Field(60.0, gt=0, strict=False)
     processors: int = Field(3, ge=1, le=64)
     stuck_after_s: float = Field(120.0, gt=0, strict=False)
+    frontier_debt_messages: int = Field(1_000_000, ge=1)
+    frontier_debt_s: float = Field(300.0, gt=0, strict=False)
 
 
 class MetricsSection(Section):
@@ -108,6 +110,7 @@ class MaintenanceSection(Section):
     retain_last: int = Field(10, ge=1)
     interval_s: float = Field(300.0, ge=0, strict=False)
     foreign_branches_older_than_s: float = Field(86400.0, ge=3600, strict=False)
+    expire_tombstones_older_than_s: float = Field(604800.0, ge=0, strict=False)
 
 
 class SinkSection(Section):
@@ -115,6 +118,7 @@ class SinkSection(Section):
 
     kind: Literal["iceberg"]
     catalog: dict[str, str]
+    write_timeout_s: float = Field(1800.0, gt=0, strict=False)
     maintenance: MaintenanceSection = Field(default_factory=MaintenanceSection)
 
     @field_validator("catalog", mode="before")

@@ -54,6 +54,12 @@ PASSING = frozenset(
 a codec it lacks, a position outside the log) it goes on *behind* it, or never: that stops the
 pipeline, and of that partition nothing more is taken."""
 
+SESSION_TIMEOUT_MS = 45_000
+"""librdkafka's default, and the broker's where it decides (the new group protocol)."""
+
+MAX_POLL_INTERVAL_MS = 300_000
+"""librdkafka's default."""
+
 POSITIONS_INTERVAL_S = 1.0
 """How often positions are asked for while records come: past transaction markers at the end of
 one partition there is no message that would tell."""
@@ -87,6 +93,17 @@ def assigns_incrementally(settings: Mapping[str, Any]) -> bool:
     return settings.get("group.protocol") == "consumer" or strategy.startswith("cooperative")
 
 
+def revoke_patience_s(settings: Mapping[str, Any]) -> float:
+    """What a revoke may take in all: half of what keeps the membership, be it heartbeats or polls.
+
+    librdkafka's heartbeats go on meanwhile, but the coordinator waits for nobody longer than for
+    a poll; the other half is for what the poll that brought the revoke had to do before.
+    """
+    session_ms = int(settings.get("session.timeout.ms", SESSION_TIMEOUT_MS))
+    poll_ms = int(settings.get("max.poll.interval.ms", MAX_POLL_INTERVAL_MS))
+    return min(session_ms, poll_ms) / 2 / 1000
+
+
 class KafkaSource:
     """One consumer in one group."""
 
@@ -110,6 +127,7 @@ class KafkaSource:
         self._state: SourceState | None = None
         whole = consumer_settings(settings, group)
         self._incremental = assigns_incrementally(whole)
+        self._revoke_patience_s = revoke_patience_s(whole)
         self._consumer = Consumer(
             {
                 **whole,
@@ -119,6 +137,11 @@ class KafkaSource:
                 "logger": _QuietLogger(self._log),
             }
         )
+
+    @property
+    def revoke_patience_s(self) -> float:
+        """See ``revoke_patience_s``."""
+        return self._revoke_patience_s
 
     def start(self, listener: SourceListener) -> None:
         """Join the group."""
@@ -168,6 +191,18 @@ class KafkaSource:
         except KafkaException as error:
             self._log.warning("commit_failed", reason=error.args[0].str())
 
+    def restart(self, sources: tuple[TopicPartition, ...]) -> None:
+        """Seek to the starts as they are now; what was fetched ahead is thrown away."""
+        try:
+            assigned = self._resolve(list(sources))
+            for source, at in assigned.starts.items():
+                self._consumer.seek(KafkaPartition(source.topic, source.partition, at))
+        except (PositionError, KafkaException) as error:
+            said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+            self._trouble = f"{sources[0]}: can't be read again: {said}"
+            return
+        self._given(assigned)
+
     def close(self) -> None:
         """Leave the group; what is assigned is revoked inside."""
         self._consumer.close()
@@ -186,6 +221,9 @@ class KafkaSource:
         starts = [KafkaPartition(s.topic, s.partition, at) for s, at in assigned.starts.items()]
         self._assign(consumer, starts)
         self._assigned |= set(sources)
+        self._given(assigned)
+
+    def _given(self, assigned: Assigned) -> None:
         for source, start in assigned.starts.items():
             self._log.info("assigned", source=str(source), start=start)
         assert self._listener is not None

@@ -53,6 +53,22 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
     # py4j and pykka use the standard library; what they have to say of use comes as exceptions.
     logging.getLogger("py4j").setLevel(logging.ERROR)
     logging.getLogger("pykka").setLevel(logging.CRITICAL + 1)
+    root = logging.getLogger()
+    if not any(isinstance(handler, _LibraryTalk) for handler in root.handlers):
+        root.addHandler(_LibraryTalk(logging.WARNING))
+
+
+class _LibraryTalk(logging.Handler):
+    """What libraries log, as events of ours: without any handler it goes to standard error.
+
+    py4j tells the root logger, with a traceback, of connections that broke. It raises that, too.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Any thread."""
+        log = structlog.get_logger()
+        tell = log.debug if record.name == "root" else log.warning
+        tell("library_said", library=record.name, text=record.getMessage())
 
 
 def _drop_empty(_: Any, __: str, event: Any) -> Any:

@@ -100,6 +100,19 @@ def _process(status: Mapping[str, Any]) -> Iterator[Metric]:
         ("uptime_seconds", "Since the process started", status["uptime_seconds"]),
     ):
         yield GaugeMetricFamily(f"binlogd_{name}", text, value=float(value))
+    if (session := status["spark"]) is None:
+        return
+    up = session["pid"] is not None
+    for name, text, value in (
+        ("spark_up", "1 while a Spark session lives", up),
+        ("spark_session_age_seconds", "Of the session that lives", session["age_seconds"]),
+        ("spark_down_seconds", "Since the last session ended; 0 while one lives",
+         session["down_seconds"] or 0.0),
+    ):  # fmt: skip
+        if value is not None:
+            yield GaugeMetricFamily(f"binlogd_{name}", text, value=float(value))
+    rebuilt = "Spark sessions started after the first"
+    yield CounterMetricFamily("binlogd_spark_rebuilt", rebuilt, value=session["rebuilt"])
 
 
 def _families(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pykka
@@ -24,6 +24,7 @@ from daemon.observer import SUPERVISOR, Observer, Question
 from daemon.retry import Retry
 from daemon.status import About, AskLife, document
 from daemon.web import WebServer
+from sparkwriter.keeper import SessionFigures
 
 
 class OutlookError(Exception):
@@ -33,7 +34,14 @@ class OutlookError(Exception):
 class Outlook:
     """Opened by the main thread before anything slow is started, closed by it at the end."""
 
-    def __init__(self, config: Config, run_id: str, notifier: Notifier) -> None:
+    def __init__(
+        self,
+        config: Config,
+        run_id: str,
+        notifier: Notifier,
+        session: Callable[[], SessionFigures],
+    ) -> None:
+        """``session`` tells how the sinks' session stands; it is asked on any thread."""
         self._about = About(
             run=run_id,
             pid=os.getpid(),
@@ -42,6 +50,7 @@ class Outlook:
             stuck_after_s=config.daemon.stuck_after_s,
         )
         self._redactor = config.redactor
+        self._session = session
         self._observer = Observer()
         self._begun = time.monotonic()
         self._listen = config.metrics.address
@@ -93,7 +102,8 @@ class Outlook:
         """The document. Any thread; takes as long as the slowest actor, ANSWER_WITHIN_S at most."""
         answers = self._observer.look()
         uptime_s = time.monotonic() - self._begun
-        found = document(self._about, answers, time.time_ns() // 1_000_000, uptime_s)
+        now_ms = time.time_ns() // 1_000_000
+        found = document(self._about, answers, now_ms, uptime_s, self._session())
         redacted: dict[str, Any] = self._redactor.deep(found)
         return redacted
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Protocol
 
 import structlog
-from pyspark.sql import SparkSession
 
 from actors.ports import BatchWriter
 from daemon.config import Config
@@ -18,6 +18,9 @@ from sparkwriter.iceberg import IcebergWriter, check_catalog
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 from sparkwriter.jars import lake_jars
 from sparkwriter.java import find_java
+from sparkwriter.jvm import SparkJvm
+from sparkwriter.keeper import KeeperSettings, SessionFigures, SessionKeeper
+from sparkwriter.living_sink import LivingSink
 from sparkwriter.session import check_warehouse, start_session
 from sparkwriter.warm_up import CATALOG, warm_up, warm_up_catalog
 
@@ -33,17 +36,23 @@ class SinkTier(Protocol):
         """A set of sinks for one writer, by the name in the configuration."""
         ...
 
+    def session(self) -> SessionFigures:
+        """How the session stands. Any thread."""
+        ...
+
     def stop(self) -> None:
         """Let go of everything."""
         ...
 
 
 class SparkTier:
-    """The real one: a JVM of its own for this process."""
+    """The real one: a JVM of its own for this process, started again when it has ended."""
 
-    def __init__(self) -> None:
-        self._spark: SparkSession | None = None
+    def __init__(self, settings: KeeperSettings | None = None) -> None:
+        self._settings = settings or KeeperSettings()
+        self._keeper: SessionKeeper[SparkJvm] | None = None
         self._upkeeps: dict[str, Upkeep] = {}
+        self._timeouts_s: dict[str, float] = {}
 
     def start(self, config: Config) -> None:
         """Check the warehouses first (it is quick), then start Spark and open the catalogs."""
@@ -54,7 +63,8 @@ class SparkTier:
         os.environ["JAVA_HOME"] = str(java.home)  # where pyspark's launcher looks
         scratch = config.daemon.staging_dir / f"warm-up-{os.getpid()}"
         begun = time.monotonic()
-        self._spark = start_session(
+        launch = partial(
+            start_session,
             conf=config.spark.conf,
             master=config.spark.master,
             jars=lake_jars(),
@@ -62,30 +72,46 @@ class SparkTier:
             log_file=config.daemon.state_dir / "jvm.log",
             secrets=config.secrets,
         )
+        self._keeper = SessionKeeper(lambda: SparkJvm(launch()), self._settings)
+        jvm = self._keeper.open()
         for name, properties in catalogs.items():
-            check_catalog(self._spark, name, properties)
+            check_catalog(jvm.spark, name, properties)
         owner = this_process(state_id(config.daemon.state_dir))
         self._upkeeps = {
             name: Upkeep(owner, UpkeepSettings(**sink.maintenance.model_dump()))
             for name, sink in config.sink.items()
         }
+        self._timeouts_s = {name: sink.write_timeout_s for name, sink in config.sink.items()}
         ready = time.monotonic()
+        # Only now: when a session is rebuilt, batches wait, and are the better warm-up.
         if config.spark.warm_up:
-            warm_up(self._spark, scratch)
+            warm_up(jvm.spark, scratch)
         structlog.get_logger().info(
             "spark_started",
             seconds=round(ready - begun, 1),
             warm_up_seconds=round(time.monotonic() - ready, 1),
             java=str(java.home),
+            pid=jvm.pid,
         )
 
     def sinks(self) -> Mapping[str, BatchWriter]:
         """Each writer has sessions of its own: snapshot properties must not leak between them."""
-        assert self._spark is not None
-        spark = self._spark
-        return {name: IcebergWriter(spark, upkeep) for name, upkeep in self._upkeeps.items()}
+        assert self._keeper is not None
+        return {
+            name: LivingSink(self._keeper, partial(_iceberg, upkeep), self._timeouts_s[name])
+            for name, upkeep in self._upkeeps.items()
+        }
+
+    def session(self) -> SessionFigures:
+        """How the session stands; all empty before the start."""
+        return SessionFigures() if self._keeper is None else self._keeper.figures()
 
     def stop(self) -> None:
-        """Stop Spark; the JVM ends with it."""
-        if self._spark is not None:
-            self._spark.stop()
+        """Stop Spark; the JVM ends with it, by force where it does not answer."""
+        if self._keeper is not None:
+            self._keeper.close()
+
+
+def _iceberg(upkeep: Upkeep, jvm: SparkJvm) -> IcebergWriter:
+    """A writer on a generation's session. What the upkeep knows of the tables outlives it."""
+    return IcebergWriter(jvm.spark, upkeep)

@@ -96,6 +96,7 @@ class StageWork:
             has_deletes=upsert and has_deletes(table),
             partial=partial_columns(table) if upsert else (),
             bounds=key_bounds(table, schema.keys) if upsert else (),
+            positions=decoder.positions if upsert else None,
             bad=bad,
         )
 

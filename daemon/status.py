@@ -25,6 +25,7 @@ from actors.figures import (
 from actors.messages import Address
 from daemon.observer import SUPERVISOR, Answers
 from offsets.position import TopicPartition
+from sparkwriter.keeper import SessionFigures
 
 SCHEMA = 1
 """Version of the document: new members may come, those that are there keep their meaning."""
@@ -57,14 +58,23 @@ class About:
     stuck_after_s: float
 
 
-def document(about: About, answers: Answers, now_ms: int, uptime_s: float) -> dict[str, Any]:
-    """The whole status. ``now_ms`` is Unix time in milliseconds."""
+def document(
+    about: About,
+    answers: Answers,
+    now_ms: int,
+    uptime_s: float,
+    session: SessionFigures | None = None,
+) -> dict[str, Any]:
+    """The whole status. ``now_ms`` is Unix time in milliseconds; without a ``session`` the sinks
+    need none."""
     life = answers.replies.get(SUPERVISOR)
     life = life if isinstance(life, LifeFigures) else None
     pipelines = [_pipeline(name, about, answers, life, now_ms) for name in sorted(about.groups)]
     state = "starting" if life is None else "stopping" if life.stopping else "running"
-    ready = state == "running" and all(
-        pipeline["stage"] == "running" and pipeline["assigned"] for pipeline in pipelines
+    ready = (
+        state == "running"
+        and all(pipeline["stage"] == "running" and pipeline["assigned"] for pipeline in pipelines)
+        and (session is None or session.pid is not None)
     )
     stuck = {a: s for a, s in answers.silent.items() if s >= about.stuck_after_s}
     return {
@@ -81,7 +91,18 @@ def document(about: About, answers: Answers, now_ms: int, uptime_s: float) -> di
             for address, seconds in sorted(answers.silent.items())
             if seconds > 0
         ],
+        "spark": None if session is None else _session(session),
         "pipelines": pipelines,
+    }
+
+
+def _session(session: SessionFigures) -> dict[str, Any]:
+    return {
+        "pid": session.pid,
+        "age_seconds": None if session.age_s is None else round(session.age_s, 3),
+        "down_seconds": None if session.down_s is None else round(session.down_s, 3),
+        "rebuilt": session.rebuilt,
+        "last_end": session.last_end,
     }
 
 

@@ -18,9 +18,21 @@ def print_status(console: Console, status: Mapping[str, Any]) -> None:
     for silent in status["silent"]:
         word = "stuck" if silent["stuck"] else "busy"
         console.print(f"  {silent['actor']} is {word}: no answer for {duration(silent['seconds'])}")
+    session = status["spark"]
+    if session is not None and session["last_end"] is not None:
+        console.print(f"  {_session(session)}")
     for pipeline in status["pipelines"]:
         console.print()
         _print_pipeline(console, pipeline)
+
+
+def _session(session: Mapping[str, Any]) -> str:
+    """What became of the JVM that ended."""
+    ended = f"the JVM {session['last_end']}"
+    if session["pid"] is None:
+        return f"{ended} {duration(session['down_seconds'])} ago, another is being started"
+    since = duration(session["age_seconds"])
+    return f"{ended}; the session was rebuilt {since} ago ({session['rebuilt']} times in all)"
 
 
 def _print_pipeline(console: Console, p: Mapping[str, Any]) -> None:

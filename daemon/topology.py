@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from actors.committer import Begin, CommitterLogic
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
+from actors.debt import DebtBounds
 from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.mailbox import DataQueue, Mailbox, Tick
 from actors.messages import WRITERS, Address
@@ -16,6 +17,7 @@ from actors.performers import (
     DeadLetterEffects,
     FetcherEffects,
     ProcessorEffects,
+    Settling,
     WriterEffects,
 )
 from actors.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
@@ -95,6 +97,7 @@ class Topology:
             config.daemon.commit_interval_s,
             parts.until,
             commits="kafka-commit" in section.offset_stores,
+            debt=DebtBounds(config.daemon.frontier_debt_messages, config.daemon.frontier_debt_s),
         )
         self._start(
             committer, logic, Mailbox(DataQueue(CONTROL_ONLY)), _just(CommitterEffects(parts.store))
@@ -171,12 +174,13 @@ class Topology:
         self._start(address, logic, mailbox, _just(ProcessorEffects(stager, own)))
 
     def _start_fetcher(self, parts: PipelineParts, logic: FetcherLogic) -> None:
-        mailbox = Mailbox(DataQueue(CONTROL_ONLY))
+        mailbox, settling = Mailbox(DataQueue(CONTROL_ONLY)), Settling()
+        self.directory.add_endpoint(Address(parts.name, "settling"), settling)
         self._start(
             Address(parts.name, "fetcher"),
             logic,
             mailbox,
-            lambda run: FetcherEffects(parts.source, self.directory, parts.name, run),
+            lambda run: FetcherEffects(parts.source, self.directory, parts.name, run, settling),
         )
         mailbox.tell(Tick())
 

@@ -130,4 +130,8 @@ def _verdict(path: str, status: Any) -> tuple[bool, list[str]]:
         for p in status["pipelines"]
         if p["stage"] != "running" or not p["assigned"]
     ]
+    session = status["spark"]
+    if session is not None and session["down_seconds"] is not None:
+        down_s = session["down_seconds"]
+        waiting.append(f"the JVM {session['last_end']} {down_s:.0f} s ago; it is started again")
     return False, [status["state"], *waiting]

@@ -1,33 +1,115 @@
-"""The lane ledger: what is dispatched and not yet done, as one interval per lane.
+"""The lane ledger: what is dispatched and not yet done, lane by lane.
 
-Inside a lane writes complete in order, so nothing per record is kept: a lane's pending stretch is
-one ``[first, through]``. The lanes of a partition are sorted by ``first``, so the frontier is a
-look at the head and an acknowledgement costs O(log lanes), however many messages are in flight.
+Inside a lane writes complete in order, so nothing per record is kept: what is pending of the lane's
+whole messages is one ``[first, through]``, however many there are. A message that came in parts is
+a run of its own, from its first part to its last: other messages stand between its parts and may be
+done before it.
+
+Which lane of a partition is lowest, a heap tells. What in it is out of date is left there until it
+comes to the top or makes up most of the heap: an acknowledgement costs O(log lanes), and a quarter
+of what it costs to keep all lanes sorted at every moment.
 
 Passive and without a lock: the committer's mailbox is its lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import heapq
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sortedcontainers import SortedSet
+from offsets.position import NO_OFFSET, Lane, Run, TopicPartition
 
-from offsets.position import Lane, TopicPartition
+_NOTHING: Mapping[str, Sequence[Run]] = {}
+_NO_FRAGMENTS: Mapping[str, int] = {}
+
+_SLACK = 64
+"""Entries that a heap may hold beyond twice its lanes before it is made anew. Fewer: the heap of a
+handful of lanes is made anew every few acknowledgements. More: only memory."""
 
 
 class LedgerError(Exception):
     """The ledger was told something that can't be true: a bug in the caller, never to be masked."""
 
 
+class _Pending:
+    """What is pending of one lane: a stretch of whole messages, and runs of split ones.
+
+    ``runs`` are those that can be its lowest: each begins after the one before it and ends after
+    it. A run that begins later than another and ends before it is no longer there: it goes first
+    and never was the lowest. Without a stretch ``first`` is above ``through``.
+    """
+
+    __slots__ = ("first", "lowest", "runs", "through")
+
+    def __init__(self, lowest: int) -> None:
+        self.first = 0
+        self.through = -1
+        self.runs: deque[Run] | None = None
+        self.lowest = lowest
+
+    def add(self, first: int, through: int) -> None:
+        """Whole messages, younger than those of the stretch."""
+        if self.first > self.through:
+            self.first = first
+        self.through = through
+        self.lowest = min(self.lowest, first)
+
+    def add_run(self, run: Run) -> None:
+        """A split message, completed after all that is here."""
+        if self.runs is None:  # an empty deque takes more memory than all the rest
+            self.runs = deque()
+        while self.runs and self.runs[-1].first >= run.first:
+            self.runs.pop()
+        self.runs.append(run)
+        self.lowest = min(self.lowest, run.first)
+
+    def lift(self, through: int) -> bool:
+        """All up to ``through`` is done. Tells whether anything is left."""
+        if self.first <= through:
+            self.first = through + 1
+        left = self.first <= self.through
+        runs = self.runs
+        if runs is None:
+            self.lowest = self.first
+            return left
+        while runs and runs[0][1] <= through:
+            runs.popleft()
+        if not runs:
+            self.runs = None
+            self.lowest = self.first
+            return left
+        lowest = runs[0][0]
+        self.lowest = self.first if left and self.first < lowest else lowest
+        return True
+
+
 @dataclass(slots=True)
 class _Partition:
-    """One assigned partition: its position and its pending lanes, lowest first."""
+    """One assigned partition: its position, its pending lanes, the messages that lack parts."""
 
     next_offset: int
-    pending: dict[str, tuple[int, int]] = field(default_factory=dict)
-    by_first: SortedSet[tuple[int, str]] = field(default_factory=SortedSet)
+    lanes: dict[str, _Pending] = field(default_factory=dict)
+    heap: list[tuple[int, str]] = field(default_factory=list)
+    fragments: dict[str, int] = field(default_factory=dict)
+
+    def push(self, lowest: int, target: str) -> None:
+        if len(self.heap) > 2 * len(self.lanes) + _SLACK:
+            self.heap = [(lane.lowest, name) for name, lane in self.lanes.items()]
+            heapq.heapify(self.heap)
+        else:
+            heapq.heappush(self.heap, (lowest, target))
+
+    def frontier(self) -> int:
+        lowest = min(self.fragments.values(), default=self.next_offset)
+        while self.heap:
+            first, target = self.heap[0]
+            lane = self.lanes.get(target)
+            if lane is not None and lane.lowest == first:
+                return min(first, lowest)
+            heapq.heappop(self.heap)
+        return lowest
 
 
 class LaneLedger:
@@ -54,12 +136,23 @@ class LaneLedger:
         self._partitions.pop(source, None)
 
     def dispatched(
-        self, source: TopicPartition, next_offset: int, lanes: Mapping[str, tuple[int, int]]
+        self,
+        source: TopicPartition,
+        next_offset: int,
+        lanes: Mapping[str, tuple[int, int]],
+        runs: Mapping[str, Sequence[Run]] = _NOTHING,
+        fragments: Mapping[str, int] = _NO_FRAGMENTS,
     ) -> None:
         """Register a batch: the consumer's position after it, and what each target's lane got.
 
         ``lanes`` maps a target to the first and last message offset that it got from this batch.
-        Raises LedgerError when offsets go backwards.
+        ``runs`` maps a target to the split messages that became whole in it, in the order of
+        their last parts. ``fragments`` are all messages that lack parts after this batch, by a
+        name of the caller's, with the offset of their first part: each holds the frontier there,
+        and gives way to its runs in the same call that has it no more.
+
+        Raises LedgerError when offsets go backwards, or something begins where the frontier may
+        have been already.
         """
         part = self._known(source)
         if next_offset < part.next_offset:
@@ -72,39 +165,82 @@ class LaneLedger:
                     f"{source}: {first}..{through} of {target} is outside "
                     f"{part.next_offset}..{next_offset - 1}"
                 )
-            held = part.pending.get(target)
-            if held is None:
-                part.by_first.add((first, target))
-                part.pending[target] = (first, through)
-            else:
-                part.pending[target] = (held[0], through)
+            lane = self._lane(part, target, first)
+            lane.add(first, through)
+        if runs:
+            self._add_runs(source, part, next_offset, runs)
+        if fragments or part.fragments:
+            self._set_fragments(source, part, next_offset, fragments)
         part.next_offset = next_offset
+
+    def _lane(self, part: _Partition, target: str, first: int) -> _Pending:
+        """A target's lane, which is about to get something from ``first`` on."""
+        lane = part.lanes.get(target)
+        if lane is None:
+            lane = part.lanes[target] = _Pending(first)
+            part.push(first, target)
+        elif first < lane.lowest:
+            lane.lowest = first
+            part.push(first, target)
+        return lane
+
+    def _add_runs(
+        self,
+        source: TopicPartition,
+        part: _Partition,
+        next_offset: int,
+        runs: Mapping[str, Sequence[Run]],
+    ) -> None:
+        held = set(part.fragments.values())
+        for target, whole in runs.items():
+            last = part.next_offset
+            for run in whole:
+                if not (run.first >= part.next_offset or run.first in held):
+                    raise LedgerError(f"{source}: nothing held {run.first} for a run of {target}")
+                if not (last <= run.through < next_offset and run.first <= run.through):
+                    raise LedgerError(
+                        f"{source}: the run {run.first}..{run.through} of {target} does not end "
+                        f"in {last}..{next_offset - 1}"
+                    )
+                last = run.through
+                self._lane(part, target, run.first).add_run(run)
+
+    def _set_fragments(
+        self,
+        source: TopicPartition,
+        part: _Partition,
+        next_offset: int,
+        fragments: Mapping[str, int],
+    ) -> None:
+        for name, first in fragments.items():
+            known = part.fragments.get(name) == first
+            if not (known or part.next_offset <= first < next_offset):
+                raise LedgerError(f"{source}: nothing held {first} for the open message {name}")
+        part.fragments = dict(fragments)
 
     def done(self, lane: Lane, through: int) -> None:
         """Take note that a lane is applied up to ``through``, inclusive.
 
-        Below the lane's pending stretch, or for a lane with nothing pending, it changes nothing:
-        a replayed acknowledgement is harmless. Raises LedgerError above what was dispatched.
+        A split message is done with its last part. Below what the lane has pending, or for a lane
+        with nothing pending, it changes nothing: a replayed acknowledgement is harmless. Raises
+        LedgerError above what was dispatched.
         """
         source, target = lane
         part = self._known(source)
         if through >= part.next_offset:
             raise LedgerError(f"{source}: {target} done through {through}, never dispatched")
-        held = part.pending.get(target)
-        if held is None or through < held[0]:
+        pending = part.lanes.get(target)
+        if pending is None:
             return
-        first, last = held
-        part.by_first.remove((first, target))
-        if through >= last:
-            del part.pending[target]
-        else:
-            part.pending[target] = (through + 1, last)
-            part.by_first.add((through + 1, target))
+        before = pending.lowest
+        if not pending.lift(through):
+            del part.lanes[target]
+        elif pending.lowest != before:
+            part.push(pending.lowest, target)
 
     def frontier(self, source: TopicPartition) -> int:
         """The offset below which everything is done: what may be committed."""
-        part = self._known(source)
-        return part.by_first[0][0] if part.by_first else part.next_offset
+        return self._known(source).frontier()
 
     def position(self, source: TopicPartition) -> int:
         """The offset that is read next."""
@@ -115,12 +251,18 @@ class LaneLedger:
         return {source: self.frontier(source) for source in self._partitions}
 
     def holders(self, source: TopicPartition) -> Iterable[tuple[str, int]]:
-        """The targets that hold the frontier, lowest pending offset first."""
-        return ((target, first) for first, target in self._known(source).by_first)
+        """Who holds the frontier, lowest pending offset first: targets, and open messages."""
+        part = self._known(source)
+        found = [(lane.lowest, target) for target, lane in part.lanes.items()]
+        found += [(first, f"open message {name}") for name, first in part.fragments.items()]
+        return ((target, first) for first, target in sorted(found))
 
     def pending(self, lane: Lane) -> tuple[int, int] | None:
-        """A lane's pending stretch, or None when nothing of it is in flight."""
-        return self._known(lane.source).pending.get(lane.target)
+        """A lane's lowest and highest pending offset, or None when nothing of it is in flight."""
+        found = self._known(lane.source).lanes.get(lane.target)
+        if found is None:
+            return None
+        return found.lowest, max(found.through, found.runs[-1].through if found.runs else NO_OFFSET)
 
     def _known(self, source: TopicPartition) -> _Partition:
         try:

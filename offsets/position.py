@@ -31,3 +31,10 @@ class Lane(NamedTuple):
 
     source: TopicPartition
     target: str
+
+
+class Run(NamedTuple):
+    """A message that came in parts: the offsets of its first part and of its last."""
+
+    first: int
+    through: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 import pyarrow as pa
@@ -23,24 +23,28 @@ from actors.ports import (
     TargetRefused,
     TargetState,
 )
-from changes.model import Mode, TargetName
+from changes.model import POSITION, Mode, TargetName
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.attempts import anonymous
+from sparkwriter.guard import Guard, add_tombstones
 from sparkwriter.iceberg_java import JavaFailure, LakeCatalog, LakeTable, java_class, reason
 from sparkwriter.iceberg_marks import HWM, marks_of, marks_text, nearest_mark
 from sparkwriter.iceberg_publish import MAIN, create_branch, drop_branch, publish_branch
+from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
-from sparkwriter.plan import dotted, quote, read_schema, write_sql
+from sparkwriter.plan import dotted, key_columns, quote, read_schema, write_sql
 from sparkwriter.schema import (
     CreateTable,
+    LakeColumn,
     SchemaStep,
     StoredTable,
     plan_schema,
 )
-from sparkwriter.session import JvmEnded, check_warehouse, jvm_ended
+from sparkwriter.session import check_warehouse
 
 MODE = "binlogd.mode"
 KEYS = "binlogd.keys"
+POSITIONS = "binlogd.positions"
 STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
 SETTLE_ATTEMPTS = 5
 """Looks at a table before a write until nothing is to be changed in its schema: one when it
@@ -77,10 +81,15 @@ class _Seen:
     stored: StoredTable
     main: int
     marks: Mapping[TopicPartition, int]
+    positions: str | None
 
     @property
     def state(self) -> TargetState:
-        return TargetState(self.stored.schema, self.stored.mode, self.marks, str(self.main))
+        return self.state_at(self.marks, self.main)
+
+    def state_at(self, marks: Mapping[TopicPartition, int], main: int) -> TargetState:
+        schema, mode = self.stored.schema, self.stored.mode
+        return TargetState(schema, mode, marks, str(main), self.positions)
 
 
 class IcebergWriter:
@@ -95,49 +104,58 @@ class IcebergWriter:
         self._upkeep = upkeep or Upkeep(anonymous(), UpkeepSettings())
         self._spark = spark.newSession()
         self._catalog = LakeCatalog(self._spark)
+        self._tombstones = Tombstones(self._spark, self._catalog)
         # Jobs of one pool wait for each other in turn; each writer has its own, so that a long
         # write does not hold a short one.
         self._pool = f"binlogd-{uuid4().hex[:8]}"
+        self._group: str | None = None
         # ${...} in a name or a value is that name or value, never a setting of Spark.
         self._spark.conf.set("spark.sql.variable.substitute", "false")
 
     def open(self, target: TargetName) -> TargetState:
         """Read schema, mode and marks of the table from the catalog. See ``BatchWriter.open``."""
-        with self._living_jvm(), _reasons(target):
+        with _reasons(target):
             seen = self._look(target)
             if seen is None:
                 return TargetState()
             self._upkeep.opened(target, seen.table)
             return seen.state
 
-    @contextmanager
-    def _living_jvm(self) -> Iterator[None]:
-        """Tell a sink that is away from a JVM that is dead: no retry brings that one back."""
-        try:
-            yield
-        except SinkUnavailable as error:
-            if jvm_ended(self._spark):
-                raise JvmEnded(f"the JVM has ended: {error}") from error
-            raise
+    def cancel(self) -> None:
+        """End the jobs of the statement that runs, and those it would start: it fails, and with
+        it the write. Any thread. Asked of the JVM, so it hangs where that does.
+        """
+        if self._group is not None:
+            # pyspark has only the half of it that spares a statement between two of its jobs.
+            context = self._spark.sparkContext._jsc.sc()
+            context.cancelJobGroupAndFutureJobs(self._group)
 
     def write(self, batch: StagedBatch) -> TargetState:
         """Publish the batch with its marks in one commit to main. See ``BatchWriter.write``."""
-        with self._living_jvm(), _reasons(batch.target):
+        with _reasons(batch.target):
             for _ in range(SETTLE_ATTEMPTS):
                 seen = self._look(batch.target)
                 marks = seen.marks if seen else {}
                 if seen is not None and covered(batch, marks):
-                    return seen.state
+                    return replace(seen.state, covered=True)
                 check_expected(batch, marks)
+                check_positions(batch, seen.positions if seen else batch.positions)
                 steps = plan_schema(
                     batch.schema, batch.mode, seen.stored if seen else None, batch.adds
                 )
                 if seen is not None and not steps:
                     state = self._publish(seen, batch)
-                    self._upkeep.written(batch.target, seen.table)
+                    self._after(batch.target, seen)
                     return state
                 self._change(batch, seen, steps)
         raise SinkUnavailable(f"{batch.target}: others keep changing the table's schema")
+
+    def _after(self, target: TargetName, seen: _Seen) -> None:
+        """The write is published: keep the table small when it is time for that."""
+        tidied = self._upkeep.written(target, seen.table)
+        if tidied and seen.positions is not None:
+            settings, now = self._upkeep.settings, self._upkeep.now()
+            self._tombstones.tidy(target, seen.table, settings, now)
 
     def _look(self, target: TargetName) -> _Seen | None:
         table = self._catalog.load(target)
@@ -155,7 +173,7 @@ class IcebergWriter:
                 " rolled back beyond the first), so nobody can tell what the table contains"
             )
         stored = StoredTable(table.columns(), Mode(mode), keys)
-        return _Seen(table, stored, main, marks_of(mark.text))
+        return _Seen(table, stored, main, marks_of(mark.text), table.property(POSITIONS))
 
     def _change(self, batch: StagedBatch, seen: _Seen | None, steps: Sequence[SchemaStep]) -> None:
         """Create the table or alter it, unless another did it first: the next look will tell."""
@@ -164,7 +182,11 @@ class IcebergWriter:
             assert isinstance(create, CreateTable)
             keys = json.dumps(list(batch.schema.keys), ensure_ascii=False)
             properties = {**TABLE_PROPERTIES, MODE: batch.mode.value, KEYS: keys}
-            self._catalog.create(batch.target, create.columns, properties, (HWM, marks_text({})))
+            columns = create.columns
+            if batch.positions is not None:
+                properties[POSITIONS] = batch.positions
+                columns = (*columns, LakeColumn(POSITION, "string"))
+            self._catalog.create(batch.target, columns, properties, (HWM, marks_text({})))
             return
         try:
             seen.table.change_schema(steps)
@@ -190,33 +212,56 @@ class IcebergWriter:
         except BaseException:
             drop_branch(table, branch)
             raise
-        return TargetState(seen.stored.schema, seen.stored.mode, marks, str(head))
+        return seen.state_at(marks, head)
 
     def _run(self, seen: _Seen, batch: StagedBatch, path: str, branch: str, stamp: str) -> None:
         """Run the batch's statement against the branch, its commit stamped."""
         staged = pq.read_schema(path)
         view = f"binlogd_{uuid4().hex}"
         target = batch.target
-        sql = write_sql(
-            batch,
-            seen.stored.columns,
-            staged.names,
-            dotted(target.sink, target.namespace, target.table, f"branch_{branch}"),
-            quote(view),
-            empty=seen.table.summary(seen.main, "total-data-files") == "0",
-        )
         spark = self._spark
         spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._pool)
+        # A name for each attempt: cancelling one must never hit the next.
+        self._group = f"binlogd-{uuid4().hex}"
+        spark.sparkContext.setJobGroup(self._group, f"write {target}", interruptOnCancel=True)
         # The path is one file's name: no sign in it is a pattern.
         reader = spark.read.schema(read_schema(staged)).option("__globPaths__", "false")
         reader.parquet(path).createTempView(view)
         try:
+            sql = write_sql(
+                batch,
+                seen.stored.columns,
+                staged.names,
+                dotted(target.sink, target.namespace, target.table, f"branch_{branch}"),
+                quote(view),
+                empty=seen.table.summary(seen.main, "total-data-files") == "0",
+                guard=self._guard(seen, batch, staged, quote(view)),
+            )
             # It would stamp every later commit of this session too: set for this one statement.
             spark.conf.set(STAMP_CONF, stamp)
             spark.sql(sql)
         finally:
             spark.conf.unset(STAMP_CONF)
             spark.catalog.dropTempView(view)
+
+    def _guard(
+        self, seen: _Seen, batch: StagedBatch, staged: pa.Schema, source: str
+    ) -> Guard | None:
+        """How the write is guarded, its own deletions being remembered already.
+
+        Before they are published: were it the other way round, a crash in between would let an
+        older insert bring a deleted row back.
+        """
+        if seen.positions is None:
+            return None
+        if batch.has_deletes:
+            self._tombstones.prepare(batch.target, seen.stored, TABLE_PROPERTIES)
+        guard = self._tombstones.guard(batch.target, seen.table)
+        if batch.has_deletes:
+            given = {name.lower(): name for name in staged.names}
+            key = key_columns(batch, seen.stored.columns, given)
+            self._spark.sql(add_tombstones(guard, key, source))
+        return guard
 
 
 def check_catalog(spark: SparkSession, sink: str, properties: Mapping[str, str]) -> None:
@@ -252,6 +297,15 @@ def check_expected(batch: StagedBatch, marks: Mapping[TopicPartition, int]) -> N
     for lane, span in batch.lanes.items():
         if (mark := marks.get(lane, NO_OFFSET)) != span.after:
             raise Fenced(f"{batch.target}: lane {lane} stands at {mark}, expected {span.after}")
+
+
+def check_positions(batch: StagedBatch, kept: str | None) -> None:
+    """Raise TargetRefused where the target keeps positions that the batch does not carry."""
+    if batch.path is not None and kept is not None and batch.positions != kept:
+        raise TargetRefused(
+            f"the table keeps the positions {kept} of its rows, the changes carry"
+            f" {batch.positions or 'none'}"
+        )
 
 
 def _stamped_head(table: LakeTable, branch: str, main: int, stamp: str) -> int:

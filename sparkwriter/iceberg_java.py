@@ -84,6 +84,10 @@ class LakeTable:
         value = self.metadata.properties().get(name)
         return None if value is None else str(value)
 
+    def uuid(self) -> str:
+        """What tells the table from one of the same name that was made before or after it."""
+        return str(self.metadata.uuid())
+
     def head(self, branch: str) -> int | None:
         """The id of the snapshot that the branch shows."""
         ref = self.metadata.ref(branch)
@@ -234,8 +238,9 @@ class LakeCatalog:
         try:
             if not catalog.namespaceExists(name.namespace()):
                 catalog.createNamespace(name.namespace())
-        except JavaFailure as error:
-            if not java_class(error).endswith(".AlreadyExistsException"):
+        except JavaFailure:
+            # Of two members that make it at once one fails, in its catalog's own words.
+            if not catalog.namespaceExists(name.namespace()):
                 raise
         try:
             builder = catalog.buildTable(name, schema).withProperties(dict(properties))

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from actors.ports import SinkUnavailable
+from actors.ports import LostRace, SinkUnavailable
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, reason
 
 MAIN = "main"
@@ -27,7 +27,7 @@ log: Any = structlog.get_logger(__name__)
 
 
 def create_branch(table: LakeTable, branch: str, at: int) -> None:
-    """Make the branch at snapshot ``at``, which main must show. Raises SinkUnavailable when not."""
+    """Make the branch at snapshot ``at``, which main must show. Raises LostRace when not."""
 
     def change(builder: Java) -> None:
         builder.setRef(branch, table.branch_at(at))
@@ -38,7 +38,7 @@ def create_branch(table: LakeTable, branch: str, at: int) -> None:
 def publish_branch(table: LakeTable, branch: str, expected: int, head: int) -> None:
     """Point main from ``expected`` to ``head`` and remove the branch, in one commit.
 
-    Raises SinkUnavailable when main shows anything else or the commit never lands. A
+    Raises LostRace when main shows anything else, SinkUnavailable when the commit never lands. A
     commit whose reply was lost is found to be done.
     """
 
@@ -88,9 +88,7 @@ def _swap(
         if (main := table.head(MAIN)) != expected:
             # Somebody's compaction, or another member's lanes: the next attempt reads the marks
             # again, and those decide whether this batch is still due.
-            raise SinkUnavailable(
-                f"main moved from snapshot {expected} to {main} meanwhile"
-            ) from failure
+            raise LostRace(f"main moved from snapshot {expected} to {main} meanwhile") from failure
         try:
             table.commit(change)
         except JavaFailure as error:

@@ -32,6 +32,7 @@ class UpkeepSettings:
     retain_last: int = 10
     interval_s: float = 300.0
     foreign_branches_older_than_s: float = 86400.0
+    expire_tombstones_older_than_s: float = 604800.0
 
 
 class Upkeep:
@@ -45,7 +46,7 @@ class Upkeep:
         self, owner: Owner, settings: UpkeepSettings, now: Callable[[], float] = time.time
     ) -> None:
         self.owner = owner
-        self._settings = settings
+        self.settings = settings
         self._now = now
         # One entry a target, each only touched for its own target: no lock is needed.
         self._opened: set[TargetName] = set()
@@ -63,14 +64,22 @@ class Upkeep:
         with _logged(target):
             self._sweep(target, table, between_writes=False)
 
-    def written(self, target: TargetName, table: LakeTable) -> None:
-        """After a write: cut the history when the interval has passed since the last time."""
+    def written(self, target: TargetName, table: LakeTable) -> bool:
+        """After a write: cut the history when the interval has passed since the last time.
+
+        Tells whether it has.
+        """
         now = self._now()
         if now < self._due_s.get(target, now):
-            return
-        self._due_s[target] = now + self._settings.interval_s
+            return False
+        self._due_s[target] = now + self.settings.interval_s
         with _logged(target):
             self.run(target, table)
+        return True
+
+    def now(self) -> float:
+        """The time by this upkeep's clock, in seconds since the epoch."""
+        return self._now()
 
     def run(self, target: TargetName, table: LakeTable) -> None:
         """Remove dead branches and old snapshots with the files only they need, now.
@@ -104,7 +113,7 @@ class Upkeep:
             # Between two writes of the target a branch of our own run is one whose removal
             # failed.
             ours = between_writes and attempt.owner == self.owner
-            age_s = self._settings.foreign_branches_older_than_s
+            age_s = self.settings.foreign_branches_older_than_s
             if ours or is_dead(attempt, self.owner, self._now(), age_s):
                 dead.append(branch)
         if dead:
@@ -116,13 +125,13 @@ class Upkeep:
         """Expire snapshots; False when none is old enough to be looked at."""
         if (table.property("gc.enabled") or "true").lower() == "false":
             return False  # whoever set it shares the files with another table
-        cutoff_ms = int((self._now() - self._settings.expire_snapshots_older_than_s) * 1000)
+        cutoff_ms = int((self._now() - self.settings.expire_snapshots_older_than_s) * 1000)
         if table.snapshots() < 2 or table.oldest_ms() >= cutoff_ms:
             return False
         stamped = self._stamped(table)
         # Whatever others commit before the expiry does, and however often it is applied anew:
         # the snapshot that carries the marks is never older than the cut.
-        table.expire(min(cutoff_ms, table.time_ms(stamped)), self._settings.retain_last)
+        table.expire(min(cutoff_ms, table.time_ms(stamped)), self.settings.retain_last)
         return True
 
     def _stamped(self, table: LakeTable) -> int:

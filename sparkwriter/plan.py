@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from actors.ports import StagedBatch
 from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, KeyBound, Mode
+from sparkwriter.guard import NOT_OLDER, Guard, newer_than_tombstones
 from sparkwriter.schema import LakeColumn, arrow_type, iceberg_type, spark_type
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-+.:,;/()#@=")
@@ -89,6 +90,7 @@ def write_sql(
     source: str,
     *,
     empty: bool,
+    guard: Guard | None = None,
 ) -> str:
     """The one statement that writes the batch.
 
@@ -96,9 +98,14 @@ def write_sql(
     and ``source`` quoted identifiers of what is written and read. ``empty`` says that the target
     holds no row: then nothing can match and the rows are appended. Columns of the target that
     the file lacks keep their value on update and are null on insert; in a row that came from
-    another key they take the value of the stored row of that.
+    another key they take the value of the stored row of that. With a ``guard`` rows that are older
+    than what the target knows of their key do nothing.
     """
     given = {name.lower(): name for name in staged}
+    if guard is not None:
+        key, ranges = key_columns(batch, columns, given), _ranges(batch, columns)
+        source = newer_than_tombstones(guard, key, ranges, source)
+    newer = "" if guard is None else f" AND {NOT_OLDER}"
     values = [
         f"s.{quote(given[column.name.lower()])}" if column.name.lower() in given else "NULL"
         for column in columns
@@ -118,15 +125,38 @@ def write_sql(
     clauses = [
         f"MERGE INTO {into} t USING {source} s",
         f"ON {_match(batch, columns, given)}",
-        f"WHEN MATCHED AND s.{quote(OP)} = 'D' THEN DELETE",
+        f"WHEN MATCHED AND s.{quote(OP)} = 'D'{newer} THEN DELETE",
     ]
     if sets := _updates(batch, columns, given):
-        clauses.append(f"WHEN MATCHED THEN UPDATE SET {', '.join(sets)}")
+        living = "" if guard is None else f" AND s.{quote(OP)} <> 'D'{newer}"
+        clauses.append(f"WHEN MATCHED{living} THEN UPDATE SET {', '.join(sets)}")
     clauses.append(
         f"WHEN NOT MATCHED AND s.{quote(OP)} <> 'D' THEN INSERT ({', '.join(names)})"
         f" VALUES ({', '.join(values)})"
     )
     return "\n".join(clauses)
+
+
+def key_columns(
+    batch: StagedBatch, columns: Sequence[LakeColumn], given: Mapping[str, str]
+) -> dict[str, str]:
+    """The target's key columns and those of the file, quoted.
+
+    ``given`` maps lower-case names to the file's.
+    """
+    keys = {key.lower() for key in batch.schema.keys}
+    return {
+        quote(column.name): quote(given[column.name.lower()])
+        for column in columns
+        if column.name.lower() in keys
+    }
+
+
+def _ranges(batch: StagedBatch, columns: Sequence[LakeColumn]) -> list[str]:
+    """The batch's bounds as conditions on ``t``."""
+    bounds = {bound.column.lower(): bound for bound in batch.bounds}
+    found = [_between(column, bounds.get(column.name.lower())) for column in columns]
+    return [term for term in found if term is not None]
 
 
 def _lacking(

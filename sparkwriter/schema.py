@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from actors.ports import TargetRefused
-from changes.model import CHANGELOG_COLUMNS, AddColumn, Column, Mode, TableSchema
+from changes.model import CHANGELOG_COLUMNS, POSITION, AddColumn, Column, Mode, TableSchema
 
 MAX_PRECISION = 38
 
@@ -83,7 +83,7 @@ class StoredTable:
         columns = tuple(
             Column(column.name, arrow_type(column.type))
             for column in self.columns
-            if column.name.lower() not in own
+            if column.name.lower() not in own and column.name != POSITION
         )
         return TableSchema(columns, self.keys)
 

@@ -11,6 +11,7 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors.exceptions.base import PySparkRuntimeError
@@ -19,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from actors.ports import SinkUnavailable
 from sparkwriter.iceberg_java import JavaFailure, reason
+from sparkwriter.jvm import forget_gateway
 
 ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
@@ -107,6 +109,9 @@ def session_conf(
             (
                 f"-Dlog4j2.configurationFile={log4j2_file.absolute().as_uri()}",
                 f"-XX:ErrorFile={log4j2_file.parent.absolute()}/jvm-crash-%p.log",
+                # Threads that the lack of memory killed are missed by nobody: a JVM without
+                # them hangs, or half works. One that has ended is started again.
+                "-XX:+ExitOnOutOfMemoryError",
                 conf.get("spark.driver.extraJavaOptions"),
             ),
         )
@@ -142,9 +147,11 @@ def start_session(
 ) -> SparkSession:
     """Launch a JVM (found by JAVA_HOME, else PATH) and return its one long-lived session.
 
-    Call once, from the main thread; it takes 5-10 seconds. ``log_file`` is made with its folder,
+    There is one at a time: call it again only when the JVM has ended and ``SparkJvm.forget`` was
+    called. Any thread; it takes 5-10 seconds. ``log_file`` is made with its folder,
     its log4j2 settings beside it. ``secrets`` stay off the command line.
-    Raises SinkUnavailable, pointing at the log, when the JVM or its Spark does not start.
+    Raises SinkUnavailable, pointing at the log, when the JVM or its Spark does not start; then
+    nothing of it is left.
     """
     log_file = log_file.absolute()
     log_file.parent.mkdir(parents=True, exist_ok=True)
@@ -159,23 +166,21 @@ def start_session(
         # SIGTERM to all of it) does not end the JVM while the daemon drains; the JVM ends by
         # itself when our end of its stdin closes, even by kill -9.
         process = {"stdout": output, "stderr": output, "start_new_session": True}
+        gateway: Any = None
         try:
             gateway = launch_gateway(launched, process)  # type: ignore[no-untyped-call]
-            context = SparkContext(conf=settings, gateway=gateway)
-        except (PySparkRuntimeError, OSError, *JavaFailure) as error:
-            text = f"Spark does not start: {reason(error)}; see {log_file}"
-            raise SinkUnavailable(text) from error
-    return SparkSession(context)
-
-
-class JvmEnded(Exception):
-    """The JVM process is gone. The daemon ends with it, and a restart replays harmlessly."""
-
-
-def jvm_ended(spark: SparkSession) -> bool:
-    """Whether the session's JVM, a child of this process, has ended."""
-    process = getattr(spark.sparkContext._gateway, "proc", None)
-    return process is not None and process.poll() is not None
+            return SparkSession(SparkContext(conf=settings, gateway=gateway))
+        except BaseException as error:
+            try:
+                text = f"Spark does not start: {reason(error)}; see {log_file}"
+            finally:
+                if gateway is not None:
+                    gateway.proc.kill()
+                    gateway.proc.wait()
+                    forget_gateway(gateway)
+            if isinstance(error, (PySparkRuntimeError, OSError, *JavaFailure)):
+                raise SinkUnavailable(text) from error
+            raise
 
 
 def check_warehouse(sink: str, properties: Mapping[str, str]) -> None:

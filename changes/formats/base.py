@@ -49,6 +49,17 @@ class TableDecoder(Protocol):
         """All columns seen so far (types only ever widen), None before the first row."""
         ...
 
+    @property
+    def positions(self) -> str | None:
+        """The name of the positions that its rows carry (``changes.positions``), None: they don't.
+
+        Never changes. Positions of one name compare with each other; they tell any two changes of
+        one key apart, or stand for the same one; and every row is whole: a decoder that gives them
+        refuses a row that carries only part of its columns, for which change of which column came
+        last can't be told by one position a row.
+        """
+        ...
+
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:

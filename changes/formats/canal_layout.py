@@ -37,10 +37,12 @@ class Refused(Exception):
 
 
 class HandleKey(Struct, gc=False):
-    """TiCDC's mark on a message that was too large and was cut down to its key."""
+    """TiCDC's own part of a message: when its transaction was committed, and the mark on a message
+    that was too large and was cut down to its key."""
 
     onlyHandleKey: bool = False
     claimCheckLocation: str | None = None
+    commitTs: int | None = None
 
 
 class Layout:

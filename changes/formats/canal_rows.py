@@ -17,6 +17,7 @@ from changes.convert import Converter
 from changes.formats import canal_careful as careful
 from changes.formats.canal_layout import LETTERS, Layout, Refused
 from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
+from changes.positions import position_text
 
 _FIRST_MESSAGES = 32
 """Messages decoded at once before it is known how many rows each has. More: thousands of rows
@@ -32,6 +33,7 @@ class CanalTableDecoder:
 
     def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
         self._options = options
+        self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
         self._layout = Layout({}, keys, {})
@@ -43,17 +45,24 @@ class CanalTableDecoder:
     def schema(self) -> TableSchema | None:
         return self._layout.schema if self._seen else None
 
+    @property
+    def positions(self) -> str | None:
+        return self._positions
+
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
         reading = _Reading(self._layout, self._fixed, self._types, self._names)
+        if self._positions is not None:
+            reading.positions = {}
         refused = reading.read(values)
         layout = reading.layout
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         table = None
         converter = Converter(self._options.time_zone, self._options.zero_dates)
         if reading.segments:
-            pieces = Pieces(reading.segments, layout.columns, layout.keys or (), self._fixed)
+            keys = layout.keys or ()
+            pieces = Pieces(reading.segments, layout.columns, keys, self._fixed, reading.positions)
             try:
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
             except Misfit as misfit:
@@ -93,6 +102,8 @@ class _Reading:
         self.types = types
         """The block of types of the latest message, and ``names`` its key's."""
         self.names = names
+        self.positions: dict[int, str] | None = None
+        """By the record's place; None: the pipeline is not told to keep any."""
         self.place = 0
         self.segments: list[Segment] = []
         self._segment_layout: Layout | None = None
@@ -126,7 +137,8 @@ class _Reading:
     def _read_block(self, values: Sequence[bytes]) -> None:
         """Read these messages, or as many as the present layout's decoder is good for."""
         layout = self.layout
-        messages = _decoded(layout, values)
+        # Only TiCDC tells positions, and its messages take the careful way in any case.
+        messages = _decoded(layout, values) if self.positions is None else []
         if not messages or not self._take_alike(messages):
             for message, value in zip(messages, values, strict=False):
                 if not self._take(message):
@@ -202,6 +214,8 @@ class _Reading:
         letter = LETTERS.get(message.type)
         if letter is None:
             raise Refused(f"unknown type {message.type!r}")
+        if self.positions is not None:
+            self.positions[self.place] = _position(message, letter)
         self._learn(message)
         rows = careful.rows(message, self.layout)
         if letter == "U" and self.layout.keys:
@@ -254,6 +268,27 @@ def _decoded(layout: Layout, values: Sequence[bytes]) -> list[Any]:
             # Those before an error stay: a list grows as it takes from an iterator.
             messages.extend(map(layout.decode, values))
     return messages
+
+
+def _position(message: careful.Message, letter: str) -> str:
+    """When the transaction was committed: TiDB has one change of a key in a transaction."""
+    commit = None if message.tidb is None else message.tidb.commitTs
+    if commit is None or commit < 0:
+        raise Refused("the message has no _tidb.commitTs, which the configured positions are")
+    if letter != "D" and (missing := _missing(message)):
+        raise Refused(
+            f"column {missing} is missing: rows that carry only part of their columns can't be "
+            "put in order by a position a row"
+        )
+    return position_text(commit)
+
+
+def _missing(message: careful.Message) -> str | None:
+    """A column that the message has a type of, but not in every row."""
+    for name in careful.types(message):
+        if any(row is not None and name not in row for row in message.data or ()):
+            return name
+    return None
 
 
 def _list(keys: Sequence[str]) -> str:

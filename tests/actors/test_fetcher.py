@@ -188,7 +188,8 @@ def test_a_revoke_forgets_parked_shares_before_it_releases() -> None:
     (offer,) = offers(logic.handle(polled(message("a")), 0.0))
     logic.handle(msg.Offered(offer.to, offer.batch, False), 0.0)
     out = logic.handle(msg.Revoked((SOURCE,)), 0.0)
-    assert fx.ReleaseSources((SOURCE,), commit=True) in out
+    processors = (Address("p", "processor", 0),)
+    assert fx.ReleaseSources((SOURCE,), commit=True, settle=processors) in out
     assert logic.handle(msg.RoomAgain(offer.to), 0.0) == []
 
 
@@ -237,3 +238,31 @@ def test_a_ddl_on_a_whole_database_stops_there() -> None:
     drop = message("", "QUERY", isDdl=True, sql="DROP DATABASE s", data=None)
     out = fetcher().handle(polled(message("a"), drop), 0.0)
     assert failure(out) == "binlog:0 offset 1: s: DROP DATABASE s is not followed: DROP DATABASE s"
+
+
+def test_a_partition_is_read_again_from_its_frontier() -> None:
+    """As if it were revoked and given back, without a word to the group."""
+    logic = fetcher(shards=1)
+    out = logic.handle(msg.ReadAgain({SOURCE: 1}), 0.0)
+    wanted = [
+        fx.Tell(Address("p", "processor", 0), msg.Forget((SOURCE,), 1)),
+        fx.ReleaseSources((SOURCE,), commit=False),
+        fx.Restart((SOURCE,)),
+    ]
+    assert [effect for effect in out if effect in wanted] == wanted
+    assert logic.handle(polled(message("a")), 0.0) == []
+
+
+def test_a_partition_that_was_given_anew_is_not_read_again() -> None:
+    """Its new assignment began at the frontier already."""
+    logic = fetcher()
+    logic.handle(msg.Revoked((SOURCE,)), 0.0)
+    logic.handle(msg.Assigned({SOURCE: 0}, {SOURCE: LOG}), 0.0)
+    assert logic.handle(msg.ReadAgain({SOURCE: 1}), 0.0) == []
+
+
+def test_nothing_is_read_again_after_a_stop() -> None:
+    """The drain goes on; the next run begins at the frontier."""
+    logic = fetcher()
+    logic.handle(msg.StopFetching(), 0.0)
+    assert logic.handle(msg.ReadAgain({SOURCE: 1}), 0.0) == []

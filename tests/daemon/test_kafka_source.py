@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.kafka_source import assigns_incrementally, consumer_settings
+from daemon.kafka_source import assigns_incrementally, consumer_settings, revoke_patience_s
 
 
 def test_what_exactly_once_rests_on_is_not_up_for_configuration() -> None:
@@ -42,3 +42,18 @@ def test_the_new_group_protocol_gets_no_strategy() -> None:
     """librdkafka's constructor refuses the two together."""
     made = consumer_settings({"group.protocol": "consumer"}, "g")
     assert "partition.assignment.strategy" not in made
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ({}, 22.5),
+        ({"session.timeout.ms": 6000}, 3.0),
+        ({"max.poll.interval.ms": "10000", "group.protocol": "consumer"}, 5.0),
+    ],
+)
+def test_a_revoke_takes_half_of_what_keeps_the_membership(
+    settings: dict[str, str], seconds: float
+) -> None:
+    """Waiting longer for a write would cost all partitions instead of one."""
+    assert revoke_patience_s(settings) == seconds

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from actors.ports import BatchWriter
 from daemon.config import Config
 from daemon.config_file import load
+from daemon.kafka_positions import log_ends
 from daemon.lifecycle import Exit
 from daemon.offset_file import OffsetFile
 from daemon.progress import Quiet
@@ -25,6 +26,7 @@ from daemon.service import Service
 from demo.broker import DevBroker
 from offsets.snapshot import Snapshot
 from sparkwriter.iceberg import IcebergWriter
+from sparkwriter.keeper import SessionFigures
 
 MYSQL_TYPES = {"id": "int(11)", "name": "varchar(255)", "qty": "bigint(20)"}
 
@@ -46,6 +48,10 @@ class SharedSpark:
     def sinks(self) -> Mapping[str, BatchWriter]:
         """As the real tier makes them."""
         return {"lake": IcebergWriter(self._spark)}
+
+    def session(self) -> SessionFigures:
+        """Nobody keeps it: it lives as long as the test run."""
+        return SessionFigures(pid=1)
 
     def stop(self) -> None:
         """The next test needs it."""
@@ -91,6 +97,8 @@ class Rig:
         self.db = f"shop{next(_names)}_{uuid.uuid4().hex[:6]}"
         self.topic = f"binlog-{self.db}"
         self.stderr = ""
+        self.kafka: dict[str, int] = {}
+        """Further settings of the consumer."""
         self.create_topic(self.topic)
 
     @property
@@ -104,15 +112,20 @@ class Rig:
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
         admin.create_topics([NewTopic(name, partitions, 1)])[name].result(20)
 
+    def log_ends(self, topic: str) -> dict[str, int]:
+        """Where a topic's partitions end."""
+        ends = log_ends({"bootstrap.servers": self.broker.bootstrap}, [topic])
+        return {str(place): end for place, end in ends.items()}
+
     def delete_topic(self, name: str) -> None:
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
         admin.delete_topics([name])[name].result(20)
 
-    def produce(self, *messages: bytes, topic: str | None = None) -> None:
-        """Write messages to partition 0, in order, and wait until the broker has them."""
+    def produce(self, *messages: bytes, topic: str | None = None, partition: int = 0) -> None:
+        """Write messages to one partition, in order, and wait until the broker has them."""
         producer = Producer({"bootstrap.servers": self.broker.bootstrap})
         for message in messages:
-            producer.produce(topic or self.topic, message, partition=0)
+            producer.produce(topic or self.topic, message, partition=partition)
         assert producer.flush(30) == 0
 
     # --- the daemon
@@ -125,7 +138,9 @@ class Rig:
             f'staging_dir = "{self.folder}/staging"', "commit_interval_s = 0.3",
             "drain_timeout_s = 60", "[log]", 'format = "json"', f'file = "{self.log_file}"',
             "[batch]", "max_age_s = 0.2", "[kafka]",
-            f'"bootstrap.servers" = "{self.broker.bootstrap}"', "[spark]", "writers = 2",
+            f'"bootstrap.servers" = "{self.broker.bootstrap}"',
+            *(f'"{key}" = {value}' for key, value in self.kafka.items()),
+            "[spark]", "writers = 2",
             "warm_up = false", *(f'conf."{key}" = "{value}"' for key, value in JVM.items()),
             "[sink.lake]", 'kind = "iceberg"', "[sink.lake.catalog]",
             *(f'"{key}" = "{value}"' for key, value in self.lake.items()),

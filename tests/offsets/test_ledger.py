@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from offsets.ledger import LaneLedger, LedgerError
-from offsets.position import Lane, TopicPartition
+from offsets.position import Lane, Run, TopicPartition
 
 SOURCE = TopicPartition("binlog", 0)
 TARGETS = ("lake.s.a", "lake.s.b", "lake.s.c")
@@ -182,3 +182,136 @@ class LedgerMachine(RuleBasedStateMachine):
 
 TestLedger = LedgerMachine.TestCase
 TestLedger.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+
+
+def test_an_open_message_holds_the_frontier_at_its_first_part() -> None:
+    """Whatever is done behind it: a restart must read its parts again."""
+    ledger = ledger_at(10)
+    ledger.dispatched(SOURCE, 13, {"lake.s.a": (11, 12)}, fragments={"shard 1": 10})
+    ledger.done(Lane(SOURCE, "lake.s.a"), 12)
+    assert ledger.frontier(SOURCE) == 10
+    assert list(ledger.holders(SOURCE)) == [("open message shard 1", 10)]
+
+
+def test_a_whole_message_takes_its_fragments_place_in_one_step() -> None:
+    """The frontier stays at the first part until each of the targets has the message."""
+    ledger = ledger_at(10)
+    ledger.dispatched(SOURCE, 12, {}, fragments={"shard 1": 10})
+    ledger.dispatched(SOURCE, 14, {}, {"lake.s.a": [Run(10, 13)], "lake.s.b": [Run(10, 13)]})
+    ledger.done(Lane(SOURCE, "lake.s.a"), 13)
+    assert ledger.frontier(SOURCE) == 10
+    ledger.done(Lane(SOURCE, "lake.s.b"), 13)
+    assert ledger.frontier(SOURCE) == 14
+
+
+def test_a_run_is_never_lifted() -> None:
+    """What is done among its parts is other messages: half of a message can't be read again."""
+    ledger = ledger_at(10)
+    ledger.dispatched(SOURCE, 16, {"lake.s.a": (12, 13)}, {"lake.s.a": [Run(10, 15)]})
+    ledger.done(Lane(SOURCE, "lake.s.a"), 13)
+    assert ledger.frontier(SOURCE) == 10
+    assert ledger.pending(Lane(SOURCE, "lake.s.a")) == (10, 15)
+
+
+def test_a_lane_is_as_low_as_the_lowest_of_its_runs() -> None:
+    """A message that began earlier may be whole later (the parts of shards interleave)."""
+    ledger = ledger_at(0)
+    ledger.dispatched(SOURCE, 9, {}, {"lake.s.a": [Run(4, 6), Run(1, 7)]})
+    ledger.done(Lane(SOURCE, "lake.s.a"), 6)
+    assert ledger.frontier(SOURCE) == 1
+
+
+def test_a_run_whose_first_part_nothing_held_is_a_bug() -> None:
+    """The frontier may have passed it, and a restart would not find it."""
+    with pytest.raises(LedgerError, match=r"nothing held 2 for a run of lake\.s\.a"):
+        ledger_at(3).dispatched(SOURCE, 6, {}, {"lake.s.a": [Run(2, 4)]})
+
+
+def test_an_open_message_that_nothing_held_before_is_a_bug() -> None:
+    """It was left out of an earlier batch's."""
+    ledger = ledger_at(3)
+    ledger.dispatched(SOURCE, 6, {}, fragments={"s": 4})
+    ledger.dispatched(SOURCE, 7, {})
+    with pytest.raises(LedgerError, match="nothing held 4 for the open message s"):
+        ledger.dispatched(SOURCE, 9, {}, fragments={"s": 4})
+
+
+def test_runs_end_in_the_batch_and_in_order() -> None:
+    """An acknowledgement takes all runs up to an offset, so they come by their last parts."""
+    with pytest.raises(LedgerError, match=r"does not end in 5\.\.8"):
+        ledger_at(3).dispatched(SOURCE, 9, {}, {"lake.s.a": [Run(3, 5), Run(3, 4)]})
+
+
+def test_acknowledgements_leave_no_trace_behind_a_stuck_lane() -> None:
+    """One lane that never ends must not let the ledger grow with what others do."""
+    ledger = ledger_at(0)
+    ledger.dispatched(SOURCE, 1, {"lake.s.a": (0, 0)})
+    for offset in range(1, 5000):
+        ledger.dispatched(SOURCE, offset + 1, {"lake.s.b": (offset, offset)})
+        ledger.done(Lane(SOURCE, "lake.s.b"), offset)
+    assert len(ledger._partitions[SOURCE].heap) < 100
+    assert ledger.frontier(SOURCE) == 0
+
+
+class SplitMachine(RuleBasedStateMachine):
+    """Messages of one to four parts of three shards, interleaved; the oracle is a list of them."""
+
+    @initialize(start=st.integers(0, 50))
+    def begin(self, start: int) -> None:
+        """Assign the partition somewhere."""
+        self.ledger = ledger_at(start)
+        self.position = start
+        self.open: dict[str, tuple[int, int]] = {}
+        self.pending: list[tuple[str, int, int]] = []
+        self.lifted = dict.fromkeys(TARGETS, 0)
+
+    @rule(
+        parts=st.lists(
+            st.tuples(
+                st.sampled_from(["s1", "s2", "s3"]),
+                st.integers(1, 4),
+                st.sets(st.sampled_from(TARGETS)),
+            ),
+            max_size=8,
+        )
+    )
+    def dispatch(self, parts: list[tuple[str, int, set[str]]]) -> None:
+        """A batch: each part goes on with its shard's open message, or begins one."""
+        lanes: dict[str, tuple[int, int]] = {}
+        runs: dict[str, list[Run]] = {}
+        for offset, (shard, size, targets) in enumerate(parts, self.position):
+            first, missing = self.open.pop(shard, (offset, size))
+            if missing > 1:
+                self.open[shard] = (first, missing - 1)
+                continue
+            for target in targets:
+                self.pending.append((target, first, offset))
+                if first == offset:
+                    lanes[target] = (lanes.get(target, (offset, 0))[0], offset)
+                else:
+                    runs.setdefault(target, []).append(Run(first, offset))
+        self.position += len(parts)
+        fragments = {shard: first for shard, (first, _) in self.open.items()}
+        self.ledger.dispatched(SOURCE, self.position, lanes, runs, fragments)
+
+    @precondition(lambda self: self.pending)
+    @rule(data=st.data())
+    def acknowledge(self, data: st.DataObject) -> None:
+        """A target has all messages up to one of those that are pending."""
+        target, _, through = data.draw(st.sampled_from(self.pending))
+        self.ledger.done(Lane(SOURCE, target), through)
+        self.pending = [p for p in self.pending if p[0] != target or p[2] > through]
+        self.lifted[target] = through + 1
+
+    @invariant()
+    def holds_what_is_open_and_nothing_else(self) -> None:
+        """Exactly at the lowest first part; a whole message may hold from its stretch's begin."""
+        highest = lowest = min([self.position, *(first for first, _ in self.open.values())])
+        for target, first, through in self.pending:
+            highest = min(highest, first)
+            lowest = min(lowest, first if first < through else min(first, self.lifted[target]))
+        assert lowest <= self.ledger.frontier(SOURCE) <= highest
+
+
+TestSplit = SplitMachine.TestCase
+TestSplit.settings = settings(max_examples=200, stateful_step_count=25, deadline=None)

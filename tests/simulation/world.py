@@ -35,6 +35,7 @@ PIPELINE = "p"
 FETCHER = Address(PIPELINE, "fetcher")
 COMMITTER = Address(PIPELINE, "committer")
 SUPERVISOR = Address(PIPELINE, "supervisor")
+SETTLING = Address(PIPELINE, "settling")
 ROUTES = (
     Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None),
     Route(("*",), (), "lake.log.all", Mode.APPEND, None),
@@ -92,6 +93,8 @@ class World:
         self._staging: dict[Address, Staging] = {}
         self._paused = False
         self._position: dict[TopicPartition, int] = {}
+        self._settled: list[object] = []
+        self._ticket = 0
         self._started = False
         self._revokes = revokes
         self._wake: dict[Address, float] = {}
@@ -154,7 +157,9 @@ class World:
             return
         if self._zombies and self.rng.random() < 0.05:
             self._zombies.pop(self.rng.randrange(len(self._zombies)))()
-        chosen = self.rng.choice(ready)
+        self._let_act(self.rng.choice(ready))
+
+    def _let_act(self, chosen: Address) -> None:
         if chosen == WRITERS:
             self._write(self.work.popleft())
         else:
@@ -221,8 +226,11 @@ class World:
                 self._paused = False
             case fx.Commit(frontiers, _):
                 self._commit(frontiers)
-            case fx.ReleaseSources(sources, commit):
+            case fx.ReleaseSources(sources, commit, settle):
+                self._settle(sources, settle)
                 self._release(sources, commit)
+            case fx.Restart(sources):
+                self._assign(sources)
             case fx.CloseSource():
                 pass
             case fx.Stage():
@@ -254,6 +262,8 @@ class World:
             self.work.append(message)
         elif to == SUPERVISOR:
             self.heard.append(message)
+        elif to == SETTLING:
+            self._settled.append(message)
         else:
             self.control[to].append(message)
 
@@ -265,6 +275,19 @@ class World:
         else:
             self._waiting[to] = True
         return msg.Offered(to, batch, taken)
+
+    def _settle(self, sources: tuple[TopicPartition, ...], processors: tuple[Address, ...]) -> None:
+        """Inside the poll: the others go on until they say so, or for as long as is waited."""
+        self._ticket += 1
+        for processor in processors:
+            self.control[processor].append(msg.Settle(sources, self._ticket))
+        wanted = {msg.Settled(processor, self._ticket) for processor in processors}
+        for _ in range(self.rng.choice((0, 5, 200))):
+            ready = [a for a in self.logics if a != FETCHER and self._has_message(a)]
+            ready += [WRITERS] if self.work else []
+            if not ready or wanted <= set(self._settled):
+                return
+            self._let_act(self.rng.choice(ready))
 
     def _release(self, sources: tuple[TopicPartition, ...], commit: bool) -> None:
         """An ask: the committer answers after all that was told it before."""

@@ -17,7 +17,7 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from actors.ports import Fenced, SinkUnavailable, Span, TargetRefused
+from actors.ports import Fenced, LostRace, SinkUnavailable, Span, TargetRefused
 from changes.model import OP, TargetName
 from offsets.position import TopicPartition
 from sparkwriter.iceberg import STAMP_CONF, IcebergWriter
@@ -114,7 +114,7 @@ def test_main_moves_between_look_and_commit(
     table.refresh()
     batch = begun.batch(orders(("U", 2, "b", 2)), 2)
     table.between = lambda: writer.write(batch)
-    with pytest.raises(SinkUnavailable, match="main moved"):
+    with pytest.raises(LostRace, match="main moved"):
         publish_branch(table, "late", main, table.head("late"))
     assert rows(begun.target) == [(1, "a", 1), (2, "b", 2)]
     assert writer.open(begun.target).hwms == {LANE: 2}

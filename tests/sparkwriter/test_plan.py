@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from actors.ports import StagedBatch
 from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName
+from sparkwriter.guard import Guard
 from sparkwriter.plan import dotted, literal, quote, read_schema, string_literal, write_sql
 from sparkwriter.schema import LakeColumn
 
@@ -44,6 +45,41 @@ def test_merge() -> None:
         "WHEN NOT MATCHED AND s.`__binlogd_op` <> 'D' THEN INSERT (`id`, `a`)"
         " VALUES (s.`id`, s.`a`)"
     )
+
+
+GUARD = Guard("uuid", "D")
+POSITIONED = (*COLUMNS, LakeColumn("__binlogd_pos", "string"))
+
+
+def guarded(*, empty: bool = False, guard: Guard = GUARD) -> str:
+    staged = (OP, "id", "a", "__binlogd_pos")
+    return write_sql(BATCH, POSITIONED, staged, "T", "S", empty=empty, guard=guard)
+
+
+def test_guarded_merge() -> None:
+    """No row that is older than the stored one or a tombstone; the rest is as without a guard."""
+    assert guarded() == (
+        "MERGE INTO T t USING (\n"
+        "  SELECT s.* FROM S s\n"
+        "  LEFT ANTI JOIN D t ON t.__binlogd_of = 'uuid' AND t.`id` <=> s.`id`"
+        " AND t.`id` BETWEEN CAST('3' AS BIGINT) AND CAST('9' AS BIGINT)"
+        " AND t.__binlogd_pos > s.__binlogd_pos\n) s\n"
+        "ON t.`id` = s.`id`"
+        " AND t.`id` BETWEEN CAST('3' AS BIGINT) AND CAST('9' AS BIGINT)\n"
+        "WHEN MATCHED AND s.`__binlogd_op` = 'D'"
+        " AND s.__binlogd_pos >= coalesce(t.__binlogd_pos, '') THEN DELETE\n"
+        "WHEN MATCHED AND s.`__binlogd_op` <> 'D'"
+        " AND s.__binlogd_pos >= coalesce(t.__binlogd_pos, '')"
+        " THEN UPDATE SET t.`a` = s.`a`, t.`__binlogd_pos` = s.`__binlogd_pos`\n"
+        "WHEN NOT MATCHED AND s.`__binlogd_op` <> 'D' THEN INSERT (`id`, `a`, `__binlogd_pos`)"
+        " VALUES (s.`id`, s.`a`, s.`__binlogd_pos`)"
+    )
+
+
+def test_guarded_insert_into_an_empty_table() -> None:
+    """An empty table may have tombstones."""
+    assert "LEFT ANTI JOIN D" in guarded(empty=True)
+    assert "ANTI" not in guarded(empty=True, guard=Guard("uuid"))
 
 
 def test_key_without_bounds() -> None:

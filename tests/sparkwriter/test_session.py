@@ -39,6 +39,14 @@ def test_user_does_not_win_where_it_would_be_wrong() -> None:
     assert merged["spark.sql.catalog.lake.type"] == "jdbc"
 
 
+def test_out_of_memory_ends_the_jvm_unless_the_user_wants_it_to_live() -> None:
+    """The JVM takes the last word, and that is the user's."""
+    theirs = "-XX:-ExitOnOutOfMemoryError"
+    merged = session_conf({"spark.driver.extraJavaOptions": theirs}, "local[1]", [], {}, LOG)
+    options = merged["spark.driver.extraJavaOptions"].split()
+    assert options.index("-XX:+ExitOnOutOfMemoryError") < options.index(theirs)
+
+
 def test_no_secret_is_on_the_command_line() -> None:
     """Every user of the machine can read it: catalogs, telling names, known values stay off."""
     conf = {

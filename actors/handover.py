@@ -1,0 +1,129 @@
+"""A processor's part when partitions go and come: what is waited for, what is given up.
+
+A write belongs to the assignments (epochs) that its messages were read under. Once one of them is
+over, the write may still land, for its marks fence it, but it is never offered again: the next
+owner of that lane would find the mark moved under its hands. Its other lanes have their messages
+nowhere but in that batch, so they are read again from the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from actors import effects as fx
+from actors import messages as msg
+from actors.buffer import Phase, TargetBuffer
+from actors.messages import Address
+from offsets.position import TopicPartition
+
+STRAGGLERS = 5
+"""Writes of a former owner that may land one after another. Fewer: a member that was stopped for
+a while and wakes up ends its successor. More: a second daemon on the target is named later."""
+
+Epochs = dict[TopicPartition, int]
+"""Of each partition, the oldest assignment whose messages are still taken."""
+
+
+def over(write: msg.WriteBatch, epochs: Epochs) -> bool:
+    """Whether the write holds a lane whose assignment has ended.
+
+    What a release writes belongs to no assignment: the spill has it, and a revoke ends the release.
+    """
+    return any(
+        epoch != msg.OF_SPILL and epoch < epochs.get(source, 0)
+        for source, epoch in write.epochs.items()
+    )
+
+
+def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[object]:
+    """Let the write go, and all that waits behind it in the lanes that are still owned.
+
+    What comes of these lanes before they are read again has a gap before it: stale from now on.
+    """
+    write, buffer.write = buffer.write, None
+    assert write is not None
+    buffer.retry_at, buffer.attempts, buffer.races = None, 0, 0
+    if buffer.phase is Phase.WRITING:  # else a piece is being staged behind it
+        buffer.phase = Phase.READY
+    buffer.reopen = True
+    mine = {s: epoch for s, epoch in write.epochs.items() if epoch >= epochs.get(s, 0)}
+    gone = [*buffer.forget(frozenset(mine))]
+    if write.batch.path is not None:
+        gone.append(write.batch.path)
+    for source, epoch in mine.items():
+        epochs[source] = epoch + 1
+    fields = {"target": buffer.name, "rows": write.batch.rows, "read_again": sorted(map(str, mine))}
+    out: list[object] = [fx.Log("warning", "write_given_up", fields)]
+    if gone:
+        out.append(fx.RemoveStaged(tuple(gone)))
+    if mine:
+        out.append(fx.Tell(fetcher, msg.ReadAgain(mine)))
+    return out
+
+
+def landed(buffer: TargetBuffer, write: msg.WriteBatch, covered: bool) -> None:
+    """Note which lanes' marks this owner has moved: no former owner's write can land there now.
+
+    A lane of replays only stands where it stood, and so does what was ``covered`` already.
+    """
+    for source, span in write.batch.lanes.items():
+        if span.through > span.after and not covered:
+            buffer.landed[source] = write.epochs[source]
+            buffer.forgiven.pop(source, None)
+
+
+def may_be_a_straggler(buffer: TargetBuffer) -> bool:
+    """Whether a fenced write met the end of a former owner's.
+
+    That one was under way when the lane went and took longer than a revoke waits, or its process
+    has not heard yet that the lane is gone. It lands before this owner's first write, or never: a
+    lane that was written under its assignment has another writer beside it, and so has one that
+    is fenced again and again.
+    """
+    write = buffer.write
+    assert write is not None
+    new = [s for s, epoch in write.epochs.items() if buffer.landed.get(s) != epoch]
+    for source in new:
+        buffer.forgiven[source] = buffer.forgiven.get(source, 0) + 1
+    return any(buffer.forgiven[source] <= STRAGGLERS for source in new)
+
+
+def moved_back(buffer: TargetBuffer, found: msg.Opened) -> str | None:
+    """After a fenced write: the lane that shows less than it did, which no writer does."""
+    fenced, buffer.fenced_at = buffer.fenced_at, None
+    for source, before in (fenced or {}).items():
+        now = found.state.hwms.get(source)
+        if now is None or now < before:
+            return (
+                f"{buffer.name}: lane {source} stood at {before} and now at {now}: the target was"
+                " rolled back or made anew beneath this daemon"
+            )
+    return None
+
+
+class Settlements:
+    """Which revokes wait for this processor's writes."""
+
+    def __init__(self, me: Address) -> None:
+        self._me = me
+        self._to = Address(me.pipeline, "settling")
+        self._asked: list[msg.Settle] = []
+
+    def ask(self, settle: msg.Settle) -> None:
+        """Somebody waits."""
+        self._asked.append(settle)
+
+    def answers(self, buffers: Iterable[TargetBuffer]) -> list[object]:
+        """Word for those whose writes have all ended. A write between two attempts is no more
+        under way: it was given up when the partitions went."""
+        if not self._asked:
+            return []
+        flying = {
+            source
+            for buffer in buffers
+            if buffer.write is not None and buffer.retry_at is None
+            for source in buffer.write.epochs
+        }
+        done = [asked for asked in self._asked if flying.isdisjoint(asked.sources)]
+        self._asked = [asked for asked in self._asked if asked not in done]
+        return [fx.Tell(self._to, msg.Settled(self._me, asked.ticket)) for asked in done]

@@ -1,0 +1,142 @@
+"""``binlogd`` with one fault in it: ``python -m tests.chaos.faulty FAULT TIMES ARGUMENTS...``.
+
+The daemon itself is the real one; what is patched is where it is cut off: at the TIMES-th passing
+of a named step the process kills itself with SIGKILL, so nothing of it can clean up.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from actors import effects as fx
+from actors import performers
+from daemon import kafka_source, offset_file, spark_tier
+from sparkwriter import iceberg
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _wrap(owner: Any, name: str, around: Callable[..., Any]) -> None:
+    inner = getattr(owner, name)
+    setattr(owner, name, lambda *args, **kwargs: around(inner, *args, **kwargs))
+
+
+def _cut(owner: Any, name: str, times: int, when: Callable[..., bool], *, after: bool) -> None:
+    """Die before or after the given passing of a method, counted where ``when`` says so."""
+    left = [times]
+    lock = threading.Lock()
+
+    def around(inner: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        with lock:
+            counts = when(*args)
+            left[0] -= counts
+            now = counts and left[0] == 0
+        if now and not after:
+            _die()
+        answer = inner(*args, **kwargs)
+        if now:
+            _die()
+        return answer
+
+    _wrap(owner, name, around)
+
+
+def _is(kind: type) -> Callable[..., bool]:
+    return lambda *args: isinstance(args[-1], kind)
+
+
+def after_stage(times: int) -> None:
+    """A batch is staged; nobody has written it."""
+    _cut(performers.ProcessorEffects, "__call__", times, _is(fx.Stage), after=True)
+
+
+def in_merge(times: int) -> None:
+    """Spark is in the middle of the statement."""
+    left = [times]
+
+    def around(inner: Callable[..., Any], *args: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            threading.Timer(0.1, _die).start()
+        return inner(*args)
+
+    _wrap(iceberg.IcebergWriter, "_run", around)
+
+
+def after_commit(times: int) -> None:
+    """The write is published; neither the committer nor the processor has heard of it."""
+    _cut(performers.WriterEffects, "__call__", times, _is(fx.Publish), after=True)
+
+
+def between_file_and_kafka(times: int) -> None:
+    """The local file holds the frontier; Kafka does not."""
+    _cut(performers.FetcherEffects, "__call__", times, _is(fx.Commit), after=False)
+
+
+def in_rebalance(times: int) -> None:
+    """Partitions are being given to this member."""
+    _cut(kafka_source.KafkaSource, "_on_assign", times, lambda *_: True, after=False)
+
+
+def during_start(times: int) -> None:
+    """Spark is being started."""
+
+    def around(inner: Callable[..., Any], *args: Any) -> Any:
+        threading.Timer(3.0 * times, _die).start()
+        return inner(*args)
+
+    _wrap(spark_tier.SparkTier, "start", around)
+
+
+def disk_full(times: int) -> None:
+    """For a while the state directory takes no file: the next 20 saves fail."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    left = [times, 20]
+
+    def around(inner: Callable[..., Any], *args: Any) -> Any:
+        left[0] -= 1
+        if left[0] > 0 or left[1] == 0:
+            return inner(*args)
+        left[1] -= 1
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
+        try:
+            return inner(*args)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    _wrap(offset_file.OffsetFile, "save", around)
+
+
+STEPS: dict[str, Callable[[int], None]] = {
+    "after-stage": after_stage,
+    "in-merge": in_merge,
+    "after-commit": after_commit,
+    "between-file-and-kafka": between_file_and_kafka,
+    "in-rebalance": in_rebalance,
+    "during-start": during_start,
+    "disk-full": disk_full,
+}
+
+
+def main() -> None:
+    """Cut the step and be the daemon."""
+    name, times, *arguments = sys.argv[1:]
+    if name != "none":
+        STEPS[name](int(times))
+    sys.argv = ["binlogd", *arguments]
+    from daemon.cli import main as binlogd
+
+    binlogd()
+
+
+if __name__ == "__main__":
+    main()

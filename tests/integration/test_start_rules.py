@@ -1,0 +1,101 @@
+"""Rules of the start that need a real broker: what it forgot, moved or cut; who else writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient
+
+from daemon.config_file import load
+from daemon.lifecycle import Exit
+from daemon.logs import set_up_logs
+from offsets.position import TopicPartition
+from tests.integration.rig import Rig, canal
+from tests.integration.test_group import Log, Member, log  # noqa: F401  # a fixture
+
+
+def insert(rig: Rig, *keys: int) -> list[bytes]:
+    rows = ({"id": key, "name": f"n{key}", "qty": key} for key in keys)
+    return [canal(f"{rig.db}.orders", "INSERT", [row]) for row in rows]
+
+
+def admin(rig: Rig) -> AdminClient:
+    return AdminClient({"bootstrap.servers": rig.broker.bootstrap})
+
+
+def test_a_commit_that_expired_is_no_matter(rig: Rig) -> None:
+    """The broker deletes the offsets of a group that was away for long: the file goes on."""
+    rig.produce(*insert(rig, 1, 2))
+    rig.run()
+    group = f"g-{rig.db}"
+    client = admin(rig)  # without it the answer never comes
+    client.delete_consumer_groups([group])[group].result(20)
+    rig.produce(*insert(rig, 3))
+    assert rig.run() is Exit.OK
+    assert rig.events("start_position")[-1]["origin"] == "file"
+    assert [row[0] for row in rig.rows("orders")] == [1, 2, 3]
+
+
+def test_a_commit_above_the_frontier_is_taken_and_told(rig: Rig) -> None:
+    """Another member or an operator moved the group on."""
+    rig.produce(*insert(rig, 1))
+    rig.run()
+    rig.produce(*insert(rig, 2, 3))
+    consumer = Consumer({"bootstrap.servers": rig.broker.bootstrap, "group.id": f"g-{rig.db}"})
+    consumer.commit(offsets=[KafkaPartition(rig.topic, 0, 2)], asynchronous=False)
+    consumer.close()
+    assert rig.run() is Exit.OK
+    start = rig.events("start_position")[-1]
+    assert (start["offset"], start["origin"], start["level"]) == (2, "broker", "warning")
+    assert "commit 2 is ahead of the file's 1" in start["remark"]
+    assert [row[0] for row in rig.rows("orders")] == [1, 3]
+
+
+def test_a_log_cut_below_the_frontier_is_refused(rig: Rig) -> None:
+    """Retention overtook the reader: both ends are named, nothing is skipped in silence."""
+    rig.produce(*insert(rig, 1))
+    rig.run()
+    rig.produce(*insert(rig, 2, 3))
+    cut = KafkaPartition(rig.topic, 0, 2)
+    client = admin(rig)  # without it the answer never comes
+    client.delete_records([cut])[cut].result(20)
+    assert rig.run() is Exit.PIPELINE_FAILED
+    assert f"{rig.topic}:0: the position 1 (file) is outside the log" in rig.stderr
+    assert "2..3: the changes between are gone" in rig.stderr
+    assert rig.snapshot().partitions[TopicPartition(rig.topic, 0)].frontier == 1
+
+
+def patient(rig: Rig, name: str, group: str) -> Path:
+    """A daemon that writes when three messages are there, not sooner."""
+    text = rig.write_config(**{name: rig.pipeline(group=group)}).read_text()
+    text = text.replace("max_age_s = 0.2", "max_age_s = 60\nmax_messages = 3")
+    for folder in ("state", "staging"):
+        text = text.replace(f"{rig.folder}/{folder}", f"{rig.folder}/{name}/{folder}")
+    path = rig.folder / f"{name}.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.timeout(300)
+def test_a_daemon_of_another_group_at_the_same_target_is_found_out(
+    rig: Rig,
+    log: Log,  # noqa: F811
+) -> None:
+    """Nothing is written twice, and who is overtaken says by how much, and where to look."""
+    config = patient(rig, "one", f"g-{rig.db}")
+    set_up_logs(load(config).log)
+    one = Member(rig, config)
+    log.of("one", "assigned")
+    rig.produce(*insert(rig, 1, 2, 3))
+    log.wait_for("written")
+    rig.produce(*insert(rig, 4, 5))
+    assert rig.run(patient(rig, "two", f"g2-{rig.db}")) is Exit.OK
+    rig.produce(*insert(rig, 6))
+    reason = log.of("one", "pipeline_ended")["failure"]
+    for part in (f"lane {rig.topic}:0 stands at 4, expected 2", "offsets 3..5", "another group"):
+        assert part in reason
+    assert one.ended() is Exit.PIPELINE_FAILED
+    assert [row[0] for row in rig.rows("orders")] == [1, 2, 3, 4, 5]

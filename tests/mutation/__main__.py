@@ -1,0 +1,118 @@
+"""``make mutation``: takes one safety rule out at a time; some test must fail for each.
+
+Each rule is removed in a copy of the project, never in the checkout itself.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[2]
+COPIED = (
+    "offsets",
+    "changes",
+    "actors",
+    "sparkwriter",
+    "daemon",
+    "demo",
+    "tests",
+    "pyproject.toml",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A rule, the text that keeps it, what stands there without it, and where to look first."""
+
+    rule: str
+    file: str
+    text: str
+    without: str
+    tests: tuple[str, ...]
+
+
+SIMULATION = "tests/simulation"
+MUTATIONS = (
+    Mutation(
+        "fsync of the offset file",
+        "daemon/offset_file.py",
+        "            os.fsync(file.fileno())\n",
+        "",
+        ("tests/daemon/test_offset_file.py",),
+    ),
+    Mutation(
+        "fsync of the offset file's folder",
+        "daemon/offset_file.py",
+        "            os.fsync(folder)\n",
+        "            pass\n",
+        ("tests/daemon/test_offset_file.py",),
+    ),
+    Mutation(
+        "the file before Kafka",
+        "actors/committer.py",
+        "        self._saving = snapshot\n        return [",
+        "        self._saving = snapshot\n"
+        "        early = self._saved_as(msg.Saved(self._ledger.frontiers()))\n"
+        "        self._saving = snapshot\n        return [*early, ",
+        (f"{SIMULATION}/test_flow.py",),
+    ),
+    Mutation(
+        "the epoch check of acknowledgements",
+        "actors/committer.py",
+        "            if self._epochs.get(source) != epoch:\n",
+        "            if source not in self._epochs:\n",
+        (SIMULATION, "tests/actors"),
+    ),
+    Mutation(
+        "Dispatched before the data",
+        "actors/fetcher.py",
+        '        if problem is not None:\n            out += self._fail(f"{source} offset',
+        "        out.append(out.pop(0))\n"
+        '        if problem is not None:\n            out += self._fail(f"{source} offset',
+        ("tests/actors/test_fetcher.py", SIMULATION),
+    ),
+    Mutation(
+        "the filter by high-water marks",
+        "actors/buffer.py",
+        "        if self.offsets[0] > hwm:\n            return self\n",
+        "        if self.offsets[0] > hwm or hwm >= 0:\n            return self\n",
+        (SIMULATION,),
+    ),
+)
+
+
+def survives(mutation: Mutation) -> bool:
+    """Whether all tests pass without the rule. Raises ValueError where its text is not there."""
+    with tempfile.TemporaryDirectory(prefix="binlogd-mutation-") as text:
+        folder = Path(text)
+        for name in COPIED:
+            source = CHECKOUT / name
+            copy = shutil.copytree if source.is_dir() else shutil.copy2
+            copy(source, folder / name)
+        path = folder / mutation.file
+        source_text = path.read_text()
+        if source_text.count(mutation.text) != 1:
+            raise ValueError(f"{mutation.rule}: its text is not once in {mutation.file}")
+        path.write_text(source_text.replace(mutation.text, mutation.without))
+        command = [sys.executable, "-m", "pytest", "-q", "-x", *mutation.tests]
+        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if ended.returncode not in (0, 1):
+            raise ValueError(f"{mutation.rule}: the tests did not run:\n{ended.stdout[-2000:]}")
+        found = [line for line in ended.stdout.splitlines() if line.startswith("FAILED")]
+        print(f"{mutation.rule}: {found[0][:140] if found else 'SURVIVES'}", flush=True)
+        return ended.returncode == 0
+
+
+def main() -> int:
+    """Try them all; status 1 when a rule can go without a test that says so."""
+    survivors = [mutation.rule for mutation in MUTATIONS if survives(mutation)]
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""A write that takes too long, on the real Spark: it is cancelled, leaves nothing, and is retried.
+
+What makes it slow is real, too: tasks of another job sleep on all the session's cores.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import SparkSession
+
+from actors.ports import SinkUnavailable
+from changes.model import TargetName
+from sparkwriter.iceberg import IcebergWriter
+from sparkwriter.iceberg_java import JavaFailure, LakeCatalog
+from sparkwriter.keeper import KeeperSettings, SessionKeeper
+from sparkwriter.living_sink import LivingSink
+
+pytestmark = pytest.mark.integration
+WITHIN_S = 60.0
+Rows = Callable[..., list[tuple[object, ...]]]
+
+
+class Resident:
+    """The test run's session, which nobody may end."""
+
+    pid = 1
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self._stopped = threading.Event()
+
+    def wait(self) -> str:
+        self._stopped.wait()
+        return "was stopped"
+
+    def kill(self) -> None:
+        raise AssertionError("the session answers: it must not be killed")
+
+    def forget(self) -> None:
+        pass
+
+    def stop(self, within_s: float) -> None:
+        self._stopped.set()
+
+
+@pytest.fixture
+def busy_cores(spark: SparkSession) -> Iterator[Callable[[], None]]:
+    """Take all cores until the test is over, or until what this gives is called."""
+    group, session = f"sleepers-{uuid4().hex}", spark.newSession()
+    context = spark.sparkContext
+
+    def sleep() -> None:
+        context.setJobGroup(group, "sleepers", interruptOnCancel=True)
+        with pytest.raises(JavaFailure, match="cancel"):
+            session.sql(
+                "SELECT id FROM range(0, 8, 1, 8)"
+                " WHERE reflect('java.lang.Thread', 'sleep', 300000L + id) IS NULL"
+            ).collect()
+
+    thread = threading.Thread(target=sleep)
+    thread.start()
+
+    def release() -> None:
+        context.cancelJobGroup(group)
+        thread.join(WITHIN_S)
+        assert not thread.is_alive()
+
+    tracker = context.statusTracker()
+    while (
+        sum(
+            stage.numActiveTasks
+            for job in tracker.getJobIdsForGroup(group)
+            if (info := tracker.getJobInfo(job)) is not None
+            for number in info.stageIds
+            if (stage := tracker.getStageInfo(number)) is not None
+        )
+        < context.defaultParallelism
+    ):
+        assert thread.is_alive()
+        threading.Event().wait(0.05)
+    yield release
+    release()
+
+
+@pytest.fixture
+def keeper(spark: SparkSession) -> Iterator[SessionKeeper[Resident]]:
+    made = SessionKeeper(lambda: Resident(spark), KeeperSettings())
+    made.open()
+    yield made
+    made.close()
+
+
+def refs(spark: SparkSession, target: TargetName) -> list[str]:
+    """The table's branches, asked without a job: no core is free."""
+    table = LakeCatalog(spark).load(target)
+    assert table is not None
+    return sorted(table.branches())
+
+
+def test_a_write_past_its_time_is_cancelled_and_lands_once(
+    spark: SparkSession,
+    keeper: SessionKeeper[Resident],
+    staging: Any,
+    rows: Rows,
+    orders: Any,
+    busy_cores: Callable[[], None],
+) -> None:
+    """Its branch is dropped, readers saw nothing; the same batch is written when there is time."""
+    sink = LivingSink(keeper, lambda jvm: IcebergWriter(jvm.spark), timeout_s=2.0)
+    batch = staging.batch(orders(("U", 1, "a", 1), ("U", 2, "b", 2)), 1)
+    with pytest.raises(SinkUnavailable, match=r"timed out after 2 s: .*[Cc]ancel"):
+        sink.write(batch)
+    assert refs(spark, batch.target) == ["main"]
+    busy_cores()
+    patient = LivingSink(keeper, lambda jvm: IcebergWriter(jvm.spark), timeout_s=WITHIN_S)
+    patient.write(batch)
+    assert rows(batch.target) == [(1, "a", 1), (2, "b", 2)]
+
+
+def test_a_write_that_others_gave_up_never_lands(
+    spark: SparkSession,
+    staging: Any,
+    rows: Rows,
+    orders: Any,
+    busy_cores: Callable[[], None],
+) -> None:
+    """A zombie: its statement still waits in Spark when another has published the same lane."""
+    zombie, heir = IcebergWriter(spark), IcebergWriter(spark)
+    heir.write(staging.batch(None, 0))
+    failures: list[Exception] = []
+
+    def write() -> None:
+        try:
+            zombie.write(batch)
+        except Exception as error:
+            failures.append(error)
+
+    batch = staging.batch(orders(("U", 1, "old", 1)), 1)
+    thread = threading.Thread(target=write)
+    thread.start()
+    while len(refs(spark, batch.target)) < 2:
+        threading.Event().wait(0.05)
+    heir.write(staging.batch(None, 5, after=0))
+    busy_cores()
+    thread.join(WITHIN_S)
+    assert [type(error) for error in failures] == [SinkUnavailable]
+    assert rows(batch.target) == []
+    assert refs(spark, batch.target) == ["main"]
