@@ -79,6 +79,7 @@ class ProcessorRig:
         self.states: dict[str, TargetState] = {}
         self.rows: dict[str, dict[Any, Any]] = {}
         self.refusing: dict[str, str] = {}
+        self.failing: dict[str, msg.FailureKind] = {}
         self.epoch = 1
         self._paths = 0
         self._settings = {"batch_age_s": 0.1} | settings
@@ -173,6 +174,8 @@ class ProcessorRig:
         if name in self.refusing and isinstance(request, msg.WriteBatch):
             kind = msg.FailureKind.REFUSED
             self.feed(msg.Failed(target, kind, self.refusing[name]))
+        elif name in self.failing:
+            self.feed(msg.Failed(target, self.failing[name], "not now"))
         elif isinstance(request, msg.OpenTarget):
             self.feed(msg.Opened(target, self.states.get(name, TargetState())))
         else:

@@ -153,6 +153,70 @@ def test_a_revoke_during_a_release_begins_it_anew(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("p.spill/*.spill"))
 
 
+def replaying(folder: Path) -> ProcessorRig:
+    """A release whose first write waits to be let through."""
+    rig = quarantined(folder, batch_bytes=150)
+    del rig.refusing[T]
+    retry(rig)
+    rig.write()
+    rig.tick()
+    assert isinstance(rig.work[0], msg.WriteBatch)
+    return rig
+
+
+@pytest.mark.parametrize("kind", [msg.FailureKind.RETRY, msg.FailureKind.RACED])
+def test_a_write_of_a_release_is_tried_again(tmp_path: Path, kind: msg.FailureKind) -> None:
+    """Its messages are of no assignment: given up like those of one that ended, they would be
+    passed over, and the spill let go."""
+    rig = replaying(tmp_path)
+    rig.failing[T] = kind
+    rig.write()
+    del rig.failing[T]
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c"}
+    assert T not in rig.listed
+
+
+def test_a_fenced_write_of_a_release_leaves_the_spill_whole(tmp_path: Path) -> None:
+    """A former owner's write may have landed: released again, by the marks as they are."""
+    rig = replaying(tmp_path)
+    rig.failing[T] = msg.FailureKind.FENCED
+    rig.write()
+    del rig.failing[T]
+    rig.settle()
+    assert rig.listed[T].lanes == {S0: (2, 5)}
+    assert not rig.heard(msg.PipelineFailed)
+    retry(rig)
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c"}
+
+
+def test_a_release_can_begin_anew_though_a_write_of_it_waited_for_its_next_attempt(
+    tmp_path: Path,
+) -> None:
+    """Nobody would end that write: it is let go with the partitions."""
+    rig = replaying(tmp_path)
+    rig.failing[T] = msg.FailureKind.RETRY
+    rig.write()
+    del rig.failing[T]
+    rig.feed(msg.Forget((S0,), 1))
+    answer = retry(rig)
+    assert isinstance(answer, msg.RetryAnswer)
+    assert answer.begun
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c"}
+
+
+def test_a_revoke_waits_for_the_write_of_a_release(tmp_path: Path) -> None:
+    """The next owner must find the marks as they will be."""
+    rig = replaying(tmp_path)
+    rig.feed(msg.Forget((S0,), 1))
+    rig.feed(msg.Settle((S0,), 7))
+    assert not rig.heard(msg.Settled)
+    rig.write()
+    assert [said.ticket for said in rig.heard(msg.Settled)] == [7]
+
+
 def test_a_spill_that_another_member_has_passed_is_not_replayed(tmp_path: Path) -> None:
     """Its changes are older than what the target shows: they would bring old rows back."""
     rig = quarantined(tmp_path)

@@ -60,12 +60,32 @@ class Life:
                 rig.disk_full = not rig.disk_full
             case 9 if rng.random() < 0.3:
                 self.revoke()
+            case 9 if rng.random() < 0.5 and rig.work:
+                self.fail(rig.work[0])
             case 9 if rng.random() < 0.3:
                 rig.start()
                 self.read_next = rng.randint(0, self.done + 1)
             case _:
                 pass
         self.acknowledge()
+        self.read_again()
+
+    def fail(self, request: msg.WriteBatch | msg.OpenTarget) -> None:
+        """In a way that passes. Fenced by a former owner's write: only before the first own one."""
+        kinds = [msg.FailureKind.RETRY, msg.FailureKind.RACED]
+        if isinstance(request, msg.WriteBatch):
+            ended = self.rig.heard(msg.Written)
+            own = [w for w in ended if w.state is not None and w.epochs == request.epochs]
+            kinds += [] if own else [msg.FailureKind.FENCED] * 2
+        self.rig.failing = {T: self.rng.choice(kinds)}
+        self.rig.write()
+        self.rig.failing.clear()
+
+    def read_again(self) -> None:
+        """What the fetcher does when a batch was given up: a hand-over to oneself."""
+        asked = [again.epochs[S0] for again in self.rig.heard(msg.ReadAgain)]
+        if self.rig.epoch in asked:
+            self.revoke()
 
     def revoke(self) -> None:
         """And given back at once. A write in flight goes on, and its end is heard."""
