@@ -21,6 +21,7 @@ from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
 from actors.ports import SpillState
 from actors.quarantine import Quarantine, Quarantines, QuarantineSettings
+from actors.release import Releases
 from changes.formats.base import Format
 from changes.model import TargetName
 from changes.routing import Router, TargetRoute
@@ -112,6 +113,7 @@ class ProcessorLogic:
                 retry_max_s=settings.retry_max_s,
             ),
         )
+        self._releases = Releases(address)
         for spill in spills:
             buffer = self._new_buffer(spill.route)
             buffer.phase = Phase.QUARANTINED
@@ -159,7 +161,7 @@ class ProcessorLogic:
                 found = self._buffers.get(name)
                 if found is None:
                     return [fx.Reply(None)]
-                out = self._quarantines.release(found, self._draining)
+                out = self._releases.begin(found, self._draining)
             case msg.Remaining():
                 lines = (buffer.remaining() for buffer in self._buffers.values())
                 return [fx.Reply(tuple(line for line in lines if line is not None))]
@@ -400,7 +402,7 @@ class ProcessorLogic:
             return self._stop_target(buffer, str(error))
         buffer.state = state
         if buffer.phase is Phase.OPENING:
-            passed = self._quarantines.passed(buffer)
+            passed = self._releases.passed(buffer)
             if passed is not None:
                 return self._quarantines.relapse(buffer, passed, self._now)
             buffer.phase = Phase.READY
@@ -468,10 +470,10 @@ class ProcessorLogic:
             case msg.SpillFailed():
                 return self._quarantines.failed(buffer, said, now)
             case msg.SpillRead():
-                self._quarantines.replayed(buffer, said, now)
+                self._releases.replayed(buffer, said, now)
                 return []
             case msg.SpillEnded():
-                return self._quarantines.ended(buffer)
+                return self._releases.ended(buffer)
 
     def _stop_target(self, buffer: TargetBuffer, reason: str) -> list[object]:
         """Apply nothing more: the frontier stays below, and the pipeline is told to stop."""

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.buffer import Chunk, Closing, Phase, TargetBuffer
+from actors.buffer import Chunk, Phase, TargetBuffer
 from actors.figures import QuarantineFigures
-from actors.messages import MESSAGE_OVERHEAD, OF_SPILL, WRITERS, Address
+from actors.messages import Address
 from actors.ports import SpillRecord, SpillState
+from actors.undone import chunks_of, covered, no_more_at_hand, stop_all_but_flying
 from offsets.position import TopicPartition
 from offsets.snapshot import SpillMark
 
@@ -107,16 +108,16 @@ class Quarantines:
         quarantine = Quarantine(reason, SpillState())
         quarantine.rereads = tuple(
             fx.Reread(source, first, last)
-            for source, epoch, first, last in _no_more_at_hand(buffer)
+            for source, epoch, first, last in no_more_at_hand(buffer)
             if epochs.get(source) == epoch
         )
-        chunks = [*_chunks_of(buffer.closing, now), *buffer.chunks]
+        chunks = [*chunks_of(buffer.closing, now), *buffer.chunks]
         quarantine.waiting.extend(c for c in chunks if epochs.get(c.source) == c.epoch)
-        for source, (epoch, last) in _covered(buffer).items():
+        for source, (epoch, last) in covered(buffer).items():
             if epochs.get(source) == epoch:
                 quarantine.through[source] = last
                 quarantine.epochs[source] = epoch
-        gone = _stop_all_but_flying(buffer)
+        gone = stop_all_but_flying(buffer)
         buffer.phase, buffer.quarantine = Phase.QUARANTINED, quarantine
         buffer.tally.failed(reason, now)
         fields = {"target": buffer.name, "reason": reason}
@@ -127,7 +128,7 @@ class Quarantines:
         """A release broke off: the spill is whole, the target's marks say what of it is written."""
         quarantine = buffer.quarantine
         assert quarantine is not None
-        gone = _stop_all_but_flying(buffer)
+        gone = stop_all_but_flying(buffer)
         buffer.doomed = None
         buffer.phase = Phase.QUARANTINED
         quarantine.position, quarantine.reason = None, reason
@@ -279,152 +280,3 @@ class Quarantines:
         quarantine.again_at = now + wait
         fields = {"target": buffer.name, "reason": failed.reason, "retry_in_s": round(wait, 3)}
         return [fx.Log("warning", "spill_failed", fields)]
-
-    # --- out of it
-
-    def release(self, buffer: TargetBuffer, draining: bool) -> list[object]:
-        """Begin to replay, if that can be now; the answer says."""
-        quarantine = buffer.quarantine
-        if quarantine is None:
-            return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name} is not in quarantine"))]
-        if quarantine.releasing:
-            return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name} is being released already"))]
-        if draining or buffer.write is not None:
-            why = "the daemon is stopping" if draining else "a write of it has not ended yet"
-            return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name}: {why}"))]
-        if quarantine.rereads:
-            # They come before all that waits in memory; without them the replay has a hole.
-            line = f"{buffer.name}: its spill could not be written yet"
-            return [fx.Reply(msg.RetryAnswer(False, line))]
-        quarantine.position, quarantine.full = 0, False
-        buffer.phase, buffer.reopen = Phase.OPENING, False
-        spill = quarantine.spill
-        for source in spill.lanes:  # like an assignment: who wrote since is not known
-            buffer.landed.pop(source, None)
-        held = f"{spill.messages} spilled messages ({spill.bytes} bytes)"
-        said = f"{buffer.name}: {held} are being replayed"
-        return [
-            fx.Reply(msg.RetryAnswer(True, said)),
-            fx.Log("info", "release_begun", {"target": buffer.name, "messages": spill.messages}),
-            fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)),
-        ]
-
-    def passed(self, buffer: TargetBuffer) -> str | None:
-        """Why the spill can't be replayed: somebody wrote younger changes of its lanes."""
-        quarantine = buffer.quarantine
-        if quarantine is None:
-            return None
-        for source, (first, last) in quarantine.spill.lanes.items():
-            if buffer.hwm(source) > last:
-                return (
-                    f"{buffer.name} holds {source} through {buffer.hwm(source)}, beyond its spill "
-                    f"({first}..{last}): another member wrote it during the quarantine, so the "
-                    "spill can't be replayed in order"
-                )
-        return None
-
-    def replayed(self, buffer: TargetBuffer, read: msg.SpillRead, now: float) -> None:
-        """A page of the spill: it goes the way of all messages, and is acknowledged already."""
-        quarantine = buffer.quarantine
-        assert quarantine is not None
-        quarantine.position, quarantine.busy = read.position, False
-        chunk: Chunk | None = None
-        for record in read.records:
-            if chunk is None or chunk.source != record.source or chunk.ddl or record.ddl:
-                if chunk is not None:
-                    buffer.add(chunk)
-                chunk = Chunk(record.source, OF_SPILL, [], [], 0, record.ddl, now)
-            chunk = _with(chunk, record)
-        if chunk is not None:
-            buffer.add(chunk)
-
-    def ended(self, buffer: TargetBuffer) -> list[object]:
-        """The spill is written, and gone: what waited follows it."""
-        quarantine, buffer.quarantine = buffer.quarantine, None
-        assert quarantine is not None
-        buffer.cover(quarantine.through, quarantine.epochs)
-        for chunk in quarantine.waiting:
-            buffer.add(chunk)
-        buffer.tally.lasting = False
-        fields = {"target": buffer.name, "messages": quarantine.spill.messages}
-        return [
-            fx.Tell(self._committer, msg.SpillListed(buffer.name, None)),
-            fx.Log("info", "released", fields),
-        ]
-
-
-def _with(chunk: Chunk, record: SpillRecord) -> Chunk:
-    chunk.offsets.append(record.offset)
-    chunk.values.append(record.value)
-    size = chunk.size + len(record.value) + MESSAGE_OVERHEAD
-    return Chunk(
-        chunk.source, chunk.epoch, chunk.offsets, chunk.values, size, chunk.ddl, chunk.since
-    )
-
-
-def _stop_all_but_flying(buffer: TargetBuffer) -> list[str]:
-    """Let go of all but a write in flight: its end is still to come, and before that no other may
-    begin. One that waits for its next attempt is let go, nobody would end it. Gives the files."""
-    gone = [piece.path for piece in buffer.pieces]
-    write = buffer.write
-    if write is not None and buffer.retry_at is not None:
-        if write.batch.path is not None:
-            gone.append(write.batch.path)
-        write = None
-    buffer.stop()
-    buffer.write = write
-    return gone
-
-
-def _no_more_at_hand(buffer: TargetBuffer) -> list[tuple[TopicPartition, int, int, int]]:
-    """Of each lane the stretch that is unwritten and of which only staged rows are left: source,
-    epoch, first, last. A bad record that waits for its store is among it: it is not stored yet."""
-    found: dict[TopicPartition, tuple[int, int, int]] = {}
-    if buffer.write is not None:
-        for source, first in buffer.write_from.items():
-            found[source] = (buffer.write.epochs[source], first, buffer.write.through[source])
-    for piece in buffer.pieces:
-        # A lane that was taken away has no piece, but maybe a write of its earlier epoch.
-        epoch, first = buffer.epochs[piece.source], piece.first
-        before = found.get(piece.source)
-        if before is not None and before[0] == epoch:
-            first = before[1]
-        found[piece.source] = (epoch, first, piece.through)
-    if buffer.condemned is not None:
-        source, epoch, offset = buffer.condemned
-        before = found.get(source)
-        first = before[1] if before is not None and before[0] == epoch else offset
-        found[source] = (epoch, first, offset)
-    return [(source, *stretch) for source, stretch in found.items()]
-
-
-def _covered(buffer: TargetBuffer) -> dict[TopicPartition, tuple[int, int]]:
-    """The epoch of each lane and how far it is decoded: those messages are in the write, in
-    pieces, or without rows."""
-    found: dict[TopicPartition, tuple[int, int]] = {}
-    for held in (buffer.write, buffer.closing, buffer):
-        if held is None:
-            continue
-        for source, last in held.through.items():
-            here = (held.epochs[source], last)
-            found[source] = max(here, found.get(source, here))
-    return found
-
-
-def _chunks_of(closing: Closing | None, now: float) -> list[Chunk]:
-    """A closed batch's messages as they came."""
-    if closing is None:
-        return []
-    return [
-        Chunk(
-            part.stretch.source,
-            part.epoch,
-            list(part.stretch.offsets),
-            list(part.stretch.values),
-            sum(map(len, part.stretch.values)) + MESSAGE_OVERHEAD * len(part.stretch.values),
-            False,
-            now,
-        )
-        for part in closing.parts
-        if part.stretch.offsets
-    ]
