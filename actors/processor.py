@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from actors import effects as fx
 from actors import messages as msg
+from actors.attempts import Attempts
 from actors.batches import Batches
 from actors.buffer import Chunk, Phase, TargetBuffer
 from actors.closing import DataError
@@ -27,13 +28,6 @@ from changes.model import TargetName
 from changes.routing import Router, TargetRoute
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks, check_mark
-
-RACES_AT_ONCE = 8
-"""Lost races after which a target counts as unavailable. Each loss is another member's success;
-fewer would let a busy neighbour slow a target down, more would hide a catalog that never yields."""
-
-RACE_WAIT_S = 0.05
-"""After the first lost race, growing by as much: about what a small commit takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +89,7 @@ class ProcessorLogic:
         self._batches = Batches(
             address, format_, router, settings.buffer_bytes, run_id, settings.dead_letters
         )
-        self._jitter = jitter
+        self._attempts = Attempts(address, settings.retry_base_s, settings.retry_max_s, jitter)
         self._settlements = Settlements(address)
         self._supervisor = Address(address.pipeline, "supervisor")
         self._buffers: dict[str, TargetBuffer] = {}
@@ -132,13 +126,13 @@ class ProcessorLogic:
             case msg.RecordBatch():
                 out = self._take(message, now)
             case Tick():
-                out = self._retry_due(now)
+                out = self._attempts.due(self._buffers.values(), self._batches.stage, now)
             case msg.Opened():
                 out = self._opened(message)
             case msg.Staged(target):
                 out = self._staged(target, message)
             case msg.StageFailed(target, reason):
-                out = self._stage_failed(target, reason, now)
+                out = [self._attempts.stage_failed(self._buffers[str(target)], reason, now)]
             case msg.DeadLettered():
                 out = self._dead_lettered(message)
             case msg.DeadLetterRefused(target, reason):
@@ -303,14 +297,6 @@ class ProcessorLogic:
             buffer.cover({stored.source: stored.offset}, {stored.source: stored.epoch})
         return []
 
-    def _stage_failed(self, target: TargetName, reason: str, now: float) -> list[object]:
-        buffer = self._buffers[str(target)]
-        buffer.tally.failed(reason, now)
-        buffer.stage_attempts += 1
-        wait = self._back_off(buffer.stage_attempts)
-        buffer.stage_again_at = now + wait
-        return [self._again(buffer, "stage_failed", reason, buffer.stage_attempts, wait)]
-
     # --- writing
 
     def _written(self, written: msg.Written) -> list[object]:
@@ -352,17 +338,10 @@ class ProcessorLogic:
         ):
             buffer.fenced_at = dict(buffer.state.hwms) if fenced else None
             return self._give_up(buffer, failed.reason)
-        if kind is msg.FailureKind.RACED and buffer.races < RACES_AT_ONCE:
-            buffer.races += 1
-            wait = RACE_WAIT_S * buffer.races * (0.5 + self._jitter() / 2)
-            buffer.retry_at = now + wait
-            return [fx.Log("debug", "race_lost", {"target": buffer.name, "retry_in_s": wait})]
-        if kind in (msg.FailureKind.RETRY, msg.FailureKind.RACED):
-            buffer.tally.failed(failed.reason, now)
-            buffer.attempts += 1
-            wait = self._back_off(buffer.attempts)
-            buffer.retry_at = now + wait
-            return [self._again(buffer, "sink_unavailable", failed.reason, buffer.attempts, wait)]
+        if kind is msg.FailureKind.RACED:
+            return [self._attempts.raced(buffer, failed.reason, now)]
+        if kind is msg.FailureKind.RETRY:
+            return [self._attempts.failed(buffer, failed.reason, now)]
         said = f"{buffer.name}: {failed.reason}{_place(buffer)}"
         if fenced:
             said += (
@@ -408,39 +387,6 @@ class ProcessorLogic:
             buffer.phase = Phase.READY
             buffer.tally.lasting = False
         return []
-
-    # --- trying again
-
-    def _back_off(self, attempts: int) -> float:
-        """Seconds to wait, doubling, with jitter; the target's changes pile up, others go on."""
-        settings = self._settings
-        wait = min(settings.retry_max_s, settings.retry_base_s * 2.0 ** min(attempts - 1, 20))
-        return wait * (0.5 + self._jitter() / 2)
-
-    @staticmethod
-    def _again(buffer: TargetBuffer, event: str, reason: str, attempt: int, wait: float) -> fx.Log:
-        fields = {
-            "target": buffer.name,
-            "reason": reason,
-            "attempt": attempt,
-            "retry_in_s": round(wait, 3),
-        }
-        return fx.Log("warning", event, fields)
-
-    def _retry_due(self, now: float) -> list[object]:
-        out: list[object] = []
-        for buffer in self._buffers.values():
-            if buffer.stage_again_at is not None and buffer.stage_again_at <= now:
-                buffer.stage_again_at = None
-                out.append(self._batches.stage(buffer))
-            if buffer.retry_at is None or buffer.retry_at > now:
-                continue
-            buffer.retry_at = None
-            if buffer.write is not None:
-                out.append(fx.Tell(WRITERS, buffer.write))
-            else:
-                out.append(fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)))
-        return out
 
     # --- stopping
 

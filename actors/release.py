@@ -1,5 +1,7 @@
-"""A release: the spill is replayed in order, and then it is over. What drives it, page by page, and
-what breaks it off, is the quarantine's matter."""
+"""A release: a target's spill is replayed in order, and then its quarantine is over.
+
+What drives it, page by page, and what breaks it off, is in ``quarantine``.
+"""
 
 from __future__ import annotations
 
