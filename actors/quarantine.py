@@ -163,7 +163,7 @@ class Quarantines:
         for source in sources:
             quarantine.through.pop(source, None)
             quarantine.epochs.pop(source, None)
-        if not quarantine.releasing:
+        if not quarantine.releasing or sources.isdisjoint(quarantine.spill.lanes):
             return []
         # Messages of the spill may have been dropped with the partition: the replay begins anew.
         return self.relapse(buffer, "partitions were taken away during the release", now)

@@ -85,6 +85,35 @@ def test_a_letter_of_a_partition_that_went_away_changes_nothing() -> None:
     assert rig.done("lake.db.t") == 1
 
 
+@pytest.mark.parametrize("stored_first", [True, False])
+def test_a_letter_behind_a_write_that_is_given_up_covers_nothing(stored_first: bool) -> None:
+    """What came before the record is read again, so its lane stands before that."""
+    rig = ProcessorRig(dead_letters=True)
+    rig.send("t", (1, GOOD), (2, BAD))
+    rig.tick()
+    rig.write()
+    rig.tick()
+    letter = the_letter(rig)
+    if stored_first:
+        rig.feed(stored(letter))
+    rig.failing["lake.db.t"] = msg.FailureKind.FENCED
+    rig.write()
+    rig.failing.clear()
+    assert rig.heard(msg.ReadAgain)
+    if not stored_first:
+        rig.feed(stored(letter))
+    rig.settle()
+    assert rig.done("lake.db.t") == -1
+    rig.feed(msg.Forget((S0,), 1))
+    rig.epoch = 2
+    rig.send("t", (1, GOOD), (2, BAD), (3, canal("t", 3, "c")))
+    rig.settle()
+    rig.feed(stored(rig.heard(msg.DeadLetter)[-1]))
+    rig.settle()
+    assert rig.rows["lake.db.t"] == {(1,): "a", (3,): "c"}
+    assert rig.done("lake.db.t") == 3
+
+
 def test_without_the_policy_a_bad_record_stops_its_pipeline() -> None:
     """The default: nothing is ever passed over in silence."""
     rig = ProcessorRig()

@@ -9,6 +9,7 @@ import pytest
 
 from actors import messages as msg
 from actors.ports import TargetState
+from offsets.position import TopicPartition
 from tests.actors.processor_rig import S0, ProcessorRig, canal
 
 T = "lake.db.t"
@@ -205,6 +206,15 @@ def test_a_release_can_begin_anew_though_a_write_of_it_waited_for_its_next_attem
     assert answer.begun
     rig.settle()
     assert rig.rows[T] == {(1,): "d", (2,): "c"}
+
+
+def test_a_release_goes_on_when_a_partition_goes_that_it_does_not_hold(tmp_path: Path) -> None:
+    """Members come and go: nothing of the spill was dropped with it."""
+    rig = replaying(tmp_path)
+    rig.feed(msg.Forget((TopicPartition("binlog", 1),), 1))
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c"}
+    assert T not in rig.listed
 
 
 def test_a_revoke_waits_for_the_write_of_a_release(tmp_path: Path) -> None:
