@@ -5,8 +5,15 @@ from __future__ import annotations
 from actors import effects as fx
 from actors import messages as msg
 from actors.barrier import BarrierPlanner
-from actors.buffer import Chunk, Closing, Phase, Piece, TargetBuffer
-from actors.closing import check_lanes, close_pieces, close_rows, problem_of
+from actors.buffer import Chunk, Closing, DeadRecord, Phase, Piece, TargetBuffer
+from actors.closing import (
+    DataError,
+    after_bad,
+    check_lanes,
+    close_pieces,
+    close_rows,
+    problem_of,
+)
 from actors.messages import WRITERS, Address
 from actors.ports import StagedBatch
 from offsets.position import TopicPartition
@@ -19,9 +26,18 @@ class Batches:
     """
 
     def __init__(
-        self, me: Address, barriers: BarrierPlanner, batch_bytes: int, run_id: str
+        self,
+        me: Address,
+        barriers: BarrierPlanner,
+        batch_bytes: int,
+        run_id: str,
+        dead_letters: bool,
     ) -> None:
-        """``run_id`` makes batch names unique over restarts."""
+        """``run_id`` makes batch names unique over restarts.
+
+        ``dead_letters``: a record that can't be decoded is stored, instead of stopping its target.
+        """
+        self._dead_letters = Address(me.pipeline, "dead-letters") if dead_letters else None
         self._me = me
         self._committer = Address(me.pipeline, "committer")
         self._barriers = barriers
@@ -73,7 +89,12 @@ class Batches:
     def _barrier(self, buffer: TargetBuffer, now: float) -> list[object]:
         chunk = buffer.take(1)[0]
         buffer.cover({chunk.source: chunk.offsets[-1]}, {chunk.source: chunk.epoch})
-        barrier = self._barriers.plan(buffer, chunk, self._next_id())
+        try:
+            barrier = self._barriers.plan(buffer, chunk, self._next_id())
+        except DataError:
+            buffer.through.clear()  # nothing came before it in this write: it waits again
+            buffer.give_back(chunk)
+            raise
         buffer.era += barrier.forget
         out: list[object] = [
             fx.Log("warning", "ddl_kept", {"target": buffer.name, "what": note})
@@ -81,6 +102,7 @@ class Batches:
         ]
         if barrier.batch is None:
             return out + self._nothing_to_write(buffer)
+        buffer.write_from = {chunk.source: chunk.offsets[0]}
         through, epochs = dict(buffer.through), dict(buffer.epochs)
         return out + self._submit(buffer, barrier.batch, epochs, through, now)
 
@@ -124,22 +146,43 @@ class Batches:
 
     def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[object]:
         """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
-        closing, buffer.closing = buffer.closing, None
+        closing = buffer.closing
         assert closing is not None
+        check_lanes(buffer, closing, staged)  # a refusal leaves the batch's messages at hand
+        buffer.closing = None
         buffer.stage_again_at, buffer.stage_attempts = None, 0
         buffer.phase = Phase.WRITING if buffer.write is not None else Phase.READY
         buffer.pieces = [piece for piece in buffer.pieces if piece not in closing.pieces]
         buffer.tally.rows_read += staged.changes
         buffer.tally.values_nulled += staged.nulled
-        check_lanes(buffer, closing, staged)
         problem = problem_of(closing, staged.bad)
         closing.cover(staged.bad)
-        if problem is not None:
+        out: list[object] = []
+        if staged.bad is not None and self._dead_letters is not None:
+            out += self._condemn(buffer, closing, staged.bad, now)
+        elif problem is not None:
             buffer.doomed = problem
             buffer.clear()
         if closing.piece_of is not None:
-            return self._piece_staged(buffer, closing, staged)
-        return self._batch_staged(buffer, closing, staged, now)
+            return out + self._piece_staged(buffer, closing, staged)
+        return out + self._batch_staged(buffer, closing, staged, now)
+
+    def _condemn(
+        self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
+    ) -> list[object]:
+        """Have the bad record stored; what follows it waits, undecoded, at the front."""
+        assert self._dead_letters is not None
+        part = closing.parts[bad.stretch]
+        stretch, offset = part.stretch, part.stretch.offsets[bad.index]
+        for chunk in reversed(after_bad(closing, bad, now)):
+            buffer.give_back(chunk)
+        buffer.condemned = DeadRecord(stretch.source, part.epoch, offset)
+        value = stretch.values[bad.index]
+        name = buffer.route.name
+        letter = msg.DeadLetter(
+            stretch.source, part.epoch, offset, value, bad.reason, name, self._me
+        )
+        return [fx.Tell(self._dead_letters, letter)]
 
     def _piece_staged(
         self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged
@@ -147,7 +190,8 @@ class Batches:
         buffer.cover(closing.through, closing.epochs)
         if staged.path is not None:
             ((source, through),) = closing.through.items()
-            piece = Piece(source, staged.path, staged.changes, staged.size, through)
+            first = closing.firsts()[source]
+            piece = Piece(source, staged.path, staged.changes, staged.size, through, first)
             buffer.pieces.append(piece)
         return []
 
@@ -173,6 +217,7 @@ class Batches:
             bounds=staged.bounds,
             positions=staged.positions,
         )
+        buffer.write_from = closing.firsts()
         return self._submit(buffer, batch, closing.epochs, closing.through, now)
 
     def _submit(

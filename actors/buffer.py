@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from actors import messages as msg
 from actors.effects import Stretch
@@ -19,6 +19,9 @@ from actors.figures import Tally, TargetFigures, WriteFigures
 from actors.ports import Span, StagedBatch, TargetState
 from changes.routing import TargetRoute
 from offsets.position import NO_OFFSET, TopicPartition
+
+if TYPE_CHECKING:  # which is about buffers
+    from actors.quarantine import Quarantine
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ class Piece:
     changes: int
     size: int
     through: int
+    first: int
 
 
 class Part(NamedTuple):
@@ -81,6 +85,16 @@ class Closing:
     epochs: dict[TopicPartition, int]
     piece_of: TopicPartition | None
     """None: the batch itself. Else: a piece that will wait behind the write, of this partition."""
+
+    def firsts(self) -> dict[TopicPartition, int]:
+        """The first message of each lane in it."""
+        found: dict[TopicPartition, int] = {}
+        for piece in self.pieces:
+            found.setdefault(piece.source, piece.first)
+        for part in self.parts:
+            if part.stretch.offsets:
+                found.setdefault(part.stretch.source, part.stretch.offsets[0])
+        return found
 
     def without(self, sources: frozenset[TopicPartition]) -> Closing | None:
         """What is left when these partitions are revoked, None when that is nothing."""
@@ -112,6 +126,14 @@ class Closing:
                 return
 
 
+class DeadRecord(NamedTuple):
+    """A record of a lane that becomes a dead letter."""
+
+    source: TopicPartition
+    epoch: int
+    offset: int
+
+
 class Phase(Enum):
     """Where a target stands."""
 
@@ -122,6 +144,8 @@ class Phase(Enum):
     """A write is in flight, or waits for its next attempt: there is one at a time."""
     STAGING = "staging"
     """A closed batch could not be staged yet."""
+    QUARANTINED = "quarantined"
+    """The sink refuses it: its messages are spilled until it is released."""
     STOPPED = "stopped"
     """A data error: nothing more is applied, so the frontier stays below it."""
 
@@ -157,6 +181,8 @@ class TargetBuffer:
     """The marks as they were known when a write was fenced, until they are read again."""
     closing: Closing | None = None
     write: msg.WriteBatch | None = None
+    write_from: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """The first message of each lane in the last write that was handed over."""
     retry_at: float | None = None
     """When the sink is asked again, for the write or the opening. None: not waiting."""
     attempts: int = 0
@@ -165,10 +191,13 @@ class TargetBuffer:
     stage_again_at: float | None = None
     """When staging is tried again. On its own: a piece may fail to stage while a write waits."""
     stage_attempts: int = 0
+    condemned: DeadRecord | None = None
+    """The next message can't be applied and is being stored: nothing is closed before it is."""
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
     era: int = 0
     """How often a DDL made what is known of the columns out of date."""
+    quarantine: Quarantine | None = None
     tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:
@@ -176,8 +205,9 @@ class TargetBuffer:
         self.pace = 0.5 + zlib.crc32(self.name.encode()) % 1024 / 2048
 
     def add(self, chunk: Chunk) -> None:
-        """Take a share at the end of its lane. Under a new assignment the marks are read again."""
-        if self.marked.get(chunk.source) != chunk.epoch:
+        """Take a share at the end of its lane. Under a new assignment the marks are read again; for
+        a release they have just been."""
+        if chunk.epoch not in (msg.OF_SPILL, self.marked.get(chunk.source)):
             self.marked[chunk.source] = chunk.epoch
             self.reopen = True
         self.chunks.append(chunk)
@@ -216,9 +246,9 @@ class TargetBuffer:
 
         What is being staged is as good as gone: the answer comes before the next message.
         """
-        if self.closing is None or self.stage_again_at is None:
-            return self.size
-        return self.size + self.closing.size
+        refused = self.closing is not None and self.stage_again_at is not None
+        closing = self.closing.size if self.closing and refused else 0
+        return self.size + closing + (self.quarantine.waiting_bytes if self.quarantine else 0)
 
     def clear(self) -> None:
         """Let go of all that waits: it will be read again after a restart."""
@@ -232,6 +262,7 @@ class TargetBuffer:
         self.through.clear()
         self.epochs.clear()
         self.closing = self.write = self.retry_at = self.stage_again_at = None
+        self.condemned = None
         self.phase = Phase.STOPPED
 
     @property
@@ -250,8 +281,13 @@ class TargetBuffer:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is held: no message, no piece, no write."""
-        idle = self.closing is None and self.write is None
+        """Whether nothing is held: no message, no piece, no write, nothing to be spilled."""
+        return self.settled and (self.quarantine is None or self.quarantine.idle)
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is on its way to the target."""
+        idle = self.closing is None and self.write is None and self.condemned is None
         return idle and not self.chunks and not self.pieces and not self.through
 
     def hwm(self, source: TopicPartition) -> int:
@@ -278,6 +314,8 @@ class TargetBuffer:
         A write in flight goes on: its marks fence it, its acknowledgement is stale. A batch that
         could not be staged yet goes on with the lanes that stay.
         """
+        if self.condemned is not None and self.condemned.source in sources:
+            self.condemned = None
         kept = [chunk for chunk in self.chunks if chunk.source not in sources]
         self.chunks = deque(kept)
         self.messages = sum(len(chunk.offsets) for chunk in kept)
@@ -313,8 +351,11 @@ class TargetBuffer:
             rows_written=tally.rows_written,
             rows_stored=tally.rows_stored,
             values_nulled=tally.values_nulled,
+            dead_letters=tally.dead_letters,
             write=self._write_figures(now),
             error=tally.last_error(now),
+            hwms=dict(self.state.hwms),
+            quarantine=None if self.quarantine is None else self.quarantine.figures(),
         )
 
     def _write_figures(self, now: float) -> WriteFigures | None:
@@ -333,6 +374,10 @@ class TargetBuffer:
         if self.empty:
             return None
         parts = [f"{self.messages} messages waiting"] if self.chunks else []
+        if self.quarantine is not None and not self.quarantine.idle:
+            parts.append(f"{self.quarantine.waiting_bytes} bytes not spilled yet")
+        if self.condemned is not None:
+            parts.append(f"offset {self.condemned.offset} waits for the dead-letter store")
         if self.pieces or self.closing:
             parts.append(f"{len(self.pieces) + (self.closing is not None)} staged")
         if self.write is not None:

@@ -6,7 +6,7 @@ from itertools import chain, groupby
 
 from actors.buffer import Chunk, Closing, Part, Piece, TargetBuffer
 from actors.effects import Stretch
-from actors.messages import BadMessageAt, Staged
+from actors.messages import MESSAGE_OVERHEAD, BadMessageAt, Staged
 from changes.model import Mode
 from offsets.position import TopicPartition
 
@@ -69,6 +69,22 @@ def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:
         return None
     stretch = closing.parts[bad.stretch].stretch
     return f"{stretch.source} offset {stretch.offsets[bad.index]}: {bad.reason}"
+
+
+def after_bad(closing: Closing, bad: BadMessageAt, now: float) -> list[Chunk]:
+    """The messages behind a bad one as they came: to be decoded again, they were not staged."""
+    chunks: list[Chunk] = []
+    for place, part in enumerate(closing.parts[bad.stretch :]):
+        begin = bad.index + 1 if place == 0 else 0
+        offsets, values = part.stretch.offsets[begin:], part.stretch.values[begin:]
+        # Of a later part all may have been replays: those the target has.
+        if not offsets:
+            continue
+        size = sum(map(len, values)) + MESSAGE_OVERHEAD * len(values)
+        chunks.append(
+            Chunk(part.stretch.source, part.epoch, list(offsets), list(values), size, False, now)
+        )
+    return chunks
 
 
 def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:

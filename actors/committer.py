@@ -13,7 +13,7 @@ from actors.mailbox import Tick
 from actors.messages import Address
 from offsets.ledger import LaneLedger
 from offsets.position import Lane, TopicPartition
-from offsets.snapshot import PartitionState, Snapshot, TargetMark
+from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 from offsets.timeline import Timeline
 
 
@@ -55,6 +55,7 @@ class CommitterLogic:
         self._confirmed = {s: state.confirmed for s, state in recorded.partitions.items()}
         self._left = {s: state.frontier for s, state in recorded.partitions.items()}
         self._marks: dict[str, TargetMark] = dict(recorded.targets)
+        self._spills: dict[str, SpillMark] = dict(recorded.spills)
         self._on_disk: Snapshot | None = None
         self._saving: Snapshot | None = None
         self._releasing: tuple[TopicPartition, ...] = ()
@@ -73,6 +74,10 @@ class CommitterLogic:
                 out = self._dispatched(message)
             case msg.Written():
                 out = self._written(message)
+            case msg.DeadLettered():
+                out = self._dead_lettered(message)
+            case msg.SpillListed(target, mark):
+                out = self._list_spill(target, mark)
             case msg.EpochStarted():
                 out = self._started(message)
             case msg.Confirmed(frontiers):
@@ -134,6 +139,8 @@ class CommitterLogic:
         target = str(written.target)
         for source, through in written.through.items():
             epoch = written.epochs[source]
+            if epoch == msg.OF_SPILL:
+                continue
             if self._epochs.get(source) != epoch:
                 out += self._drop_stale(source, epoch)
             else:
@@ -145,6 +152,20 @@ class CommitterLogic:
         self._changes += written.changes
         out.append(fx.Tell(self._supervisor, self._progress()))
         return out
+
+    def _dead_lettered(self, letter: msg.DeadLettered) -> list[object]:
+        """A record of which no target is known is stored: as good as applied."""
+        if self._epochs.get(letter.source) != letter.epoch:
+            return self._drop_stale(letter.source, letter.epoch)
+        self._ledger.done(Lane(letter.source, msg.DEAD_LETTERS), letter.offset)
+        return [fx.Tell(self._supervisor, self._progress())]
+
+    def _list_spill(self, target: str, mark: SpillMark | None) -> list[object]:
+        if mark is None:
+            self._spills.pop(target, None)
+        else:
+            self._spills[target] = mark
+        return []
 
     def _note_time(self, source: TopicPartition, target: str, through: int) -> None:
         timeline = self._timelines[source]
@@ -196,6 +217,7 @@ class CommitterLogic:
             },
             targets=dict(self._marks),
             forced=self._recorded.forced,
+            spills=dict(self._spills),
         )
 
     def _save(self) -> list[object]:

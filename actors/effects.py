@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from actors.messages import Address, RecordBatch
-from actors.ports import StagedBatch
+from actors.messages import Address, DeadLetter, RecordBatch
+from actors.ports import SpillRecord, StagedBatch
 from changes.model import TargetName
 from changes.routing import TargetRoute
 from offsets.position import TopicPartition
@@ -150,6 +151,51 @@ class Hold:
     """Take no data from the mailbox (its sender will pause) until it is said again with False."""
 
     held: bool
+
+
+class Reread(NamedTuple):
+    """A stretch of the log whose messages of one target are wanted again."""
+
+    source: TopicPartition
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spill:
+    """Append to a target's spill: what of ``rereads`` is its own, then ``records``; ``Spilled`` or
+    ``SpillFailed`` comes back."""
+
+    target: TargetName
+    reason: str
+    rereads: tuple[Reread, ...]
+    records: tuple[SpillRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSpill:
+    """Read some bytes of a spill; ``SpillRead`` or ``SpillFailed`` comes back."""
+
+    target: TargetName
+    position: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndSpill:
+    """Let go of a spill that is written; ``SpillEnded`` or ``SpillFailed`` comes back."""
+
+    target: TargetName
+
+
+# --- the dead letters
+
+
+@dataclass(frozen=True, slots=True)
+class KeepDeadLetter:
+    """Store a record durably; ``DeadLetterKept`` or ``DeadLetterNotKept`` comes back."""
+
+    letter: DeadLetter
 
 
 # --- a writer

@@ -16,15 +16,12 @@ from actors import effects as fx
 from actors import messages as msg
 from actors.figures import FetcherFigures, Figures
 from actors.mailbox import Tick
-from actors.messages import Address
+from actors.messages import MESSAGE_OVERHEAD, Address
 from changes.formats.base import Format
 from changes.model import BadMessage, Kind, TableName
 from changes.routing import RouteConflict, Router, TargetRoute, shard_of
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
-
-MESSAGE_OVERHEAD = 80
-"""Bytes that a message costs besides its own: a bytes object's head, an int, two list places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +40,8 @@ class FetcherSettings:
     poll_timeout_s: float = 0.1
     patience_s: float = 1.0
     paused_poll_s: float = 0.25
+    dead_letters: bool = False
+    """Messages that can't be looked at are stored and passed over, instead of ending it all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +66,26 @@ class _Slot:
         return msg.Share(self.route, self.offsets, self.values, size, self.ddl)
 
 
+class _NotFollowed(Exception):
+    """A statement that concerns a whole database: good, and nothing to pass over."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """Why a message can't be sent on. ``lasting``: not the message is wrong, but what it asks."""
+
+    reason: str
+    lasting: bool
+
+
+def _behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:
+    """What follows a place of a fetched batch, None where that was the last."""
+    if place + 1 == len(fetched.offsets):
+        return None
+    offsets, values = fetched.offsets[place + 1 :], fetched.values[place + 1 :]
+    return msg.Fetched(fetched.source, offsets, values, fetched.next_offset, fetched.time_ms)
+
+
 class FetcherLogic:
     """One per pipeline, sole user of the consumer. Deterministic; see ``handle``."""
 
@@ -84,6 +103,7 @@ class FetcherLogic:
         self._settings = settings
         self._committer = Address(pipeline, "committer")
         self._supervisor = Address(pipeline, "supervisor")
+        self._dead_letters = Address(pipeline, "dead-letters")
         self._processors = [Address(pipeline, "processor", i) for i in range(shards)]
         self._reading: dict[TopicPartition, _Reading] = {}
         self._positions: dict[TopicPartition, int] = {}
@@ -149,7 +169,10 @@ class FetcherLogic:
             self._hear(polled.state, now)
         for fetched in polled.batches:
             if fetched.source in self._reading and not self._stopped:
-                out += self._route(fetched)
+                rest: msg.Fetched | None = fetched
+                while rest is not None and not self._stopped:
+                    effects, rest = self._route(rest)
+                    out += effects
         if self._stopped:
             # The consumer has run ahead of what was dispatched: its position counts no more, or
             # the frontier would pass a bad message that was never sent on.
@@ -163,8 +186,11 @@ class FetcherLogic:
 
     # --- routing
 
-    def _route(self, fetched: msg.Fetched) -> list[object]:
-        """Split a batch by target: first ``Dispatched``, then a share for each processor."""
+    def _route(self, fetched: msg.Fetched) -> tuple[list[object], msg.Fetched | None]:
+        """Split a batch by target: first ``Dispatched``, then a share for each processor.
+
+        Gives what is left behind a message that became a dead letter, too.
+        """
         shares, good, problem = self._split(fetched)
         source = fetched.source
         next_offset = fetched.next_offset if problem is None else fetched.offsets[good]
@@ -187,17 +213,34 @@ class FetcherLogic:
             else:
                 self._sent[to] += 1
                 out.append(fx.Offer(to, batch))
-        if problem is not None:
-            out += self._fail(f"{source} offset {fetched.offsets[good]}: {problem}")
-        return out
+        if problem is None:
+            return out, None
+        if problem.lasting or not self._settings.dead_letters:
+            reason = f"{source} offset {fetched.offsets[good]}: {problem.reason}"
+            return out + self._fail(reason), None
+        return out + self._dead_letter(fetched, good, problem.reason), _behind(fetched, good)
 
-    def _split(self, fetched: msg.Fetched) -> tuple[list[msg.Share], int, str | None]:
+    def _dead_letter(self, fetched: msg.Fetched, place: int, reason: str) -> list[object]:
+        """One message to be stored: pending in a lane of its own until it is."""
+        source, offset = fetched.source, fetched.offsets[place]
+        after = fetched.offsets[place + 1] if place + 1 < len(fetched.offsets) else None
+        next_offset = fetched.next_offset if after is None else after
+        epoch = self._reading[source].epoch
+        letter = msg.DeadLetter(source, epoch, offset, fetched.values[place], reason)
+        self._messages += 1
+        return [
+            self._dispatched(source, next_offset, {msg.DEAD_LETTERS: (offset, offset)}),
+            fx.Tell(self._dead_letters, letter),
+        ]
+
+    def _split(self, fetched: msg.Fetched) -> tuple[list[msg.Share], int, _Problem | None]:
         """The shares in lane order, how many messages were good, what is wrong with the next."""
         rows, nothing = Kind.ROWS, Kind.NOTHING
         done: list[_Slot] = []
         by_target: dict[str, _Slot] = {}
         by_table: dict[TableName, tuple[_Slot, ...]] = {}
-        good, problem = 0, None
+        good = 0
+        problem: _Problem | None = None
         try:
             heads = self._format.heads(fetched.values)
             for offset, value, (kind, table) in zip(
@@ -221,8 +264,10 @@ class FetcherLogic:
                         done += [before, barrier] if before else [barrier]
                     by_table.clear()
                 good += 1
-        except (BadMessage, RouteConflict) as bad:
-            problem = str(bad)
+        except BadMessage as bad:
+            problem = _Problem(str(bad), lasting=False)
+        except (RouteConflict, _NotFollowed) as refused:
+            problem = _Problem(str(refused), lasting=True)
         done += by_target.values()
         return [slot.share() for slot in done if slot.offsets], good, problem
 
@@ -240,7 +285,7 @@ class FetcherLogic:
             if concerned and not statement.table.table:
                 # The whole database: there is no one target whose lane could carry it.
                 name, sql = statement.table.database, " ".join(statement.sql.split())
-                raise BadMessage(f"{name}: {statement.refused} is not followed: {sql}")
+                raise _NotFollowed(f"{name}: {statement.refused} is not followed: {sql}")
             for route in concerned:
                 routes[str(route.name)] = route
         return [_Slot(route, [offset], [value], ddl=True) for route in routes.values()]

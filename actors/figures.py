@@ -52,6 +52,21 @@ class ErrorFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class QuarantineFigures:
+    """A target in quarantine: why, and what its spill holds. ``lanes``: first and last offset.
+
+    ``full``: the bound is reached, and its messages wait.
+    """
+
+    reason: str
+    bytes: int
+    messages: int
+    lanes: Mapping[TopicPartition, tuple[int, int]]
+    releasing: bool
+    full: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TargetFigures:
     """One target as its processor sees it. Messages wait undecoded; staged files wait on disk.
 
@@ -74,8 +89,11 @@ class TargetFigures:
     rows_written: int
     rows_stored: int
     values_nulled: int
+    dead_letters: int
     write: WriteFigures | None
     error: ErrorFigures | None
+    hwms: Mapping[TopicPartition, int] = field(default_factory=dict)
+    quarantine: QuarantineFigures | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +139,15 @@ class CommitterFigures:
     save_error: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class DeadLetterFigures:
+    """``error``: why the store does not take the oldest of those that wait."""
+
+    stored: int
+    waiting: int
+    error: str | None
+
+
 @dataclass(slots=True)
 class Tally:
     """What a processor counts for one target."""
@@ -132,6 +159,7 @@ class Tally:
     rows_written: int = 0
     rows_stored: int = 0
     values_nulled: int = 0
+    dead_letters: int = 0
     write_since: float | None = None
     error: str | None = None
     error_at: float = 0.0

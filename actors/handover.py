@@ -25,8 +25,14 @@ Epochs = dict[TopicPartition, int]
 
 
 def over(write: msg.WriteBatch, epochs: Epochs) -> bool:
-    """Whether the write holds a lane whose assignment has ended."""
-    return any(epoch < epochs.get(source, 0) for source, epoch in write.epochs.items())
+    """Whether the write holds a lane whose assignment has ended.
+
+    What a release writes belongs to no assignment: the spill has it, and a revoke ends the release.
+    """
+    return any(
+        epoch != msg.OF_SPILL and epoch < epochs.get(source, 0)
+        for source, epoch in write.epochs.items()
+    )
 
 
 def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[object]:

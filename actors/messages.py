@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from actors.ports import StagedBatch, TargetState
+from actors.ports import SpillRecord, SpillState, StagedBatch, TargetState
 from changes.model import KeyBound, Mode, TableSchema, TargetName
 from changes.routing import TargetRoute
 from offsets.position import Run, TopicPartition
 from offsets.recovery import Watermarks
+from offsets.snapshot import SpillMark
 
 
 class Address(NamedTuple):
@@ -27,6 +28,9 @@ class Address(NamedTuple):
     def __str__(self) -> str:
         return f"{self.pipeline}/{self.role}[{self.number}]"
 
+
+MESSAGE_OVERHEAD = 80
+"""Bytes that a message costs besides its own: a bytes object's head, an int, two list places."""
 
 WRITERS = Address("", "writers")
 """The queue that all writers take from."""
@@ -388,6 +392,130 @@ class Saved:
 class SaveFailed:
     """A store did not take the snapshot: ``reason`` names it. Those before it may have."""
 
+    reason: str
+
+
+# --- quarantine: a processor hears, and says
+
+OF_SPILL = -1
+"""The epoch of messages that come from a spill: they were acknowledged when they went into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spilled:
+    """All that was handed over is in the spill, durably."""
+
+    target: TargetName
+    state: SpillState
+
+
+@dataclass(frozen=True, slots=True)
+class SpillFailed:
+    """The spill could not be written or read. ``lasting``: trying again won't help."""
+
+    target: TargetName
+    reason: str
+    lasting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SpillRead:
+    """Messages of a spill; ``position`` is behind them."""
+
+    target: TargetName
+    records: Sequence[SpillRecord]
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpillEnded:
+    """The spill is gone."""
+
+    target: TargetName
+
+
+@dataclass(frozen=True, slots=True)
+class SpillListed:
+    """The committer hears what a target's spill holds now; None: there is none any more.
+
+    It comes before the ``Written`` of those messages, so that no snapshot counts them as done
+    without naming where they are.
+    """
+
+    target: str
+    mark: SpillMark | None
+
+
+@dataclass(frozen=True, slots=True)
+class RetryTarget:
+    """Release a target (an ``ask``): the answer is a RetryAnswer, None from who has it not."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAnswer:
+    """Whether a release has begun, and one line about it."""
+
+    begun: bool
+    line: str
+
+
+# --- the dead letters hear
+
+
+DEAD_LETTERS = "(dead letters)"
+"""The lane of each partition that holds messages of which no target is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that can't be applied. Without ``target`` the committer hears when it is stored,
+    else its processor, ``reply_to``, does."""
+
+    source: TopicPartition
+    epoch: int
+    offset: int
+    value: bytes | None
+    reason: str
+    target: TargetName | None = None
+    reply_to: Address | None = None
+
+    @property
+    def place(self) -> str:
+        """Where in the log it is."""
+        return f"{self.source} offset {self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterKept:
+    """The store has it, durably."""
+
+    letter: DeadLetter
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterNotKept:
+    """The store did not take it; it may later."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLettered:
+    """The record is stored: it counts as done."""
+
+    source: TopicPartition
+    epoch: int
+    offset: int
+    target: TargetName | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterRefused:
+    """There are too many: the record stays open and its target stops before it."""
+
+    target: TargetName
     reason: str
 
 

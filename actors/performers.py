@@ -15,10 +15,14 @@ from actors import messages as msg
 from actors.messages import Address
 from actors.ports import (
     BatchWriter,
+    DeadLetterStore,
     Fenced,
     LostRace,
+    NotKept,
     RecordSource,
     SinkUnavailable,
+    SpillBroken,
+    Spills,
     StagedBatch,
     StagedFiles,
     Stager,
@@ -160,10 +164,11 @@ class FetcherEffects:
 
 
 class ProcessorEffects:
-    """A processor's effects: staged files."""
+    """A processor's effects: staged files, and spills."""
 
-    def __init__(self, stager: Stager) -> None:
+    def __init__(self, stager: Stager, spills: Spills) -> None:
         self._stager = stager
+        self._spills = spills
 
     def __call__(self, effect: Any) -> object | None:
         """Carry out one effect."""
@@ -173,8 +178,44 @@ class ProcessorEffects:
             case fx.RemoveStaged(paths):
                 self._stager.remove(paths)
                 return None
+            case fx.Spill(target) | fx.ReadSpill(target) | fx.EndSpill(target):
+                try:
+                    return self._spill(effect)
+                except NotKept as error:
+                    return msg.SpillFailed(target, str(error))
+                except SpillBroken as error:
+                    return msg.SpillFailed(target, str(error), lasting=True)
             case _:
                 raise TypeError(f"not an effect of a processor: {effect!r}")
+
+    def _spill(self, effect: fx.Spill | fx.ReadSpill | fx.EndSpill) -> object:
+        match effect:
+            case fx.Spill(target):
+                return msg.Spilled(target, self._spills.append(effect))
+            case fx.ReadSpill(target, position, limit):
+                return msg.SpillRead(target, *self._spills.read(target, position, limit))
+            case fx.EndSpill(target):
+                self._spills.end(target)
+                return msg.SpillEnded(target)
+
+
+class DeadLetterEffects:
+    """The dead letters' effect: their store."""
+
+    def __init__(self, store: DeadLetterStore) -> None:
+        self._store = store
+
+    def __call__(self, effect: Any) -> object | None:
+        """Carry out one effect."""
+        match effect:
+            case fx.KeepDeadLetter(letter):
+                try:
+                    self._store.keep(letter)
+                except NotKept as error:
+                    return msg.DeadLetterNotKept(str(error))
+                return msg.DeadLetterKept(letter)
+            case _:
+                raise TypeError(f"not an effect of the dead letters: {effect!r}")
 
 
 class WriterEffects:

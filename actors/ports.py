@@ -5,7 +5,7 @@ Nothing here knows Kafka's client or Spark: the adapters live in ``daemon`` and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -13,8 +13,16 @@ from changes.model import KeyBound, Mode, TableSchema, TableStep, TargetName
 from offsets.position import TopicPartition
 
 if TYPE_CHECKING:  # messages and effects are made of the values below
-    from actors.effects import Stage
-    from actors.messages import Assigned, Confirmed, Polled, Revoked, Staged, StageFailed
+    from actors.effects import Spill, Stage
+    from actors.messages import (
+        Assigned,
+        Confirmed,
+        DeadLetter,
+        Polled,
+        Revoked,
+        Staged,
+        StageFailed,
+    )
 
 
 class Span(NamedTuple):
@@ -118,6 +126,62 @@ class BatchWriter(Protocol):
         SinkUnavailable when trying again may help; TargetRefused when the schema can't fit.
         Whatever it raises, readers saw nothing.
         """
+        ...
+
+
+class NotKept(Exception):
+    """A dead letter, or a part of a spill, could not be made durable: one line. It may be later."""
+
+
+class SpillRecord(NamedTuple):
+    """A raw message of a target in quarantine."""
+
+    source: TopicPartition
+    offset: int
+    ddl: bool
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SpillState:
+    """What a spill holds, durably. ``lanes``: the first and last offset of each."""
+
+    bytes: int = 0
+    messages: int = 0
+    lanes: Mapping[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+
+
+class SpillBroken(Exception):
+    """A spill, or what belongs into it, is damaged or gone: one line. It will not come back."""
+
+
+class Spills(Protocol):
+    """One processor's spills. Called by its thread alone. All raise NotKept and SpillBroken."""
+
+    def append(self, spill: Spill) -> SpillState:
+        """Append, durably; what the spill has already is passed over, so repeating is harmless."""
+        ...
+
+    def read(
+        self, target: TargetName, position: int, limit: int
+    ) -> tuple[Sequence[SpillRecord], int]:
+        """Some ``limit`` bytes of records from a position on, and the position behind them."""
+        ...
+
+    def end(self, target: TargetName) -> None:
+        """The spill is written: let it go, durably."""
+        ...
+
+
+class DeadLetterStore(Protocol):
+    """Where records that can't be applied are kept. Called by one thread."""
+
+    def keep(self, letter: DeadLetter) -> None:
+        """Store it: durable when this returns. Raises NotKept; then it may be there or not."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
         ...
 
 

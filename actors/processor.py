@@ -7,11 +7,12 @@ on disk behind the write: one slow target never stops the reading for the others
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from actors import effects as fx
 from actors import messages as msg
+from actors.attempts import Attempts
 from actors.barrier import BarrierPlanner
 from actors.batches import Batches
 from actors.buffer import Chunk, Phase, TargetBuffer
@@ -20,18 +21,14 @@ from actors.figures import Figures, ProcessorFigures
 from actors.handover import Settlements, give_up, landed, may_be_a_straggler, moved_back, over
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
+from actors.ports import SpillState
+from actors.quarantine import Quarantine, Quarantines, QuarantineSettings
+from actors.release import Releases
 from changes.formats.base import Format
 from changes.model import DdlPolicy, TargetName
-from changes.routing import Router
+from changes.routing import Router, TargetRoute
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks, check_mark
-
-RACES_AT_ONCE = 8
-"""Lost races after which a target counts as unavailable. Each loss is another member's success;
-fewer would let a busy neighbour slow a target down, more would hide a catalog that never yields."""
-
-RACE_WAIT_S = 0.05
-"""After the first lost race, growing by as much: about what a small commit takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +49,24 @@ class ProcessorSettings:
     """Writes in flight at most. No more than there are writers: a batch that would only queue
     grows instead, so under load there are fewer and larger writes. No fewer: a writer that is
     free is never left waiting by targets that hang."""
+    dead_letters: bool = False
+    """Records that can't be decoded are stored and passed over, instead of stopping a target."""
+    quarantine: bool = False
+    """A target that its sink refuses is quarantined, instead of stopping the pipeline."""
+    quarantine_bytes: int = 1 << 30
+    quarantine_full_stops: bool = False
     retry_base_s: float = 0.5
     retry_max_s: float = 30.0
     ddl: DdlPolicy = field(default_factory=DdlPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSpill:
+    """A target in quarantine since an earlier run, and what its spill holds."""
+
+    route: TargetRoute
+    reason: str
+    state: SpillState
 
 
 class ProcessorLogic:
@@ -68,19 +80,42 @@ class ProcessorLogic:
         settings: ProcessorSettings,
         run_id: str,
         jitter: Callable[[], float],
+        spills: Iterable[OpenSpill] = (),
     ) -> None:
-        """``run_id`` makes batch names unique over restarts, ``jitter`` gives 0..1."""
+        """``run_id`` makes batch names unique over restarts, ``jitter`` gives 0..1.
+
+        ``spills`` are those that an earlier run left: their targets are in quarantine still.
+        """
         self._me = address
         self._settings = settings
         barriers = BarrierPlanner(format_, router, settings.ddl)
-        self._batches = Batches(address, barriers, settings.buffer_bytes, run_id)
-        self._jitter = jitter
+        self._batches = Batches(
+            address, barriers, settings.buffer_bytes, run_id, settings.dead_letters
+        )
+        self._attempts = Attempts(address, settings.retry_base_s, settings.retry_max_s, jitter)
         self._settlements = Settlements(address)
         self._supervisor = Address(address.pipeline, "supervisor")
         self._buffers: dict[str, TargetBuffer] = {}
         self._epochs: dict[TopicPartition, int] = {}
         self._ends: dict[TopicPartition, Watermarks] = {}
         self._received = 0
+        self._quarantines = Quarantines(
+            address,
+            QuarantineSettings(
+                bytes_=settings.quarantine_bytes,
+                stop=settings.quarantine_full_stops,
+                page_bytes=settings.batch_bytes,
+                age_s=settings.batch_age_s,
+                retry_base_s=settings.retry_base_s,
+                retry_max_s=settings.retry_max_s,
+            ),
+        )
+        self._releases = Releases(address)
+        for spill in spills:
+            buffer = self._buffers[str(spill.route.name)] = TargetBuffer(spill.route)
+            buffer.phase = Phase.QUARANTINED
+            buffer.quarantine = Quarantine(spill.reason, spill.state)
+            buffer.tally.failed(spill.reason, 0.0)
         self._drain_after: int | None = None
         self._drained = False
         self._held = False
@@ -94,13 +129,17 @@ class ProcessorLogic:
             case msg.RecordBatch():
                 out = self._take(message, now)
             case Tick():
-                out = self._retry_due(now)
+                out = self._attempts.due(self._buffers.values(), self._batches.stage, now)
             case msg.Opened():
                 out = self._opened(message)
             case msg.Staged(target):
                 out = self._staged(target, message)
             case msg.StageFailed(target, reason):
-                out = self._stage_failed(target, reason, now)
+                out = [self._attempts.stage_failed(self._buffers[str(target)], reason, now)]
+            case msg.DeadLettered():
+                out = self._dead_lettered(message)
+            case msg.DeadLetterRefused(target, reason):
+                out = self._stop_target(self._buffers[str(target)], reason)
             case msg.Written():
                 out = self._written(message)
             case msg.Failed():
@@ -113,6 +152,13 @@ class ProcessorLogic:
             case msg.Drain(batches):
                 self._drain_after = batches
                 out = []
+            case msg.Spilled() | msg.SpillFailed() | msg.SpillRead() | msg.SpillEnded():
+                out = self._of_spill(message, now)
+            case msg.RetryTarget(name):
+                found = self._buffers.get(name)
+                if found is None:
+                    return [fx.Reply(None)]
+                out = self._releases.begin(found, self._draining)
             case msg.Remaining():
                 lines = (buffer.remaining() for buffer in self._buffers.values())
                 return [fx.Reply(tuple(line for line in lines if line is not None))]
@@ -151,17 +197,19 @@ class ProcessorLogic:
             if buffer.phase is Phase.STOPPED or buffer.doomed is not None:
                 buffer.tally.messages_dropped += len(share.offsets)
             else:
-                buffer.add(
-                    Chunk(
-                        batch.source,
-                        batch.epoch,
-                        share.offsets,
-                        share.values,
-                        share.size,
-                        share.ddl,
-                        now,
-                    )
+                chunk = Chunk(
+                    batch.source,
+                    batch.epoch,
+                    share.offsets,
+                    share.values,
+                    share.size,
+                    share.ddl,
+                    now,
                 )
+                if buffer.quarantine is not None:
+                    out += self._quarantines.take(buffer, chunk)
+                else:
+                    buffer.add(chunk)
         return out
 
     def _check_marks(self, source: TopicPartition) -> list[object]:
@@ -179,11 +227,18 @@ class ProcessorLogic:
     def _advance(self, buffer: TargetBuffer, now: float) -> list[object]:
         """Close whatever may be closed now; messages without effect are acknowledged at once."""
         out: list[object] = []
+        if buffer.quarantine is not None:
+            out += self._quarantines.advance(buffer, now, self._draining)
         if buffer.reopen and buffer.phase is Phase.READY:
             buffer.reopen = False
             buffer.phase = Phase.OPENING
             out.append(fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)))
-        while buffer.phase is Phase.READY and self._is_due(buffer, now) and self._writer_free:
+        while (
+            buffer.phase is Phase.READY
+            and buffer.condemned is None
+            and self._is_due(buffer, now)
+            and self._writer_free
+        ):
             out += self._guarded(buffer, self._batches.close)
             self._flying += buffer.phase in (Phase.WRITING, Phase.STAGING)
         if self._may_spill(buffer) and buffer.size >= self._settings.buffer_bytes:
@@ -195,7 +250,8 @@ class ProcessorLogic:
         read again must wait for the marks as they will be, or rows of a write in flight would be
         staged anew."""
         waits = buffer.phase is Phase.READY and not self._writer_free
-        return (buffer.phase is Phase.WRITING or waits) and not buffer.reopen
+        free = not buffer.reopen and buffer.condemned is None
+        return (buffer.phase is Phase.WRITING or waits) and free
 
     @property
     def _writer_free(self) -> bool:
@@ -208,6 +264,7 @@ class ProcessorLogic:
         due_at = buffer.due_at(settings.batch_age_s)
         return due_at is not None and (
             self._draining
+            or buffer.quarantine is not None
             or buffer.messages >= settings.batch_messages
             or buffer.size >= settings.batch_bytes
             or buffer.barrier_first
@@ -226,20 +283,28 @@ class ProcessorLogic:
             return act(buffer, self._now) + self._stop_if_doomed(buffer)
         except DataError as error:
             gone = [fx.RemoveStaged(error.files)] if error.files else []
-            return [*gone, *self._stop_target(buffer, str(error))]
+            return [*gone, *self._refused(buffer, str(error))]
 
-    def _stage_failed(self, target: TargetName, reason: str, now: float) -> list[object]:
-        buffer = self._buffers[str(target)]
-        buffer.tally.failed(reason, now)
-        buffer.stage_attempts += 1
-        wait = self._back_off(buffer.stage_attempts)
-        buffer.stage_again_at = now + wait
-        return [self._again(buffer, "stage_failed", reason, buffer.stage_attempts, wait)]
+    def _dead_lettered(self, stored: msg.DeadLettered) -> list[object]:
+        """The store has it: the next write moves the mark past it, and what follows may be closed.
+
+        Not if its partition went away meanwhile: then it is read again, and stored again.
+        """
+        buffer = self._buffers[str(stored.target)]
+        if buffer.condemned == (stored.source, stored.epoch, stored.offset):
+            buffer.condemned = None
+            buffer.tally.dead_letters += 1
+            buffer.cover({stored.source: stored.offset}, {stored.source: stored.epoch})
+        return []
 
     # --- writing
 
     def _written(self, written: msg.Written) -> list[object]:
         buffer = self._buffers[str(written.target)]
+        if buffer.phase is Phase.QUARANTINED:
+            # It was in flight when something else broke: the replay will find its marks.
+            buffer.write = None
+            return []
         buffer.tally.rows_written += written.changes
         assert written.state is not None
         if buffer.write is not None:
@@ -261,33 +326,47 @@ class ProcessorLogic:
 
     def _failed(self, failed: msg.Failed, now: float) -> list[object]:
         buffer = self._buffers[str(failed.target)]
+        if buffer.phase is Phase.QUARANTINED:
+            # All that was in it is in the spill, or will be read again.
+            path = buffer.write.batch.path if buffer.write is not None else None
+            buffer.write = None
+            return [fx.RemoveStaged((path,))] if path is not None else []
         kind = failed.kind
-        if buffer.write is not None and kind is not msg.FailureKind.REFUSED:
-            fenced = kind is msg.FailureKind.FENCED
-            # Looked at in this order: whose lane it no longer is has nothing to forgive.
-            if over(buffer.write, self._epochs) or (fenced and may_be_a_straggler(buffer)):
-                buffer.fenced_at = dict(buffer.state.hwms) if fenced else None
-                return self._give_up(buffer)
-        if kind is msg.FailureKind.RACED and buffer.races < RACES_AT_ONCE:
-            buffer.races += 1
-            wait = RACE_WAIT_S * buffer.races * (0.5 + self._jitter() / 2)
-            buffer.retry_at = now + wait
-            return [fx.Log("debug", "race_lost", {"target": buffer.name, "retry_in_s": wait})]
-        if kind in (msg.FailureKind.RETRY, msg.FailureKind.RACED):
-            buffer.tally.failed(failed.reason, now)
-            buffer.attempts += 1
-            wait = self._back_off(buffer.attempts)
-            buffer.retry_at = now + wait
-            return [self._again(buffer, "sink_unavailable", failed.reason, buffer.attempts, wait)]
+        fenced = kind is msg.FailureKind.FENCED
+        write = None if kind is msg.FailureKind.REFUSED else buffer.write
+        # Looked at in this order: whose lane it no longer is has nothing to forgive.
+        if write is not None and (
+            over(write, self._epochs) or (fenced and may_be_a_straggler(buffer))
+        ):
+            buffer.fenced_at = dict(buffer.state.hwms) if fenced else None
+            return self._give_up(buffer, failed.reason)
+        if kind is msg.FailureKind.RACED:
+            return [self._attempts.raced(buffer, failed.reason, now)]
+        if kind is msg.FailureKind.RETRY:
+            return [self._attempts.failed(buffer, failed.reason, now)]
         said = f"{buffer.name}: {failed.reason}{_place(buffer)}"
-        if kind is msg.FailureKind.FENCED:
+        if fenced:
             said += (
                 ": another writer moves this target. Two daemons share one only as members of one"
                 " group: look for a second one in another group"
             )
-        return self._stop_target(buffer, said)
+            return self._stop_target(buffer, said)
+        return self._ended_in_refusal(buffer, said)
 
-    def _give_up(self, buffer: TargetBuffer) -> list[object]:
+    def _ended_in_refusal(self, buffer: TargetBuffer, reason: str) -> list[object]:
+        """A write, or an opening, has ended, and what was in it is not written."""
+        path = buffer.write.batch.path if buffer.write is not None else None
+        out = self._refused(buffer, reason)
+        buffer.write = None
+        # Where it stops altogether that is said already.
+        if path is not None and buffer.quarantine is not None:
+            out.append(fx.RemoveStaged((path,)))
+        return out
+
+    def _give_up(self, buffer: TargetBuffer, reason: str = "") -> list[object]:
+        if buffer.quarantine is not None:
+            # The messages of a release are in the spill: from there they are read again.
+            return self._ended_in_refusal(buffer, f"{buffer.name}: {reason}{_place(buffer)}")
         fetcher = Address(self._me.pipeline, "fetcher")
         return give_up(buffer, self._epochs, fetcher) + self._stop_if_doomed(buffer)
 
@@ -304,42 +383,12 @@ class ProcessorLogic:
             return self._stop_target(buffer, str(error))
         buffer.state = state
         if buffer.phase is Phase.OPENING:
+            passed = self._releases.passed(buffer)
+            if passed is not None:
+                return self._quarantines.relapse(buffer, passed, self._now)
             buffer.phase = Phase.READY
             buffer.tally.lasting = False
         return []
-
-    # --- trying again
-
-    def _back_off(self, attempts: int) -> float:
-        """Seconds to wait, doubling, with jitter; the target's changes pile up, others go on."""
-        settings = self._settings
-        wait = min(settings.retry_max_s, settings.retry_base_s * 2.0 ** min(attempts - 1, 20))
-        return wait * (0.5 + self._jitter() / 2)
-
-    @staticmethod
-    def _again(buffer: TargetBuffer, event: str, reason: str, attempt: int, wait: float) -> fx.Log:
-        fields = {
-            "target": buffer.name,
-            "reason": reason,
-            "attempt": attempt,
-            "retry_in_s": round(wait, 3),
-        }
-        return fx.Log("warning", event, fields)
-
-    def _retry_due(self, now: float) -> list[object]:
-        out: list[object] = []
-        for buffer in self._buffers.values():
-            if buffer.stage_again_at is not None and buffer.stage_again_at <= now:
-                buffer.stage_again_at = None
-                out.append(self._batches.stage(buffer))
-            if buffer.retry_at is None or buffer.retry_at > now:
-                continue
-            buffer.retry_at = None
-            if buffer.write is not None:
-                out.append(fx.Tell(WRITERS, buffer.write))
-            else:
-                out.append(fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)))
-        return out
 
     # --- stopping
 
@@ -347,7 +396,32 @@ class ProcessorLogic:
         """A bad record stops its target once all that came before it is written."""
         if buffer.doomed is None or buffer.phase is not Phase.READY or buffer.through:
             return []
+        if buffer.quarantine is not None:
+            return self._quarantines.relapse(buffer, buffer.doomed, self._now)
         return self._stop_target(buffer, buffer.doomed)
+
+    def _refused(self, buffer: TargetBuffer, reason: str) -> list[object]:
+        """The target can't be had as it is: into quarantine, or back into it, or all stops."""
+        if buffer.quarantine is not None:
+            return self._quarantines.relapse(buffer, reason, self._now)
+        if not self._settings.quarantine or buffer.phase is Phase.STOPPED:
+            return self._stop_target(buffer, reason)
+        return self._quarantines.begin(buffer, reason, self._epochs, self._now)
+
+    def _of_spill(
+        self, said: msg.Spilled | msg.SpillFailed | msg.SpillRead | msg.SpillEnded, now: float
+    ) -> list[object]:
+        buffer = self._buffers[str(said.target)]
+        match said:
+            case msg.Spilled(_, state):
+                return self._quarantines.spilled(buffer, state)
+            case msg.SpillFailed():
+                return self._quarantines.failed(buffer, said, now)
+            case msg.SpillRead():
+                self._releases.replayed(buffer, said, now)
+                return []
+            case msg.SpillEnded():
+                return self._releases.ended(buffer)
 
     def _stop_target(self, buffer: TargetBuffer, reason: str) -> list[object]:
         """Apply nothing more: the frontier stays below, and the pipeline is told to stop."""
@@ -370,6 +444,8 @@ class ProcessorLogic:
         out: list[object] = []
         for buffer in self._buffers.values():
             gone += buffer.forget(frozenset(sources))
+            if buffer.quarantine is not None:
+                out += self._quarantines.forget(buffer, frozenset(sources), self._now)
             waiting = buffer.write if buffer.retry_at is not None else None
             if waiting is not None and over(waiting, self._epochs):
                 out += self._give_up(buffer)
@@ -410,13 +486,16 @@ class ProcessorLogic:
         ):
             self._drained = True
             out.append(fx.Tell(self._supervisor, msg.Drained(self._me)))
-        times = [b.retry_at for b in self._buffers.values() if b.retry_at is not None]
+        spilling = (self._quarantines.due_at(b) for b in self._buffers.values())
+        times = [at for at in spilling if at is not None]
+        times += [b.retry_at for b in self._buffers.values() if b.retry_at is not None]
         times += [b.stage_again_at for b in self._buffers.values() if b.stage_again_at is not None]
         times += [
             due_at
             for b in self._buffers.values()
             # With no writer free it is a write's end that wakes, not the clock.
             if b.phase is Phase.READY
+            and b.condemned is None
             and self._writer_free
             and (due_at := b.due_at(self._settings.batch_age_s)) is not None
         ]

@@ -25,6 +25,7 @@ from daemon.config_file import load
 from daemon.kafka_positions import PositionResolver, log_ends
 from daemon.kafka_source import KafkaSource
 from daemon.service import EventQueue
+from daemon.spill import SpillFolder
 from daemon.stage_process import StageProcesses, formats
 from daemon.stage_work import StageWork
 from daemon.staging import StagingFolder
@@ -212,11 +213,12 @@ def run_flow(settings: Config, threads: bool = False) -> float:
     recorded = Snapshot(name, settings.group(name))
     store = FileStore(settings.daemon.state_dir, name)
     store.start()
+    spills = SpillFolder(settings.daemon.state_dir, name)
     resolver = PositionResolver(settings.kafka, recorded.group, section, store.get, False)
     source = KafkaSource(settings.kafka, section.topics, recorded.group, resolver, name)
     ends = log_ends(settings.kafka, section.topics)
     begun = time.perf_counter()
-    topology.start_pipeline(PipelineParts(name, source, store, recorded, ends))
+    topology.start_pipeline(PipelineParts(name, source, store, recorded, spills, until=ends))
     try:
         while True:
             event = events.get(120)

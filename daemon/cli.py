@@ -37,6 +37,8 @@ app = typer.Typer(
 )
 offsets_app = typer.Typer(help="What is recorded of positions.", no_args_is_help=True)
 app.add_typer(offsets_app, name="offsets")
+tables_app = typer.Typer(help="The targets, and those in quarantine.", no_args_is_help=True)
+app.add_typer(tables_app, name="tables")
 
 ConfigOption = Annotated[
     Path, typer.Option("--config", "-c", help="The configuration file.", show_default=True)
@@ -267,6 +269,28 @@ def offsets_import(
     except StoreError as error:
         print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
         sys.exit(Exit.PIPELINE_FAILED.value)
+
+
+@tables_app.command("list")
+def tables_list(
+    config: ConfigOption = Path("config.toml"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Show the targets: of the running daemon, or what the offset files say."""
+    from daemon.tables_cli import list_tables
+
+    sys.exit(list_tables(_load(config, lenient=True), _console(), as_json))
+
+
+@tables_app.command("retry")
+def tables_retry(
+    target: Annotated[str, typer.Argument(help="As tables list names it.")],
+    config: ConfigOption = Path("config.toml"),
+) -> None:
+    """Release a target from quarantine: what was spilled is written first. Status 2: refused."""
+    from daemon.tables_cli import retry
+
+    sys.exit(retry(_load(config, lenient=True), target))
 
 
 def _print_snapshot(console: Console, snapshot: Snapshot) -> None:

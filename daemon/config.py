@@ -16,6 +16,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode, ZeroDates
 from changes.routing import Route
+from daemon.config_faults import FaultSection
 from daemon.config_sections import (
     BatchSection,
     DaemonSection,
@@ -98,7 +99,7 @@ class RouteSection(Section):
     keys: list[str] | None = Field(None, min_length=1)
 
 
-class PipelineSection(Section):
+class PipelineSection(FaultSection):
     """``[pipeline.NAME]``: one source with its routes."""
 
     topics: list[str] = Field(min_length=1)
@@ -183,6 +184,13 @@ class PipelineSection(Section):
             )
         if "kafka-topic" in stores and self.offset_topic in self.topics:
             yield f"offset_topic: {self.offset_topic!r} is one of the topics that are read"
+        if self.dead_letter_topic in self.topics:
+            yield f"dead_letters: {self.dead_letter_topic!r} is one of the topics that are read"
+        if self.on_refused_target == "quarantine" and "file" not in stores:
+            yield (
+                "on_refused_target: a quarantine's spill is a file of this machine, so "
+                "offset_stores must have file, which lists it"
+            )
 
     @property
     def remembers(self) -> bool:

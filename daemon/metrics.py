@@ -56,6 +56,7 @@ _TARGET = (
     _Spec("target_rows_read", "rows_read", "Row changes decoded", True),
     _Spec("target_rows_written", "rows_written", "Row changes published", True),
     _Spec("target_rows_stored", "rows_stored", "Rows after folding, published", True),
+    _Spec("target_dead_letters", "dead_letters", "Messages stored as dead letters", True),
     _Spec("target_values_nulled", "values_nulled", "Zero dates stored as null", True),
 )  # fmt: skip
 
@@ -135,15 +136,30 @@ def _lives(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Me
     failed = GaugeMetricFamily(
         "binlogd_pipeline_failed", "1 when a data error stopped it", labels=("pipeline",)
     )
+    stored = CounterMetricFamily(
+        "binlogd_dead_letters", "Records stored as dead letters", labels=("pipeline",)
+    )
+    waiting = GaugeMetricFamily(
+        "binlogd_dead_letters_waiting", "Records that the store has not yet", labels=("pipeline",)
+    )
     for names, item in items:
+        stored.add_metric([names["pipeline"]], float(item["dead_letters"]["stored"]))
+        waiting.add_metric([names["pipeline"]], float(item["dead_letters"]["waiting"]))
         stage.add_metric([names["pipeline"], item["stage"]], 1.0)
         failed.add_metric([names["pipeline"]], float(item["failure"] is not None))
-    yield from (stage, failed)
+    yield from (stage, failed, stored, waiting)
 
 
 def _writes(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Metric]:
     labels = ("pipeline", "target")
     flying = GaugeMetricFamily("binlogd_target_writes_in_flight", "0 or 1", labels=labels)
+    spilled = GaugeMetricFamily(
+        "binlogd_target_spilled_bytes", "Of those in quarantine", labels=labels
+    )
+    for names, item in items:
+        if item["quarantine"] is not None:
+            spilled.add_metric(list(names.values()), float(item["quarantine"]["bytes"]))
+    yield spilled
     age = GaugeMetricFamily(
         "binlogd_target_write_age_seconds", "Since it was handed over; 0 without one", labels=labels
     )

@@ -17,10 +17,11 @@ from actors.figures import Figures
 from actors.messages import Address
 from actors.shell import Directory, Endpoint
 from daemon.config import Config
-from daemon.control import ControlServer
+from daemon.control import Answer, ControlServer
 from daemon.monitor import Monitor
 from daemon.notify import Notifier
 from daemon.observer import SUPERVISOR, Observer, Question
+from daemon.retry import Retry
 from daemon.status import About, AskLife, document
 from daemon.web import WebServer
 from sparkwriter.keeper import SessionFigures
@@ -53,7 +54,12 @@ class Outlook:
         self._observer = Observer()
         self._begun = time.monotonic()
         self._listen = config.metrics.address
-        self._control = ControlServer(config.daemon.state_dir, {"status": lambda _: self.status()})
+        self._retry = Retry()
+        answers: dict[str, Answer] = {
+            "status": lambda _: self.status(),
+            "tables-retry": self._retry,
+        }
+        self._control = ControlServer(config.daemon.state_dir, answers)
         self._web: WebServer | None = None
         self._monitor = Monitor(notifier, self.status)
 
@@ -81,6 +87,7 @@ class Outlook:
         self, directory: Directory, addresses: Iterable[Address], supervisor: Endpoint
     ) -> None:
         """The actors run: ask them, and the main thread, from now on."""
+        self._retry.watch(directory, addresses)
         questions = {address: _question(directory, address) for address in addresses}
         self._observer.watch({**questions, SUPERVISOR: lambda: _ask_life(supervisor)})
 

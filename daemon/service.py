@@ -19,8 +19,11 @@ from confluent_kafka import KafkaException
 from actors import effects as fx
 from actors import messages as msg
 from actors.ports import SinkUnavailable
+from changes.formats import FORMATS
+from changes.routing import Router
 from daemon.collector import calm_collector
 from daemon.config import Config
+from daemon.dead_letters import make_dead_letters
 from daemon.kafka_positions import (
     BrokerUnreachable,
     PositionResolver,
@@ -36,13 +39,15 @@ from daemon.offset_file import StateDirBusy, lock_state_dir
 from daemon.outlook import Outlook, OutlookError
 from daemon.progress import Show
 from daemon.spark_tier import SinkTier
+from daemon.spill import Found, SpillError, SpillFolder
+from daemon.spills import open_spills
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
 from daemon.status import AskLife, LifeFigures
 from daemon.stores.chain import StoreChain, make_stores
 from daemon.topology import PipelineParts, Topology
 from offsets.recovery import PositionError
-from offsets.snapshot import Snapshot
+from offsets.snapshot import Snapshot, SpillMark
 from offsets.store import StoreError
 from sparkwriter.jars import JarsError
 from sparkwriter.java import JavaMissing
@@ -235,7 +240,33 @@ class Service:
         except BrokerUnreachable as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
         ends = log_ends(resolver.settings, section.topics) if self._until_end else None
-        return PipelineParts(name, source, store, replace(recorded, forced=force), ends)
+        letters = None
+        if section.on_bad_record == "dead-letter":
+            settings = {**config.kafka, **section.kafka}
+            letters = make_dead_letters(
+                section.dead_letters, config.daemon.state_dir, name, settings
+            )
+        folder = SpillFolder(config.daemon.state_dir, name)
+        found = self._spills(name, folder, recorded)
+        marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
+        begun = replace(recorded, forced=force, spills=marks)
+        return PipelineParts(name, source, store, begun, folder, found, letters, ends)
+
+    def _spills(self, name: str, folder: SpillFolder, recorded: Snapshot) -> tuple[Found, ...]:
+        """What targets in quarantine left, checked against what is recorded of it."""
+        section = self._config.pipeline[name]
+        try:
+            found = folder.found(recorded.spills)
+        except (SpillError, OSError) as error:
+            raise Unusable(f"pipeline.{name}: {error}") from error
+        format_ = FORMATS[section.format](section.format_options())
+        _, unwanted = open_spills(found, format_, Router(section.routes()))
+        for spill in found:
+            fields = {"target": str(spill.target), "messages": spill.state.messages}
+            self._log.warning("in_quarantine", pipeline=name, reason=spill.reason, **fields)
+        for target in unwanted:
+            self._log.error("spill_without_route", pipeline=name, target=target)
+        return found
 
     # --- while the actors run
 

@@ -13,11 +13,13 @@ import pykka
 
 from actors.figures import (
     CommitterFigures,
+    DeadLetterFigures,
     ErrorFigures,
     FetcherFigures,
     LaneFigures,
     PartitionFigures,
     ProcessorFigures,
+    QuarantineFigures,
     TargetFigures,
 )
 from actors.messages import Address
@@ -115,6 +117,8 @@ def _pipeline(
         answers.replies.get(Address(name, "processor", n)) for n in range(about.processors)
     ]
     held = [p for p in processors if isinstance(p, ProcessorFigures)]
+    letters = answers.replies.get(Address(name, "dead-letters"))
+    letters = letters if isinstance(letters, DeadLetterFigures) else None
     partitions = _partitions(fetcher, committer, now_ms)
     ends = {p["source"]: p["log_end"] for p in partitions}
     lanes = _lanes(committer)
@@ -147,6 +151,11 @@ def _pipeline(
         "offset_file": {
             "saved_seconds_ago": committer.saved_age_s if committer else None,
             "error": committer.save_error if committer else None,
+        },
+        "dead_letters": {
+            "stored": letters.stored if letters else 0,
+            "waiting": letters.waiting if letters else 0,
+            "error": letters.error if letters else None,
         },
         "last_error": _last_error(targets),
         "partitions": partitions,
@@ -244,11 +253,26 @@ def _target(
             "retry_in_seconds": figures.write.retry_in_s,
         },
         "last_error": _error(figures.error),
+        "high_water_marks": {str(s): hwm for s, hwm in sorted(figures.hwms.items())},
+        "quarantine": _quarantine(figures.quarantine),
         **{
             key: getattr(figures, key)
-            for key in (*_SUMMED, "messages_read", "messages_dropped")
+            for key in (*_SUMMED, "messages_read", "messages_dropped", "dead_letters")
         },
     }  # fmt: skip
+
+
+def _quarantine(figures: QuarantineFigures | None) -> dict[str, Any] | None:
+    if figures is None:
+        return None
+    return {
+        "reason": figures.reason,
+        "messages": figures.messages,
+        "bytes": figures.bytes,
+        "releasing": figures.releasing,
+        "full": figures.full,
+        "lanes": {str(s): list(figures.lanes[s]) for s in sorted(figures.lanes)},
+    }
 
 
 def _error(error: ErrorFigures | None) -> dict[str, Any] | None:

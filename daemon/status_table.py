@@ -66,6 +66,11 @@ def _troubles(p: Mapping[str, Any]) -> Iterable[str]:
         yield "the memory or disk budget is used up: data is left waiting"
     elif p["paused"] and p["stage"] == "running":
         yield "reading is paused until a processor has room"
+    letters = p["dead_letters"]
+    if letters["stored"] or letters["waiting"]:
+        yield f"dead letters: {letters['stored']:,} stored, {letters['waiting']:,} wait"
+    if letters["error"]:
+        yield f"a dead letter can't be stored: {letters['error']}"
     if p["offset_file"]["error"]:
         yield f"the positions can't be stored: {p['offset_file']['error']}"
     error = p["last_error"]

@@ -7,24 +7,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from actors.committer import Begin, CommitterLogic
+from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.debt import DebtBounds
 from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.mailbox import DataQueue, Mailbox, Tick
 from actors.messages import WRITERS, Address
 from actors.performers import (
     CommitterEffects,
+    DeadLetterEffects,
     FetcherEffects,
     ProcessorEffects,
     Settling,
     WriterEffects,
 )
-from actors.ports import BatchWriter, RecordSource, Stagers
+from actors.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
 from actors.processor import ProcessorLogic, ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
 from changes.formats import FORMATS
 from changes.formats.base import Format
-from changes.routing import Router
+from changes.routing import Router, shard_of
 from daemon.config import Config
+from daemon.log_reader import LogReader
+from daemon.spill import Found, SpillFolder
+from daemon.spills import PipelineSpills, open_spills
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from offsets.store import OffsetStore
@@ -45,6 +50,10 @@ class PipelineParts:
     source: RecordSource
     store: OffsetStore
     recorded: Snapshot
+    spill_folder: SpillFolder
+    found: tuple[Found, ...] = ()
+    """The spills that an earlier run left."""
+    dead_letters: DeadLetterStore | None = None
     until: Mapping[TopicPartition, int] | None = None
 
 
@@ -93,12 +102,26 @@ class Topology:
         self._start(
             committer, logic, Mailbox(DataQueue(CONTROL_ONLY)), _just(CommitterEffects(parts.store))
         )
+        if parts.dead_letters is not None:
+            letters = DeadLetterLogic(
+                parts.name, DeadLetterSettings(section.max_dead_letters_per_minute)
+            )
+            self._start(
+                Address(parts.name, "dead-letters"),
+                letters,
+                Mailbox(DataQueue(CONTROL_ONLY)),
+                _just(DeadLetterEffects(parts.dead_letters)),
+            )
         for index in range(config.daemon.processors):
             self._start_processor(
-                Address(parts.name, "processor", index), make_format(options), router
+                Address(parts.name, "processor", index), make_format(options), router, parts
             )
         fetcher = FetcherLogic(
-            parts.name, make_format(options), router, config.daemon.processors, FetcherSettings()
+            parts.name,
+            make_format(options),
+            router,
+            config.daemon.processors,
+            FetcherSettings(dead_letters=parts.dead_letters is not None),
         )
         self._start_fetcher(parts, fetcher)
         self.directory.tell(committer, Begin())
@@ -114,8 +137,20 @@ class Topology:
         for ref in refs:
             ref.actor_stopped.wait(STOP_TIMEOUT_S)
 
-    def _start_processor(self, address: Address, format_: Format, router: Router) -> None:
+    def _start_processor(
+        self, address: Address, format_: Format, router: Router, parts: PipelineParts
+    ) -> None:
         config = self._config
+        section = config.pipeline[parts.name]
+        own = PipelineSpills(
+            parts.spill_folder, LogReader({**config.kafka, **section.kafka}), format_, router
+        )
+        mine = [
+            found
+            for found in parts.found
+            if shard_of(str(found.target), config.daemon.processors) == address.number
+        ]
+        spills, _ = open_spills(mine, format_, router)
         processors = len(config.pipeline) * config.daemon.processors
         held = config.memory.buffer_bytes(processors)
         settings = ProcessorSettings(
@@ -123,15 +158,21 @@ class Topology:
             batch_bytes=config.batch.max_bytes,
             batch_age_s=config.batch.max_age_s,
             writers=config.spark.writers,
+            dead_letters=section.on_bad_record == "dead-letter",
+            quarantine=section.on_refused_target == "quarantine",
+            quarantine_bytes=section.quarantine_bytes,
+            quarantine_full_stops=section.on_quarantine_full == "stop",
             buffer_bytes=max(1 << 20, held // 4),
             memory_bytes=held,
             staged_bytes=config.memory.staged_bytes // processors,
             ddl=config.pipeline[address.pipeline].ddl.policy,
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
-        logic = ProcessorLogic(address, format_, router, settings, self._run_id, random.random)
+        logic = ProcessorLogic(
+            address, format_, router, settings, self._run_id, random.random, spills
+        )
         stager = self._stagers.of(address.pipeline, address.number)
-        self._start(address, logic, mailbox, _just(ProcessorEffects(stager)))
+        self._start(address, logic, mailbox, _just(ProcessorEffects(stager, own)))
 
     def _start_fetcher(self, parts: PipelineParts, logic: FetcherLogic) -> None:
         mailbox, settling = Mailbox(DataQueue(CONTROL_ONLY)), Settling()

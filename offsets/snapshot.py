@@ -41,6 +41,17 @@ class TargetMark:
 
 
 @dataclass(frozen=True, slots=True)
+class SpillMark:
+    """What a target's spill holds: its bytes, and each lane's first and last offset.
+
+    Those messages count as done: the spill is the only place where they are.
+    """
+
+    bytes: int
+    lanes: Mapping[TopicPartition, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """All that a pipeline must remember between two runs.
 
@@ -53,6 +64,7 @@ class Snapshot:
     partitions: Mapping[TopicPartition, PartitionState] = field(default_factory=dict)
     targets: Mapping[str, TargetMark] = field(default_factory=dict)
     forced: str | None = None
+    spills: Mapping[str, SpillMark] = field(default_factory=dict)
 
 
 def encode(snapshot: Snapshot) -> str:
@@ -101,6 +113,11 @@ class _Mark(msgspec.Struct, forbid_unknown_fields=True):
     hwms: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
 
 
+class _Spill(msgspec.Struct, forbid_unknown_fields=True):
+    bytes: Annotated[int, msgspec.Meta(ge=0)]
+    lanes: dict[str, tuple[int, int]]
+
+
 class _Body(msgspec.Struct, forbid_unknown_fields=True):
     """The body's form, for what a person may have mistyped."""
 
@@ -110,6 +127,7 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     partitions: dict[str, _Partition]
     targets: dict[str, _Mark]
     forced: str | None
+    spills: dict[str, _Spill] = {}
 
 
 class _Names(dict[TopicPartition, str]):
@@ -122,7 +140,12 @@ class _Names(dict[TopicPartition, str]):
 
 def _body(snapshot: Snapshot) -> dict[str, Any]:
     names = _Names()
-    return {
+    spills = {
+        target: {"bytes": mark.bytes, "lanes": {names[s]: list(mark.lanes[s]) for s in mark.lanes}}
+        for target, mark in sorted(snapshot.spills.items())
+    }
+    quarantined = {"spills": spills} if spills else {}  # as it is read by versions without them
+    return quarantined | {
         "pipeline": snapshot.pipeline,
         "group": snapshot.group,
         "topic_ids": dict(sorted(snapshot.topic_ids.items())),
@@ -159,6 +182,14 @@ def _from_body(body: dict[str, Any]) -> Snapshot:
             for target, mark in body["targets"].items()
         },
         forced=body["forced"],
+        spills={
+            target: SpillMark(
+                mark["bytes"],
+                {TopicPartition.parse(s): (first, last) for s, (first, last) in lanes.items()},
+            )
+            for target, mark in body.get("spills", {}).items()
+            for lanes in (mark["lanes"],)
+        },
     )
 
 

@@ -100,5 +100,6 @@ def combined(found: Iterable[Snapshot]) -> Snapshot | None:
             topic_ids={**other.topic_ids, **known},
             partitions={**partitions, **whole.partitions},
             targets={**targets, **whole.targets},
+            spills={**other.spills, **whole.spills},
         )
     return whole

@@ -9,12 +9,13 @@ import pyarrow as pa
 
 from actors import effects as fx
 from actors import messages as msg
+from actors.attempts import RACES_AT_ONCE
 from actors.handover import STRAGGLERS
 from actors.mailbox import Tick
 from actors.messages import Address
 from actors.performers import Settling
 from actors.ports import TargetState
-from actors.processor import RACES_AT_ONCE, ProcessorLogic, ProcessorSettings
+from actors.processor import ProcessorLogic, ProcessorSettings
 from changes.formats import FORMATS
 from changes.model import Column, FormatOptions, Mode, TableSchema, TargetName
 from changes.routing import Route, Router, TargetRoute

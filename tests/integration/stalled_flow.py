@@ -23,6 +23,7 @@ from daemon.config_file import load
 from daemon.kafka_positions import PositionResolver
 from daemon.kafka_source import KafkaSource
 from daemon.service import EventQueue
+from daemon.spill import SpillFolder
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder
 from daemon.stores.file import FileStore
@@ -99,6 +100,7 @@ def main(path: str) -> None:
     settings = {"queued.max.messages.kbytes": config.memory.queue_kbytes(1), **config.kafka}
     store = FileStore(config.daemon.state_dir, name)
     store.start()
+    spills = SpillFolder(config.daemon.state_dir, name)
     resolver = PositionResolver(settings, recorded.group, section, store.get, False)
     # Metadata, threads and libraries are loaded by a first look, so they are no part of the load.
     warm = Consumer({**settings, "group.id": "warm"})
@@ -109,7 +111,7 @@ def main(path: str) -> None:
     before = peak_bytes(*stagers.pids)
     source = KafkaSource(settings, section.topics, recorded.group, resolver, name)
     begun = time.monotonic()
-    topology.start_pipeline(PipelineParts(name, source, store, recorded))
+    topology.start_pipeline(PipelineParts(name, source, store, recorded, spills))
     standing = held.standing.wait(180)
     staged = sum(file.stat().st_size for file in config.daemon.staging_dir.rglob("*.parquet"))
     print(

@@ -18,6 +18,7 @@ from daemon.config_file import load
 from daemon.kafka_positions import PositionResolver, log_ends
 from daemon.kafka_source import KafkaSource
 from daemon.service import EventQueue
+from daemon.spill import SpillFolder
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder
 from daemon.stores.file import FileStore
@@ -121,12 +122,13 @@ def test_one_hanging_target_leaves_the_others_fresh(rig: Rig) -> None:
     recorded = Snapshot("p", config.group("p"))
     store = FileStore(config.daemon.state_dir, "p")
     store.start()
+    spills = SpillFolder(config.daemon.state_dir, "p")
     ends = log_ends(config.kafka, [rig.topic])
     resolver = PositionResolver(
         config.kafka, recorded.group, config.pipeline["p"], store.get, False
     )
     source = KafkaSource(config.kafka, [rig.topic], recorded.group, resolver, "p")
-    topology.start_pipeline(PipelineParts("p", source, store, recorded, ends))
+    topology.start_pipeline(PipelineParts("p", source, store, recorded, spills, until=ends))
     assert seen.wait(60), sink.rows
     saved = store.get().snapshot
     frontier = saved.partitions[TopicPartition(rig.topic, 0)].frontier if saved else 0

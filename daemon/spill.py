@@ -1,0 +1,237 @@
+"""Spills: the raw messages of targets in quarantine, one file each, in the state directory.
+
+``<state>/<pipeline>.spill/<hash>.spill``: a line of JSON that names the target and the reason,
+then records: length and CRC-32 of the body (4 bytes each, big-endian), and the body: 1 byte of
+flags (1: DDL), 2 of the partition's name's length, the name, 8 of the offset, the message.
+What a crash cut short was never acknowledged: it is cut off before the next append.
+
+A spill that was replayed becomes an empty ``.done``: its offset file may list it until the next
+save, and a spill that is listed and not there would be a loss.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from actors.ports import SpillRecord, SpillState
+from changes.model import TargetName
+from offsets.position import TopicPartition
+from offsets.snapshot import SpillMark
+
+_HEAD = struct.Struct(">II")
+_BODY = struct.Struct(">BH")
+_OFFSET = struct.Struct(">q")
+_LONGEST = 1 << 30
+"""Bytes of one record: a length beyond it is damage, not a message."""
+
+
+class SpillError(Exception):
+    """A spill can't be used: one line that names the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A spill as it lies there at a start."""
+
+    target: TargetName
+    reason: str
+    state: SpillState
+    first: SpillRecord
+
+
+class Spill:
+    """One target's file. Used by one thread, the processor's."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.target: TargetName | None = None
+        self.reason = ""
+        self._begin = self._end = 0
+        self._messages = 0
+        self._lanes: dict[TopicPartition, tuple[int, int]] = {}
+        if path.exists():
+            self._scan()
+
+    @property
+    def state(self) -> SpillState:
+        """What it holds; positions in it go from 0 to ``bytes``."""
+        return SpillState(self._end - self._begin, self._messages, dict(self._lanes))
+
+    def append(self, target: TargetName, reason: str, records: Iterable[SpillRecord]) -> SpillState:
+        """Append what it has not yet, and fsync. Raises OSError: then nothing of it is there."""
+        made = self.target is None
+        with self.path.open("r+b" if self.path.exists() else "w+b") as file:
+            os.fchmod(file.fileno(), 0o600)  # rows of the source are in it
+            file.truncate(self._end)
+            file.seek(self._end)
+            before = (self._begin, self._end, self._messages, dict(self._lanes))
+            try:
+                if made:
+                    self._begin = self._end = self._write_header(file, target, reason)
+                for record in records:
+                    self._write(file, record)
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                self._begin, self._end, self._messages, self._lanes = before
+                raise
+        if made:
+            _sync_folder(self.path.parent)
+            self.target, self.reason = target, reason
+        return self.state
+
+    def read(self, position: int, limit: int) -> tuple[list[SpillRecord], int]:
+        """Records from a position on, at least one unless it is the end, and the next position."""
+        found: list[SpillRecord] = []
+        with self.path.open("rb") as file:
+            place = self._begin + position
+            file.seek(place)
+            while place < self._end and place - self._begin - position < limit:
+                got = _read(file)
+                if got is None:
+                    raise SpillError(f"{self.path}: byte {place} is damaged")
+                found.append(got)
+                place = file.tell()
+        return found, place - self._begin
+
+    def end(self) -> None:
+        """It is replayed: only its mark stays. Raises OSError."""
+        if self.target is None:  # nothing was ever spilled
+            return
+        done = self.path.with_suffix(".done")
+        os.replace(self.path, done)
+        os.truncate(done, 0)
+        _sync_folder(self.path.parent)
+        self.target = None
+        self._begin = self._end = self._messages = 0
+        self._lanes = {}
+
+    def _write_header(self, file: IO[bytes], target: TargetName, reason: str) -> int:
+        header = json.dumps({"binlogd_spill": 1, "target": list(target), "reason": reason})
+        file.seek(0)
+        return file.write(header.encode() + b"\n")
+
+    def _write(self, file: IO[bytes], record: SpillRecord) -> None:
+        lane = self._lanes.get(record.source)
+        if lane is not None and record.offset <= lane[1]:
+            return
+        name = str(record.source).encode()
+        offset = _OFFSET.pack(record.offset)
+        body = b"".join((_BODY.pack(record.ddl, len(name)), name, offset, record.value))
+        file.write(_HEAD.pack(len(body), zlib.crc32(body)))
+        file.write(body)
+        self._end += _HEAD.size + len(body)
+        self._count(record)
+
+    def _count(self, record: SpillRecord) -> None:
+        first, _ = self._lanes.get(record.source, (record.offset, 0))
+        self._lanes[record.source] = (first, record.offset)
+        self._messages += 1
+
+    def _scan(self) -> None:
+        with self.path.open("rb") as file:
+            line = file.readline()
+            try:
+                header = json.loads(line)
+                self.target, self.reason = TargetName(*header["target"]), header["reason"]
+            except (ValueError, KeyError, TypeError):
+                return  # cut short while it was made: nothing of it was acknowledged
+            self._begin = self._end = file.tell()
+            while (record := _read(file)) is not None:
+                self._count(record)
+                self._end = file.tell()
+
+
+class SpillFolder:
+    """All spills of one pipeline. The main thread looks at it first, then each processor has its
+    own targets' files. The state directory's lock is the caller's to hold."""
+
+    def __init__(self, state_dir: Path, pipeline: str) -> None:
+        self._folder = state_dir / f"{pipeline}.spill"
+        self._spills: dict[TargetName, Spill] = {}
+
+    def found(self, listed: Mapping[str, SpillMark]) -> tuple[Found, ...]:
+        """What is there, held against what the offset file lists. Raises SpillError, OSError.
+
+        Marks of replayed spills that are not listed any more go.
+        """
+        found: list[Found] = []
+        held: dict[str, SpillState] = {}
+        if self._folder.exists():
+            for path in sorted(self._folder.glob("*.spill")):
+                spill = Spill(path)
+                if spill.target is None or not spill.state.messages:
+                    continue
+                (first, *_), _ = spill.read(0, 1)
+                found.append(Found(spill.target, spill.reason, spill.state, first))
+                held[str(spill.target)] = spill.state
+                self._spills[spill.target] = spill
+        for target, mark in listed.items():
+            self._check(target, mark, held.get(target, SpillState()))
+        self._forget_done(listed)
+        return tuple(found)
+
+    def of(self, target: TargetName) -> Spill:
+        """A target's spill, be it empty. Raises OSError."""
+        spill = self._spills.get(target)
+        if spill is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            spill = self._spills[target] = Spill(self._path(str(target)))
+        return spill
+
+    def _path(self, target: str) -> Path:
+        name = hashlib.sha256(target.encode()).hexdigest()[:24]
+        return self._folder / f"{name}.spill"
+
+    def _check(self, target: str, mark: SpillMark, held: SpillState) -> None:
+        path = self._path(target)
+        for source, (_, last) in mark.lanes.items():
+            if held.lanes.get(source, (0, -1))[1] >= last or path.with_suffix(".done").exists():
+                continue
+            there = "is missing" if source not in held.lanes else f"ends at {held.lanes[source][1]}"
+            raise SpillError(
+                f"{path}: the spill of {target} should hold {source} through {last} and {there}: "
+                "those messages count as done and would be lost. Put the file back, or read them "
+                "again (start.force in the configuration, before that offset)"
+            )
+
+    def _forget_done(self, listed: Mapping[str, SpillMark]) -> None:
+        kept = {self._path(target).with_suffix(".done") for target in listed}
+        if self._folder.exists():
+            for path in self._folder.glob("*.done"):
+                if path not in kept:
+                    path.unlink()
+
+
+def _read(file: IO[bytes]) -> SpillRecord | None:
+    """The next record, None at the end or where it is damaged."""
+    head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return None
+    length, crc = _HEAD.unpack(head)
+    if length > _LONGEST:
+        return None
+    body = file.read(length)
+    if len(body) < length or zlib.crc32(body) != crc:
+        return None
+    ddl, named = _BODY.unpack_from(body)
+    at = _BODY.size + named
+    (offset,) = _OFFSET.unpack_from(body, at)
+    source = TopicPartition.parse(body[_BODY.size : at].decode())
+    return SpillRecord(source, offset, bool(ddl), body[at + _OFFSET.size :])
+
+
+def _sync_folder(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,122 @@
+"""``binlogd tables``: the targets, and the release of one that is in quarantine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from daemon import control
+from daemon.config import Config
+from daemon.lifecycle import Exit
+from daemon.offset_file import OffsetFile
+from daemon.status_table import size
+from offsets.snapshot import Snapshot
+
+Row = dict[str, Any]
+
+
+def list_tables(settings: Config, console: Console, as_json: bool) -> int:
+    """Print all targets, of the running daemon or else of the offset files; the exit status."""
+    try:
+        status = control.ask(settings.daemon.state_dir, {"ask": "status"})
+        rows = list(_running(status))
+    except control.NotRunning:
+        return _list_recorded(settings, console, as_json)
+    except control.ControlError as error:
+        print(f"binlogd: {error}", file=sys.stderr)
+        return Exit.PIPELINE_FAILED.value
+    _print(console, rows, as_json)
+    return Exit.OK.value
+
+
+def retry(settings: Config, target: str) -> int:
+    """Have a target released; the exit status."""
+    try:
+        answer = control.ask(settings.daemon.state_dir, {"ask": "tables-retry", "target": target})
+    except control.NotRunning as error:
+        print(f"binlogd: {error}: a target is released by the running daemon", file=sys.stderr)
+        return Exit.NOT_RUNNING.value
+    except control.ControlError as error:
+        print(f"binlogd: {error}", file=sys.stderr)
+        return Exit.PIPELINE_FAILED.value
+    if not answer["begun"]:
+        print(f"binlogd: {answer['line']}", file=sys.stderr)
+        return Exit.UNUSABLE.value
+    print(answer["line"])
+    return Exit.OK.value
+
+
+def _list_recorded(settings: Config, console: Console, as_json: bool) -> int:
+    rows: list[Row] = []
+    for name in settings.pipeline:
+        file = OffsetFile(settings.daemon.state_dir, name)
+        try:
+            loaded = file.load()
+        except OSError as error:
+            print(f"binlogd: {file.path} can't be read: {error}", file=sys.stderr)
+            return Exit.UNUSABLE.value
+        for damage in loaded.damage:
+            print(f"binlogd: {damage}", file=sys.stderr)
+        if loaded.snapshot is not None:
+            rows += recorded_rows(name, loaded.snapshot)
+    _print(console, rows, as_json)
+    return Exit.OK.value
+
+
+def recorded_rows(pipeline: str, snapshot: Snapshot) -> Iterable[Row]:
+    """What an offset file says of the targets."""
+    for target in sorted({*snapshot.targets, *snapshot.spills}):
+        mark, spill = snapshot.targets.get(target), snapshot.spills.get(target)
+        lanes = {} if spill is None else {str(s): list(ends) for s, ends in spill.lanes.items()}
+        yield {
+            "pipeline": pipeline,
+            "target": target,
+            "phase": "recorded" if spill is None else "quarantined",
+            "high_water_marks": {} if mark is None else {str(s): h for s, h in mark.hwms.items()},
+            "spill": None if spill is None else {"bytes": spill.bytes, "lanes": lanes},
+            "last_error": None,
+        }
+
+
+def _running(status: Mapping[str, Any]) -> Iterable[Row]:
+    for pipeline in status["pipelines"]:
+        for target in pipeline["targets"]:
+            quarantine = target["quarantine"]
+            error = target["last_error"]
+            phase = target["phase"]
+            if quarantine is not None and quarantine["releasing"]:
+                phase = "releasing"
+            yield {
+                "pipeline": pipeline["pipeline"],
+                "target": target["target"],
+                "phase": phase,
+                "high_water_marks": target["high_water_marks"],
+                "spill": None if quarantine is None else {
+                    key: quarantine[key] for key in ("bytes", "messages", "lanes", "full")
+                },
+                "last_error": None if error is None else error["reason"],
+            }  # fmt: skip
+
+
+def _print(console: Console, rows: Iterable[Row], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(list(rows), ensure_ascii=False, indent=1))
+        return
+    table = Table("target", "phase", "high-water marks", "spilled", "last error", box=None)
+    for row in rows:
+        marks = ", ".join(f"{s}={hwm}" for s, hwm in row["high_water_marks"].items())
+        spilled = "-" if row["spill"] is None else _spilled(row["spill"])
+        texts = (row["target"], row["phase"], marks or "-", spilled, row["last_error"] or "-")
+        table.add_row(*map(escape, texts))
+    console.print(table)
+
+
+def _spilled(spill: Mapping[str, Any]) -> str:
+    lanes = ", ".join(f"{s} {first}..{last}" for s, (first, last) in spill["lanes"].items())
+    return f"{size(spill['bytes'])} ({lanes})" + (", full" if spill.get("full") else "")

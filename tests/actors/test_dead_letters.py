@@ -1,0 +1,233 @@
+"""Dead letters: nothing passes a bad record before it is stored, and what follows goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors import effects as fx
+from actors import messages as msg
+from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
+from actors.fetcher import FetcherLogic, FetcherSettings
+from actors.messages import Address
+from changes.formats import FORMATS
+from changes.model import FormatOptions
+from changes.routing import Router
+from offsets.recovery import Watermarks
+from tests.actors.processor_rig import COMMITTER, LETTERS, ROUTES, S0, ProcessorRig, canal
+
+GOOD, BAD = canal("t", 1, "a"), canal("t", None, "x")
+
+
+def stored(letter: msg.DeadLetter) -> msg.DeadLettered:
+    return msg.DeadLettered(letter.source, letter.epoch, letter.offset, letter.target)
+
+
+def the_letter(rig: ProcessorRig) -> msg.DeadLetter:
+    (letter,) = rig.heard(msg.DeadLetter)
+    assert isinstance(letter, msg.DeadLetter)
+    return letter
+
+
+def test_no_mark_passes_a_bad_record_that_is_not_stored_yet() -> None:
+    """Else a crash would drop it as a replay: neither applied nor stored."""
+    rig = ProcessorRig(dead_letters=True)
+    rig.send("t", (1, GOOD), (2, BAD), (3, canal("t", 3, "c")))
+    rig.settle()
+    assert rig.states["lake.db.t"].hwms == {S0: 1}
+    assert rig.done("lake.db.t") == 1
+    assert the_letter(rig).offset == 2
+
+
+def test_what_follows_a_stored_record_goes_on_in_order() -> None:
+    """The mark moves past it, with what came behind."""
+    rig = ProcessorRig(dead_letters=True)
+    rig.send("t", (1, GOOD), (2, BAD), (3, canal("t", 1, "b")), (4, canal("t", 4, "d")))
+    rig.settle()
+    rig.feed(stored(the_letter(rig)))
+    rig.settle()
+    assert rig.rows["lake.db.t"] == {(1,): "b", (4,): "d"}
+    assert rig.done("lake.db.t") == 4
+
+
+def test_a_bad_record_at_the_end_is_done_when_it_is_stored() -> None:
+    """Without a write of its own: it must not hold the frontier until the next change."""
+    rig = ProcessorRig(dead_letters=True)
+    rig.send("t", (1, GOOD), (2, BAD))
+    rig.settle()
+    rig.feed(stored(the_letter(rig)))
+    rig.settle()
+    assert rig.done("lake.db.t") == 2
+
+
+def test_several_bad_records_in_a_row_become_letters_one_by_one() -> None:
+    """Each waits for the one before."""
+    rig = ProcessorRig(dead_letters=True)
+    rig.send("t", (1, BAD), (2, BAD), (3, GOOD))
+    rig.settle()
+    for count in (1, 2):
+        letters = rig.heard(msg.DeadLetter)
+        assert len(letters) == count
+        rig.feed(stored(letters[-1]))
+        rig.settle()
+    assert rig.rows["lake.db.t"] == {(1,): "a"}
+    assert rig.done("lake.db.t") == 3
+
+
+def test_a_letter_of_a_partition_that_went_away_changes_nothing() -> None:
+    """The record is read again, by whoever has the partition, and stored again."""
+    rig = ProcessorRig(dead_letters=True)
+    rig.send("t", (1, GOOD), (2, BAD))
+    rig.settle()
+    letter = the_letter(rig)
+    rig.feed(msg.Forget((S0,), 1))
+    rig.feed(stored(letter))
+    rig.settle()
+    assert rig.done("lake.db.t") == 1
+
+
+@pytest.mark.parametrize("stored_first", [True, False])
+def test_a_letter_behind_a_write_that_is_given_up_covers_nothing(stored_first: bool) -> None:
+    """What came before the record is read again, so its lane stands before that."""
+    rig = ProcessorRig(dead_letters=True)
+    rig.send("t", (1, GOOD), (2, BAD))
+    rig.tick()
+    rig.write()
+    rig.tick()
+    letter = the_letter(rig)
+    if stored_first:
+        rig.feed(stored(letter))
+    rig.failing["lake.db.t"] = msg.FailureKind.FENCED
+    rig.write()
+    rig.failing.clear()
+    assert rig.heard(msg.ReadAgain)
+    if not stored_first:
+        rig.feed(stored(letter))
+    rig.settle()
+    assert rig.done("lake.db.t") == -1
+    rig.feed(msg.Forget((S0,), 1))
+    rig.epoch = 2
+    rig.send("t", (1, GOOD), (2, BAD), (3, canal("t", 3, "c")))
+    rig.settle()
+    rig.feed(stored(rig.heard(msg.DeadLetter)[-1]))
+    rig.settle()
+    assert rig.rows["lake.db.t"] == {(1,): "a", (3,): "c"}
+    assert rig.done("lake.db.t") == 3
+
+
+def test_without_the_policy_a_bad_record_stops_its_pipeline() -> None:
+    """The default: nothing is ever passed over in silence."""
+    rig = ProcessorRig()
+    rig.send("t", (1, GOOD), (2, BAD), (3, GOOD))
+    rig.settle()
+    assert rig.rows["lake.db.t"] == {(1,): "a"}
+    assert len(rig.heard(msg.PipelineFailed)) == 1
+
+
+def test_a_refused_letter_stops_its_target_before_the_record() -> None:
+    """There were too many: the record stays open."""
+    rig = ProcessorRig(dead_letters=True)
+    rig.send("t", (1, GOOD), (2, BAD), (3, GOOD))
+    rig.settle()
+    letter = the_letter(rig)
+    assert letter.target is not None
+    rig.feed(msg.DeadLetterRefused(letter.target, "too many"))
+    rig.settle()
+    assert rig.done("lake.db.t") == 1
+    assert rig.heard(msg.PipelineFailed)[0].reason == "too many"
+
+
+# --- the fetcher
+
+
+def fetcher(dead_letters: bool) -> FetcherLogic:
+    format_ = FORMATS["canal-json"](FormatOptions())
+    logic = FetcherLogic(
+        "p", format_, Router(ROUTES), 1, FetcherSettings(dead_letters=dead_letters)
+    )
+    logic.handle(msg.Assigned({S0: 0}, {S0: Watermarks(0, 9)}), 0.0)
+    return logic
+
+
+def fetched(*values: bytes | None) -> msg.Polled:
+    offsets = list(range(len(values)))
+    return msg.Polled((msg.Fetched(S0, offsets, list(values), len(values)),))
+
+
+def test_a_message_without_a_table_is_pending_in_a_lane_of_its_own() -> None:
+    """Its lane holds the frontier until it is stored; what follows is sent on."""
+    out = fetcher(True).handle(fetched(GOOD, b"garbage", GOOD), 0.0)
+    lanes = [
+        effect.message.lanes
+        for effect in out
+        if isinstance(effect, fx.Tell) and isinstance(effect.message, msg.Dispatched)
+    ]
+    assert lanes == [
+        {"lake.db.t": (0, 0)},
+        {msg.DEAD_LETTERS: (1, 1)},
+        {"lake.db.t": (2, 2)},
+    ]
+    letters = [e.message for e in out if isinstance(e, fx.Tell) and e.to == LETTERS]
+    assert [(letter.offset, letter.value) for letter in letters] == [(1, b"garbage")]
+
+
+def test_a_batch_of_nothing_but_garbage_is_gone_through() -> None:
+    """However long it is: one after the other, to the last."""
+    out = fetcher(True).handle(fetched(*[b"garbage"] * 3000), 0.0)
+    assert sum(isinstance(e, fx.Tell) and e.to == LETTERS for e in out) == 3000
+
+
+@pytest.mark.parametrize("dead_letters", [True, False])
+def test_a_dropped_database_stops_under_either_policy(dead_letters: bool) -> None:
+    """The statement is no bad record: passing it over would leave the tables as they were."""
+    drop = canal("", 1, isDdl=True, type="QUERY", sql="DROP DATABASE db", data=None)
+    out = fetcher(dead_letters).handle(fetched(drop), 0.0)
+    assert any(isinstance(e, fx.Tell) and isinstance(e.message, msg.PipelineFailed) for e in out)
+
+
+# --- the store's actor
+
+
+def letter(offset: int) -> msg.DeadLetter:
+    return msg.DeadLetter(S0, 1, offset, b"x", "bad")
+
+
+def test_letters_are_stored_one_after_another_and_told() -> None:
+    """The committer hears of those without a target."""
+    logic = DeadLetterLogic("p", DeadLetterSettings())
+    assert logic.handle(letter(1), 0.0) == [fx.KeepDeadLetter(letter(1))]
+    assert logic.handle(letter(2), 0.0) == []
+    out = logic.handle(msg.DeadLetterKept(letter(1)), 0.0)
+    assert fx.Tell(COMMITTER, msg.DeadLettered(S0, 1, 1, None)) in out
+    assert out[-1] == fx.KeepDeadLetter(letter(2))
+
+
+def test_a_store_that_fails_is_asked_again_later() -> None:
+    """With the same letter: none is skipped."""
+    from actors.mailbox import Tick
+
+    logic = DeadLetterLogic("p", DeadLetterSettings())
+    logic.handle(letter(1), 0.0)
+    out = logic.handle(msg.DeadLetterNotKept("disk full"), 0.0)
+    assert any(isinstance(effect, fx.WakeAt) for effect in out)
+    assert logic.handle(Tick(), 1.0) == [fx.KeepDeadLetter(letter(1))]
+
+
+def test_more_than_the_bound_within_a_minute_stops_the_pipeline() -> None:
+    """A wrong option of the format would send everything here."""
+    logic = DeadLetterLogic("p", DeadLetterSettings(per_minute=2))
+    for offset in (1, 2):
+        logic.handle(letter(offset), 0.0)
+        logic.handle(msg.DeadLetterKept(letter(offset)), 0.0)
+    (told,) = logic.handle(letter(3), 59.0)
+    assert isinstance(told, fx.Tell)
+    assert told.to == Address("p", "supervisor")
+    assert "too many bad records" in told.message.reason  # type: ignore[attr-defined]
+
+
+def test_the_bound_counts_a_minute_only() -> None:
+    """A bad record now and then goes on for ever."""
+    logic = DeadLetterLogic("p", DeadLetterSettings(per_minute=1))
+    for minute in range(3):
+        now = minute * 60.0
+        assert logic.handle(letter(minute), now) == [fx.KeepDeadLetter(letter(minute))]
+        logic.handle(msg.DeadLetterKept(letter(minute)), now)

@@ -1,0 +1,301 @@
+"""Quarantine: what a refused target gets is spilled, counts as done, and is written later, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors import messages as msg
+from actors.ports import TargetState
+from offsets.position import TopicPartition
+from tests.actors.processor_rig import S0, ProcessorRig, canal
+
+T = "lake.db.t"
+
+
+def rig_of(folder: Path, **settings: Any) -> ProcessorRig:
+    rig = ProcessorRig(folder, quarantine=True, **settings)
+    rig.refusing[T] = "the type can't widen"
+    return rig
+
+
+def quarantined(folder: Path, **settings: Any) -> ProcessorRig:
+    """A target with one written message and three spilled ones; another one beside it."""
+    rig = rig_of(folder, **settings)
+    del rig.refusing[T]
+    rig.send("t", (1, canal("t", 1, "a")))
+    rig.settle()
+    rig.refusing[T] = "the type can't widen"
+    rig.send("t", (2, canal("t", 1, "b")), (3, canal("t", 2, "c")))
+    rig.settle()
+    rig.send("t", (5, canal("t", 1, "d")))
+    rig.settle()
+    return rig
+
+
+def retry(rig: ProcessorRig, target: str = T) -> object:
+    (answer,) = rig.feed(msg.RetryTarget(target))
+    return answer
+
+
+def test_a_refused_target_counts_as_done_once_it_is_spilled(tmp_path: Path) -> None:
+    """From the first unwritten message on: those of the refused write are read again."""
+    rig = quarantined(tmp_path)
+    assert rig.done(T) == 5
+    assert rig.listed[T].lanes == {S0: (2, 5)}
+    assert rig.states[T].hwms == {S0: 1}
+    assert not rig.heard(msg.PipelineFailed)
+
+
+def test_nothing_counts_as_done_while_the_disk_is_full(tmp_path: Path) -> None:
+    """Else a crash would lose it."""
+    rig = rig_of(tmp_path)
+    rig.disk_full = True
+    rig.send("t", (2, canal("t", 1, "b")))
+    rig.settle()
+    assert rig.done(T) == -1
+    rig.disk_full = False
+    rig.settle()
+    assert rig.done(T) == 2
+
+
+def test_the_spill_is_listed_before_its_messages_count_as_done(tmp_path: Path) -> None:
+    """No snapshot may pass them without naming where they are."""
+    rig = rig_of(tmp_path)
+    rig.send("t", (2, canal("t", 1, "b")))
+    rig.settle()
+    kinds = [type(m) for _, m in rig.told if isinstance(m, msg.SpillListed | msg.Written)]
+    assert kinds == [msg.SpillListed, msg.Written]
+
+
+def test_others_go_on(tmp_path: Path) -> None:
+    """A target of the same processor is written as ever."""
+    rig = quarantined(tmp_path)
+    rig.send("u", (6, canal("u", 1, "x")))
+    rig.settle()
+    assert rig.rows["lake.db.u"] == {(1,): "x"}
+
+
+def test_a_release_writes_the_spill_and_then_what_came_meanwhile(tmp_path: Path) -> None:
+    """In order, and then the spill is gone."""
+    rig = quarantined(tmp_path)
+    del rig.refusing[T]
+    answer = retry(rig)
+    assert isinstance(answer, msg.RetryAnswer)
+    assert answer.begun
+    rig.send("t", (7, canal("t", 2, "e")))
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "e"}
+    assert rig.states[T].hwms == {S0: 7}
+    assert T not in rig.listed
+    assert not list(tmp_path.glob("p.spill/*.spill"))
+
+
+def test_it_is_still_in_quarantine_after_a_restart(tmp_path: Path) -> None:
+    """What is read again is dropped where the spill has it, and acknowledged; the rest follows."""
+    rig = quarantined(tmp_path)
+    rig.start()
+    rig.send("t", (3, canal("t", 2, "c")), (5, canal("t", 1, "d")))
+    assert rig.done(T) == 5
+    rig.send("t", (5, canal("t", 1, "d")), (8, canal("t", 3, "f")))
+    rig.settle()
+    assert rig.listed[T].lanes == {S0: (2, 8)}
+    del rig.refusing[T]
+    retry(rig)
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c", (3,): "f"}
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_a_crash_in_the_middle_of_a_release_loses_and_doubles_nothing(
+    tmp_path: Path, steps: int
+) -> None:
+    """Whenever it is: the marks tell how far the replay came, and it begins again."""
+    rig = quarantined(tmp_path, batch_bytes=150)
+    del rig.refusing[T]
+    retry(rig)
+    for _ in range(steps):
+        rig.tick()
+        if rig.work:
+            rig.write()
+    rig.start()
+    retry(rig)
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c"}
+    assert rig.states[T].hwms == {S0: 5}
+
+
+def test_a_release_that_is_refused_again_leaves_the_spill_whole(tmp_path: Path) -> None:
+    """The cause is not gone: back into quarantine, with the reason."""
+    rig = quarantined(tmp_path)
+    retry(rig)
+    rig.settle()
+    assert rig.listed[T].lanes == {S0: (2, 5)}
+    del rig.refusing[T]
+    retry(rig)
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c"}
+
+
+def test_a_revoke_during_a_release_begins_it_anew(tmp_path: Path) -> None:
+    """Messages of the spill that were dropped with the partition must not be taken as written."""
+    rig = quarantined(tmp_path, batch_bytes=150)
+    del rig.refusing[T]
+    retry(rig)
+    rig.write()
+    rig.tick()
+    rig.feed(msg.Forget((S0,), 1))
+    rig.settle()
+    retry(rig)
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c"}
+    assert not list(tmp_path.glob("p.spill/*.spill"))
+
+
+def replaying(folder: Path) -> ProcessorRig:
+    """A release whose first write waits to be let through."""
+    rig = quarantined(folder, batch_bytes=150)
+    del rig.refusing[T]
+    retry(rig)
+    rig.write()
+    rig.tick()
+    assert isinstance(rig.work[0], msg.WriteBatch)
+    return rig
+
+
+@pytest.mark.parametrize("kind", [msg.FailureKind.RETRY, msg.FailureKind.RACED])
+def test_a_write_of_a_release_is_tried_again(tmp_path: Path, kind: msg.FailureKind) -> None:
+    """Its messages are of no assignment: given up like those of one that ended, they would be
+    passed over, and the spill let go."""
+    rig = replaying(tmp_path)
+    rig.failing[T] = kind
+    rig.write()
+    del rig.failing[T]
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c"}
+    assert T not in rig.listed
+
+
+def test_a_fenced_write_of_a_release_leaves_the_spill_whole(tmp_path: Path) -> None:
+    """A former owner's write may have landed: released again, by the marks as they are."""
+    rig = replaying(tmp_path)
+    rig.failing[T] = msg.FailureKind.FENCED
+    rig.write()
+    del rig.failing[T]
+    rig.settle()
+    assert rig.listed[T].lanes == {S0: (2, 5)}
+    assert not rig.heard(msg.PipelineFailed)
+    retry(rig)
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c"}
+
+
+def test_a_release_can_begin_anew_though_a_write_of_it_waited_for_its_next_attempt(
+    tmp_path: Path,
+) -> None:
+    """Nobody would end that write: it is let go with the partitions."""
+    rig = replaying(tmp_path)
+    rig.failing[T] = msg.FailureKind.RETRY
+    rig.write()
+    del rig.failing[T]
+    rig.feed(msg.Forget((S0,), 1))
+    answer = retry(rig)
+    assert isinstance(answer, msg.RetryAnswer)
+    assert answer.begun
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c"}
+
+
+def test_a_release_goes_on_when_a_partition_goes_that_it_does_not_hold(tmp_path: Path) -> None:
+    """Members come and go: nothing of the spill was dropped with it."""
+    rig = replaying(tmp_path)
+    rig.feed(msg.Forget((TopicPartition("binlog", 1),), 1))
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c"}
+    assert T not in rig.listed
+
+
+def test_a_revoke_waits_for_the_write_of_a_release(tmp_path: Path) -> None:
+    """The next owner must find the marks as they will be."""
+    rig = replaying(tmp_path)
+    rig.feed(msg.Forget((S0,), 1))
+    rig.feed(msg.Settle((S0,), 7))
+    assert not rig.heard(msg.Settled)
+    rig.write()
+    assert [said.ticket for said in rig.heard(msg.Settled)] == [7]
+
+
+def test_a_spill_that_another_member_has_passed_is_not_replayed(tmp_path: Path) -> None:
+    """Its changes are older than what the target shows: they would bring old rows back."""
+    rig = quarantined(tmp_path)
+    del rig.refusing[T]
+    held = rig.states[T]
+    rig.states[T] = TargetState(held.schema, held.mode, {S0: 9}, "v")
+    retry(rig)
+    rig.settle()
+    assert rig.listed[T].lanes == {S0: (2, 5)}
+    assert rig.rows[T] == {(1,): "a"}
+
+
+def test_a_full_spill_lets_nothing_pass(tmp_path: Path) -> None:
+    """What is beyond the bound waits, and holds the frontier."""
+    rig = quarantined(tmp_path, quarantine_bytes=900)
+    rig.send("t", (9, canal("t", 9, "z")))
+    rig.settle()
+    assert rig.done(T) == 5
+
+
+def test_a_full_spill_stops_the_pipeline_where_that_is_configured(tmp_path: Path) -> None:
+    """The culprit is named."""
+    rig = quarantined(tmp_path, quarantine_bytes=900, quarantine_full_stops=True)
+    rig.send("t", (9, canal("t", 9, "z")))
+    rig.settle()
+    assert T in rig.heard(msg.PipelineFailed)[0].reason
+
+
+def test_a_drain_ends_while_a_target_is_in_quarantine(tmp_path: Path) -> None:
+    """What waits for the spill is spilled first."""
+    rig = quarantined(tmp_path)
+    rig.send("t", (9, canal("t", 9, "z")))
+    rig.feed(msg.Drain(4))
+    assert rig.heard(msg.Drained)
+    assert rig.done(T) == 9
+
+
+def test_a_refused_statement_is_spilled_with_what_follows(tmp_path: Path) -> None:
+    """The target goes into quarantine before it; what came before it is written."""
+    rig = rig_of(tmp_path)
+    del rig.refusing[T]
+    drop = canal("t", 1, isDdl=True, type="ALTER", sql="ALTER TABLE t DROP PRIMARY KEY", data=None)
+    rig.send("t", (1, canal("t", 1, "a")))
+    rig.send("t", (2, drop), ddl=True)
+    rig.send("t", (3, canal("t", 3, "c")))
+    rig.settle()
+    assert rig.rows[T] == {(1,): "a"}
+    assert rig.listed[T].lanes == {S0: (2, 3)}
+
+
+def test_without_the_policy_a_refused_target_stops_its_pipeline(tmp_path: Path) -> None:
+    """The default."""
+    rig = ProcessorRig(tmp_path)
+    rig.refusing[T] = "no"
+    rig.send("t", (1, canal("t", 1, "a")))
+    rig.settle()
+    assert rig.heard(msg.PipelineFailed)
+    assert rig.done(T) == -1
+
+
+@pytest.mark.parametrize(
+    ("target", "answer"),
+    [
+        ("lake.db.unknown", None),
+        ("lake.db.u", msg.RetryAnswer(False, "lake.db.u is not in quarantine")),
+    ],
+)
+def test_a_wrong_release_is_answered(tmp_path: Path, target: str, answer: object) -> None:
+    """Unknown, or not in quarantine."""
+    rig = quarantined(tmp_path)
+    rig.send("u", (6, canal("u", 1, "x")))
+    assert retry(rig, target) == answer
