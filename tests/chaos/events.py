@@ -17,6 +17,7 @@ class EventLog:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         self._counts: Counter[str] = Counter()
+        self._last: dict[str, float] = {}
         self._news = threading.Condition()
         self._tail = subprocess.Popen(
             ["tail", "-n", "+1", "-F", str(path)],
@@ -31,15 +32,18 @@ class EventLog:
             return self._counts[event]
 
     def wait_for(self, event: str, times: int, within_s: float) -> float:
-        """Wait until so many more have come; when the last of them did, by the monotonic clock.
+        """Wait until so many more have come, as ``reach``."""
+        return self.reach(event, self.count(event) + times, within_s)
+
+    def reach(self, event: str, count: int, within_s: float) -> float:
+        """Wait until there have been so many; when the last one was, by the monotonic clock.
 
         Raises TimeoutError.
         """
         with self._news:
-            wanted = self._counts[event] + times
-            if not self._news.wait_for(lambda: self._counts[event] >= wanted, within_s):
+            if not self._news.wait_for(lambda: self._counts[event] >= count, within_s):
                 raise TimeoutError(f"no {event} in {within_s:.0f} s")
-            return time.monotonic()
+            return self._last[event]
 
     def close(self) -> None:
         """Follow no more."""
@@ -56,4 +60,5 @@ class EventLog:
                 continue
             with self._news:
                 self._counts[event] += 1
+                self._last[event] = time.monotonic()
                 self._news.notify_all()

@@ -9,11 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from daemon.offset_file import OffsetFile
 from tests.chaos.lab import SECTION, Lab, Outcome, lab
 from tests.chaos.patient import Cut
+from tests.chaos.rolled_back import rolled_back
 from tests.integration.rig import Rig
 
 STEPS: dict[str, Cut] = {
@@ -171,12 +173,12 @@ def second_daemon(rig: Rig) -> Outcome:
     fault = "a second daemon joins and leaves"
     with lab(rig, fault, section=section, shared=shared, partitions=2) as made:
         made.wait_for("written", 3)
-        second = made.member("two")
+        made.member("two")
         made.wait_for("written", 5, member="two")
         made.wait_for("written", 3)
-        assert second.stop(120) == 0
-        left = time.monotonic()
-        recovered = made.wait_for("assigned")
+        before, left = made.count("assigned"), time.monotonic()
+        made.leave("two")
+        recovered = made.reach("assigned", before + 1)
         made.settle()
         return made.outcome(recovered - left)
 
@@ -194,6 +196,8 @@ FAULTS: dict[str, Callable[[Rig], Outcome]] = {
     "state directory full": disk_full,
     "kill -9, offset file corrupted": damaged_offset_file,
     "a second daemon joins and leaves": second_daemon,
+    "a table rolled back, reset": partial(rolled_back, way="reset"),
+    "a table rolled back, rebuild": partial(rolled_back, way="rebuild"),
 }
 
 
@@ -202,7 +206,7 @@ def several_in_turn(rig: Rig) -> Outcome:
     rig.kafka["session.timeout.ms"] = 6000
     names = [fault for fault in STEPS if "write" in fault or "commit" in fault or "file" in fault]
     cuts = [STEPS[name] for name in names]
-    with lab(rig, " + ".join(names), cuts, pause_s=0.1) as made:
+    with lab(rig, " + ".join(names), cuts) as made:
         made.wait_for_death(len(names))
         made.wait_for("written", 2)
         took = kill_jvm(made)

@@ -84,8 +84,12 @@ class Lab:
         self.fault = fault
         self._section = section
         self._shared = dict(shared or {})
-        # Two processes to decode, for a quick start.
-        self._settings = [("[daemon]", "[daemon]\nprocessors = 2"), *settings]
+        # A quick start, and time for what has piled up: the machine may be busy.
+        self._settings = [
+            ("[daemon]", "[daemon]\nprocessors = 2"),
+            ("drain_timeout_s = 60", "drain_timeout_s = 150"),
+            *settings,
+        ]
         topic = f"chaos-{rig.db}"
         self.source = Source(rig.broker.bootstrap, topic, rig.db, **({"seed": 7} | source))
         self.source.start()
@@ -121,8 +125,12 @@ class Lab:
 
     def wait_for(self, event: str, times: int = 1, member: str = "one") -> float:
         """Wait until a daemon's log has so many more of an event; when that was."""
+        return self.reach(event, self.count(event, member) + times, member)
+
+    def reach(self, event: str, count: int, member: str = "one") -> float:
+        """Wait until a daemon's log has had so many of an event; when the last one was."""
         try:
-            return self.logs[member].wait_for(event, times, PATIENCE_S)
+            return self.logs[member].reach(event, count, PATIENCE_S)
         except TimeoutError as error:
             raise AssertionError(f"{self.fault}: {error} {self._reports()}") from error
 
@@ -147,8 +155,12 @@ class Lab:
             pause.wait(0.1)
         for name, patient in self.patients.items():
             if patient.process.poll() is None:
-                status = patient.stop(PATIENCE_S)
-                assert status == 0, f"{self.fault}: {name} ended with {status} {self._reports()}"
+                self.leave(name)
+
+    def leave(self, name: str) -> None:
+        """End a daemon in good order."""
+        status = self.patients[name].stop(PATIENCE_S)
+        assert status == 0, f"{self.fault}: {name} ended with {status} {self._reports()}"
 
     def outcome(self, recovery_s: float) -> Outcome:
         """Compare every table, every change and every dead letter with the source."""
@@ -192,7 +204,7 @@ class Lab:
         return found
 
     def _reports(self) -> str:
-        return str({name: (p.statuses, p.said()) for name, p in self.patients.items()})
+        return str({name: (p.statuses, p.said(5)) for name, p in self.patients.items()})
 
     def close(self) -> None:
         """Whatever happened, nothing of it stays."""

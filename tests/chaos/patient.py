@@ -128,7 +128,6 @@ class Patient:
             self.process.kill()
         self._keeper.join(10)
 
-    def said(self) -> str:
-        """The last line on standard error."""
-        lines = self.stderr.read_text(errors="replace").splitlines()
-        return lines[-1] if lines else ""
+    def said(self, lines: int = 1) -> str:
+        """The last lines on standard error."""
+        return "\n".join(self.stderr.read_text(errors="replace").splitlines()[-lines:])

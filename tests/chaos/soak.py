@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 from daemon.offset_file import OffsetFile
@@ -72,7 +73,7 @@ class Trouble:
             faults |= {
                 "killed": self._killed,
                 "killed, offset file corrupted": self._damaged,
-                **{step: lambda step=step: self._cut(step) for step in STEPS},
+                **{step: partial(self._cut, step) for step in STEPS},
             }
         name = self.rng.choice(list(faults))
         begun = time.monotonic()
@@ -95,10 +96,11 @@ class Trouble:
 
     def _second(self) -> None:
         name = f"other{len(self.told)}"
-        second = self.made.member(name)
+        self.made.member(name)
         self.made.wait_for("written", 3, member=name)
-        assert second.stop(120) == 0, second.said()
-        self.made.wait_for("assigned")
+        before = self.made.count("assigned")
+        self.made.leave(name)
+        self.made.reach("assigned", before + 1)
         self.made.wait_for("written", 2)
 
     def _jvm(self) -> None:
@@ -111,9 +113,10 @@ class Trouble:
 
     def _damaged(self) -> None:
         patient = self.made.patient
+        deaths = len(patient.deaths)
         patient.hold()
         patient.kill()
-        self.made.wait_for_death(len(patient.deaths) + (patient.process.poll() is None))
+        self.made.wait_for_death(deaths + 1)
         path = OffsetFile(self.made.state_dir, "p").path
         path.write_bytes(path.read_bytes()[: self.rng.randrange(200)])
         patient.resume()

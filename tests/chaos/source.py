@@ -26,8 +26,8 @@ TOPIC = {
     "max.compaction.lag.ms": "2000", "min.compaction.lag.ms": "0", "delete.retention.ms": "100",
 }  # fmt: skip
 
-ALTER_EVERY, BAD_EVERY = 100, 60
-"""Transactions, of which 20 come in a second. Each statement and each bad record ends the batches
+ALTER_EVERY, BAD_EVERY = 60, 40
+"""Transactions, of which 10 come in a second. Each statement and each bad record ends the batches
 of two targets: more often, and on a busy machine they are all that the daemon gets to."""
 
 _HEARTBEAT = canal("", "MHEARTBEAT", [])
@@ -51,7 +51,7 @@ class Source:
     seed: int
     count_of_tables: int = 4
     partitions: int = 1
-    pause_s: float = 0.05
+    pause_s: float = 0.1
     tables: list[Table] = field(init=False)
     changes: dict[str, list[Place]] = field(init=False)
     """Of each table the place of every committed change, in order."""
