@@ -207,7 +207,8 @@ def several_in_turn(rig: Rig) -> Outcome:
     names = [fault for fault in STEPS if "write" in fault or "commit" in fault or "file" in fault]
     cuts = [STEPS[name] for name in names]
     with lab(rig, " + ".join(names), cuts) as made:
-        made.wait_for_death(len(names))
+        for number in range(1, len(names) + 1):
+            made.wait_for_death(number)
         made.wait_for("written", 2)
         took = kill_jvm(made)
         made.settle()
