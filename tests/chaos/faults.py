@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from daemon.offset_file import OffsetFile
-from tests.chaos.lab import SECTION, Lab, Outcome, lab
+from tests.chaos.lab import PATIENCE_S, SECTION, Lab, Outcome, lab
 from tests.chaos.patient import Cut
 from tests.chaos.rolled_back import rolled_back
 from tests.integration.rig import Rig
@@ -23,7 +23,6 @@ STEPS: dict[str, Cut] = {
     "kill -9 in the middle of a write": ("in-merge", 5),
     "kill -9 after the commit, before Written": ("after-commit", 5),
     "kill -9 between file and Kafka": ("between-file-and-kafka", 4),
-    "kill -9 in a rebalance": ("in-rebalance", 1),
     "kill -9 during the start": ("during-start", 1),
 }
 
@@ -161,6 +160,18 @@ def damaged_offset_file(rig: Rig) -> Outcome:
         return made.outcome(recovered - died)
 
 
+def in_rebalance(rig: Rig) -> Outcome:
+    """A member is killed while partitions are being given to it and taken from another."""
+    rig.kafka["session.timeout.ms"] = 6000
+    with lab(rig, "kill -9 in a rebalance", partitions=2) as made:
+        made.wait_for("written", 3)
+        second = made.member("two", [("in-rebalance", 1)])
+        died = second.wait_for_death(1, PATIENCE_S)
+        recovered = made.wait_for("written", member="two")
+        made.settle()
+        return made.outcome(recovered - died)
+
+
 SHARED = {"target": "lake.{database}.changes", "mode": "append", "tables": ["*.t0", "*.t1"]}
 """A target that two partitions feed, so both members write it. Its tables have no DDL."""
 
@@ -189,6 +200,7 @@ def _cutter(fault: str) -> Callable[[Rig], Outcome]:
 
 FAULTS: dict[str, Callable[[Rig], Outcome]] = {
     **{fault: _cutter(fault) for fault in STEPS},
+    "kill -9 in a rebalance": in_rebalance,
     "kill -9 of the JVM": jvm_killed,
     "broker stopped and started": broker_stopped,
     "broker killed and started": broker_killed,

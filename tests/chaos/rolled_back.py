@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from tests.chaos.lab import Lab, Outcome, lab
@@ -12,11 +13,17 @@ NOTICED_WITHIN_S = 10.0
 """A write that is under way at that moment brings the table back, as if nothing had been."""
 
 
-def rolled_back(rig: Rig, way: str) -> Outcome:
-    """The pipeline stops and says so; after the command that it names, all is as it should be.
+COMMANDS = {
+    "reset": ("offsets reset", "--execute"),
+    # The log is compacted, and whoever rebuilds must say that no change went: each has its key.
+    "rebuild": ("tables rebuild", "--force"),
+}
+"""What the message is to name, and the flag with which it is meant."""
 
-    ``way``: ``reset`` reads the table's log again, ``rebuild`` into a table made anew.
-    """
+
+def rolled_back(rig: Rig, way: str) -> Outcome:
+    """The pipeline stops and says so, and so does the next start; after the command that it names
+    all is as it should be."""
     with lab(rig, f"a table rolled back, {way}") as made:
         made.wait_for("written", 12)
         made.patient.hold()
@@ -24,8 +31,10 @@ def rolled_back(rig: Rig, way: str) -> Outcome:
         made.wait_for_death()
         said = made.patient.said()
         assert "rolled back" in said, said
+        made.patient.resume()
+        made.wait_for_death(2)
         began = time.monotonic()
-        _put_right(made, way)
+        _put_right(made, *COMMANDS[way])
         made.patient.resume()
         recovered = made.wait_for("written")
         made.settle()
@@ -51,12 +60,10 @@ def _roll_back(made: Lab) -> None:
     raise AssertionError("nobody noticed that the table was rolled back")
 
 
-def _put_right(made: Lab, way: str) -> None:
-    """The command that the message names, while no daemon runs."""
-    target = f"lake.{made.rig.db}.{TABLE}"
-    commands = {
-        "reset": ("offsets", "reset", "--pipeline", "p", "--to", "earliest", "--table", target),
-        "rebuild": ("tables", "rebuild", target),
-    }
-    done = made.patient.run(*commands[way], "--yes")
-    assert done.returncode == 0, done.stdout + done.stderr
+def _put_right(made: Lab, command: str, flag: str) -> None:
+    """What the message tells to do, while no daemon runs."""
+    said = made.patient.said()
+    told = re.search(f"`binlogd ({command} [^`]*)`", said)
+    assert told is not None, said
+    done = made.patient.run(*told.group(1).split(), flag)
+    assert done.returncode == 0, f"{told.group(1)}: {done.stdout}{done.stderr}"
