@@ -18,8 +18,8 @@ from tests.chaos.patient import Cut, Patient
 from tests.chaos.source import Place, Source
 from tests.integration.rig import Rig
 
-PATIENCE_S = 180.0
-"""For each thing that is waited for. On a busy machine a start takes a minute."""
+PATIENCE_S = 400.0
+"""For each thing that is waited for. On a busy machine a start takes a minute, an end as long."""
 
 ROUTES = [
     {"target": "lake.{database}.{table}"},

@@ -14,15 +14,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from daemon.offset_file import OffsetFile
 from tests.chaos.faults import STEPS, kill_jvm
 from tests.chaos.flat import Rule, Sample, Verdict, judge
-from tests.chaos.lab import SECTION, Lab, Outcome, lab
+from tests.chaos.lab import Lab, Outcome, lab
 from tests.chaos.sampler import GROWN_UP_S, Sampler
 from tests.chaos.world import world
 from tests.integration.rig import Rig
@@ -40,6 +41,10 @@ RULES = (
 )
 CALM_S = (5.0, 20.0)
 """Between two faults."""
+LOAD: Mapping[str, Any] = {
+    "partitions": 2, "pause_s": 0.05, "alter_every": 400, "bad_every": 300,
+}  # fmt: skip
+"""Twenty transactions a second; few statements, for what piled up must be done at the end."""
 SETTINGS = (
     ("warm_up = false", 'warm_up = false\nconf."spark.driver.memory" = "512m"'),
     ("max_age_s = 0.2", "max_age_s = 1.0"),
@@ -140,7 +145,7 @@ def soak(rig: Rig, seconds: float, seed: int) -> tuple[Outcome, list[Sample], Tr
     """The whole run. Raises AssertionError where the daemon does not come back."""
     rig.kafka.update({"session.timeout.ms": 6000, "max.poll.interval.ms": 8000})
     calm = threading.Event()
-    with lab(rig, "soak", section=SECTION, settings=SETTINGS, partitions=2, seed=seed) as made:
+    with lab(rig, "soak", settings=SETTINGS, **LOAD, seed=seed) as made:
         made.wait_for("written", 3)
         trouble = Trouble(made, rig, random.Random(seed))
         sampler = Sampler(lambda: made.patient.process.pid)

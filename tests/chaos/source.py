@@ -26,10 +26,6 @@ TOPIC = {
     "max.compaction.lag.ms": "2000", "min.compaction.lag.ms": "0", "delete.retention.ms": "100",
 }  # fmt: skip
 
-ALTER_EVERY, BAD_EVERY = 60, 40
-"""Transactions, of which 10 come in a second. Each statement and each bad record ends the batches
-of two targets: more often, and on a busy machine they are all that the daemon gets to."""
-
 _HEARTBEAT = canal("", "MHEARTBEAT", [])
 
 
@@ -52,6 +48,10 @@ class Source:
     count_of_tables: int = 4
     partitions: int = 1
     pause_s: float = 0.1
+    alter_every: int = 60
+    bad_every: int = 40
+    """Transactions, of which ten come in a second. Each statement and each bad record ends the
+    batches of two targets: more often, and on a busy machine the daemon gets to nothing else."""
     tables: list[Table] = field(init=False)
     changes: dict[str, list[Place]] = field(init=False)
     """Of each table the place of every committed change, in order."""
@@ -114,9 +114,9 @@ class Source:
             number = self._rng.randrange(len(self.tables))
             table = self.tables[number]
             self._send(producer, number, table.change(), self.changes[table.name].append, sent)
-        if self._transactions % BAD_EVERY == BAD_EVERY // 2:
+        if self._transactions % self.bad_every == self.bad_every // 2:
             self._send(producer, 0, self.tables[0].bad(), self.bad.append, sent)
-        if self._transactions % ALTER_EVERY == ALTER_EVERY // 2:
+        if self._transactions % self.alter_every == self.alter_every // 2:
             last = len(self.tables) - 1
             self._send(producer, last, self.tables[last].alter(), self._altered, sent)
         producer.produce(self.topic, _HEARTBEAT, key=b"heartbeat", partition=0)
