@@ -91,10 +91,11 @@ class Lab:
             *settings,
         ]
         topic = f"chaos-{rig.db}"
-        self.source = Source(rig.broker.bootstrap, topic, rig.db, **({"seed": 7} | source))
-        self.source.start()
         self.logs: dict[str, EventLog] = {}
         self.patients: dict[str, Patient] = {}
+        more = {"seed": 7, "frontiers": self._frontiers} | source
+        self.source = Source(rig.broker.bootstrap, topic, rig.db, **more)
+        self.source.start()
         self.patient = self.member("one", cuts)
 
     def member(self, name: str, cuts: Iterable[Cut] = ()) -> Patient:
@@ -144,7 +145,8 @@ class Lab:
     def settle(self) -> None:
         """End the load, wait until all of it is applied, and end the daemons."""
         self.source.stop()
-        ends = self.rig.log_ends(self.source.topic)
+        log_ends = self.rig.log_ends(self.source.topic)
+        ends = {int(place.rpartition(":")[2]): end for place, end in log_ends.items()}
         deadline = time.monotonic() + PATIENCE_S
         pause = threading.Event()
         while self._frontiers() != ends:
@@ -194,13 +196,13 @@ class Lab:
                 letter = json.loads(line)
                 yield letter["partition"], letter["offset"]
 
-    def _frontiers(self) -> dict[str, int]:
+    def _frontiers(self) -> dict[int, int]:
         """Of each partition the highest: who has lost one keeps what he knew of it."""
-        found: dict[str, int] = {}
-        for name in self.patients:
+        found: dict[int, int] = {}
+        for name in list(self.patients):  # the source asks, too, on its own thread
             snapshot = OffsetFile(self.rig.folder / name / "state", "p").load().snapshot
             for place, state in snapshot.partitions.items() if snapshot is not None else ():
-                found[str(place)] = max(state.frontier, found.get(str(place), 0))
+                found[place.partition] = max(state.frontier, found.get(place.partition, 0))
         return found
 
     def _reports(self) -> str:

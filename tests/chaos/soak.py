@@ -42,9 +42,9 @@ RULES = (
 CALM_S = (5.0, 20.0)
 """Between two faults."""
 LOAD: Mapping[str, Any] = {
-    "partitions": 2, "pause_s": 0.05, "alter_every": 400, "bad_every": 300,
+    "partitions": 2, "pause_s": 0.05, "alter_every": 200, "bad_every": 150, "most_waiting": 8000,
 }  # fmt: skip
-"""Twenty transactions a second; few statements, for what piled up must be done at the end."""
+"""Twenty transactions a second, a hundred messages."""
 SETTINGS = (
     ("warm_up = false", 'warm_up = false\nconf."spark.driver.memory" = "512m"'),
     ("max_age_s = 0.2", "max_age_s = 1.0"),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -52,6 +53,10 @@ class Source:
     bad_every: int = 40
     """Transactions, of which ten come in a second. Each statement and each bad record ends the
     batches of two targets: more often, and on a busy machine the daemon gets to nothing else."""
+    frontiers: Callable[[], Mapping[int, int]] = dict
+    """Of each partition how far it is applied; called by the source's thread."""
+    most_waiting: int = 3000
+    """With so many messages not applied it waits: a daemon that is down must catch up again."""
     tables: list[Table] = field(init=False)
     changes: dict[str, list[Place]] = field(init=False)
     """Of each table the place of every committed change, in order."""
@@ -68,6 +73,9 @@ class Source:
         self.tables = [Table(self.db, name, self._rng) for name in names]
         self.changes = {name: [] for name in names}
         self._transactions = 0
+        self._ends: dict[int, int] = {}
+        self._look_again_at = 0.0
+        self._held = False
 
     def start(self) -> None:
         """Make the topic and begin."""
@@ -101,9 +109,19 @@ class Source:
             )  # fmt: skip
             producer.init_transactions(60)
             while not self._stopping.wait(self.pause_s):
-                self._transaction(producer)
+                if not self._too_many_wait():
+                    self._transaction(producer)
         except BaseException as error:
             self.error = error
+
+    def _too_many_wait(self) -> bool:
+        """Looked at twice a second: it is read from a file."""
+        if (now := time.monotonic()) >= self._look_again_at:
+            self._look_again_at = now + 0.5
+            applied = self.frontiers()
+            waiting = (end - applied.get(place, 0) for place, end in self._ends.items())
+            self._held = sum(waiting) > self.most_waiting
+        return self._held
 
     def _transaction(self, producer: Producer) -> None:
         """A few messages; one in six is aborted. The broker may go away and come back meanwhile."""
@@ -126,6 +144,7 @@ class Source:
                 assert partition is not None
                 assert offset is not None
                 one.note((partition, offset))
+                self._ends[partition] = offset + 1
         for table in self.tables:
             table.undo.clear()
 
