@@ -93,7 +93,7 @@ class Lab:
         topic = f"chaos-{rig.db}"
         self.logs: dict[str, EventLog] = {}
         self.patients: dict[str, Patient] = {}
-        more = {"seed": 7, "frontiers": self._frontiers} | source
+        more: dict[str, Any] = {"seed": 7, "frontiers": self._frontiers} | source
         self.source = Source(rig.broker.bootstrap, topic, rig.db, **more)
         self.source.start()
         self.patient = self.member("one", cuts)
