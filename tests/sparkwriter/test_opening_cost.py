@@ -13,7 +13,10 @@ from sparkwriter.iceberg import IcebergWriter
 from tests.sparkwriter.conftest import LANE, Staging
 
 CALLS = 40
-"""28 as it stands. A Java collection that is iterated over is 80 more: its end is an exception."""
+"""26 as it stands. A Java collection that is iterated over is 80 more: its end is an exception."""
+
+FORGET = "m\n"
+"""How py4j tells the JVM of an object that Python holds no more: about earlier calls' objects."""
 
 
 def test_a_first_opening_asks_the_jvm_little(
@@ -33,7 +36,8 @@ def test_a_first_opening_asks_the_jvm_little(
     send = ClientServerConnection.send_command
 
     def counted(self: ClientServerConnection, command: str) -> str:
-        next(asked)
+        if not command.startswith(FORGET):
+            next(asked)
         return str(send(self, command))
 
     monkeypatch.setattr(ClientServerConnection, "send_command", counted)
