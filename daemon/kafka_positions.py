@@ -89,6 +89,17 @@ def topic_ids(
     return ids
 
 
+def cluster_id(settings: Mapping[str, Any], timeout_s: float = 10.0) -> str:
+    """The cluster's own id. Raises BrokerUnreachable.
+
+    Groups and topics of two clusters may have the same names, and mean different things.
+    """
+    try:
+        return str(admin_client(settings).list_topics(timeout=timeout_s).cluster_id)
+    except KafkaException as error:
+        raise BrokerUnreachable(f"the cluster's id can't be asked: {_said(error)}") from error
+
+
 def log_ends(settings: Mapping[str, Any], topics: list[str]) -> dict[TopicPartition, int]:
     """The end of every partition of the topics, now. Raises BrokerUnreachable."""
     admin = admin_client(settings)

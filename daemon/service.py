@@ -29,6 +29,7 @@ from daemon.kafka_positions import (
     PositionResolver,
     TopicMissing,
     check_topic_ids,
+    cluster_id,
     log_ends,
     topic_ids,
 )
@@ -235,6 +236,7 @@ class Service:
         )
         try:
             source = KafkaSource(resolver.settings, section.topics, resolver.group, resolver, name)
+            group = f"{resolver.group}@{cluster_id(resolver.settings)}"
         except KafkaException as error:
             raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str().strip()}") from error
         except BrokerUnreachable as error:
@@ -250,7 +252,7 @@ class Service:
         found = self._spills(name, folder, recorded)
         marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
         begun = replace(recorded, forced=force, spills=marks)
-        return PipelineParts(name, source, store, begun, folder, found, letters, ends)
+        return PipelineParts(name, source, store, begun, folder, found, letters, ends, group)
 
     def _spills(self, name: str, folder: SpillFolder, recorded: Snapshot) -> tuple[Found, ...]:
         """What targets in quarantine left, checked against what is recorded of it."""
