@@ -10,15 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
-from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
-    KafkaException,
-    TopicCollection,
-)
+from confluent_kafka import Consumer, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from actors.messages import Assigned
+from daemon.backoff import BackOff
 from daemon.config import PipelineSection
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, StartAt, Watermarks, start_position
@@ -29,9 +26,10 @@ ANSWER_TIMEOUT_S = 20.0
 """For one question to a broker that is there: a leader election may be under way."""
 
 
-ASSIGN_ATTEMPTS = 3
-"""At an assignment. Each may take twice the time above, and the sum must stay well below
-``max.poll.interval.ms`` (5 minutes), or the member is put out of the group."""
+ASSIGN_WITHIN_S = 60.0
+"""For an assignment, from the first question to the last attempt's begin. That one may take four
+times the time above, and the sum must stay well below ``max.poll.interval.ms`` (5 minutes), or the
+member is put out of the group. Shorter: a broker that starts anew ends the pipeline."""
 
 
 class BrokerUnreachable(Exception):
@@ -123,6 +121,33 @@ def list_offsets(
     }
 
 
+def group_commits(
+    settings: Mapping[str, Any], group: str, sources: list[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """The group's commits of those partitions that have one. Raises KafkaException.
+
+    Asked by a consumer that joins nothing. The admin client's call for it ends the process, by an
+    assertion of librdkafka 2.16.0, when the broker goes away while it waits.
+    """
+    consumer = Consumer(
+        {**connection_settings(settings), "group.id": group, "enable.auto.commit": False}
+    )
+    try:
+        asked = [KafkaPartition(s.topic, s.partition) for s in sources]
+        found = consumer.committed(asked, timeout=ANSWER_TIMEOUT_S)
+    finally:
+        consumer.close()
+    for partition in found:
+        if partition.error is not None:  # unknown is not the same as none
+            raise KafkaException(partition.error)
+    return {TopicPartition(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
+
+
+def _tell(error: Exception, attempt: int) -> None:
+    log = structlog.get_logger().bind(actor="fetcher-0")
+    log.warning("start_position_not_known", reason=_said(error), attempt=attempt)
+
+
 def _said(error: BaseException) -> str:
     if isinstance(error, KafkaException):
         return str(error.args[0].str())
@@ -145,36 +170,40 @@ class PositionResolver:
         pipeline: PipelineSection,
         load: Callable[[], Loaded],
         apply_force: bool,
+        within_s: float = ASSIGN_WITHIN_S,
     ) -> None:
-        """``apply_force``: the configuration's force text was not carried out yet."""
+        """``apply_force``: the configuration's force text was not carried out yet.
+
+        ``within_s``: for how long a broker that does not answer is asked again.
+        """
         self.settings = settings
         self.group = group
         self._pipeline = pipeline
         self._load = load
         self._apply_force = apply_force
+        self._back_off = BackOff(within_s)
         self._resolved: set[TopicPartition] = set()
 
     def __call__(self, sources: list[TopicPartition]) -> Assigned:
         """Read the file, the broker's commits and the logs; decide.
 
-        Raises PositionError. A broker that does not answer is asked again a few times, then the
+        Raises PositionError. A broker that does not answer is asked again for a while, then the
         error is a PositionError too: a partition must not be read from a guess.
         """
         if not sources:
             return Assigned({}, {}, {})
-        for attempt in range(1, ASSIGN_ATTEMPTS + 1):
-            try:
-                return self._resolve(sources)
-            except (KafkaException, TimeoutError, StoreError) as error:
-                said = _said(error)
-                log = structlog.get_logger().bind(actor="fetcher-0")
-                log.warning("start_position_not_known", reason=said, attempt=attempt)
-        raise PositionError(f"{sources[0]}: the start can't be decided: {said}")
+        passing = (KafkaException, TimeoutError, StoreError)
+        try:
+            return self._back_off.call(lambda: self._resolve(sources), passing, _tell)
+        except passing as error:
+            raise PositionError(
+                f"{sources[0]}: the start can't be decided: {_said(error)}"
+            ) from error
 
     def _resolve(self, sources: list[TopicPartition]) -> Assigned:
         admin = admin_client(self.settings)
         logs = self._watermarks(admin, sources)
-        commits = self._commits(admin, sources)
+        commits = group_commits(self.settings, self.group, sources)
         configured = self._configured(admin, sources)
         recorded = self._load().snapshot or Snapshot("", "")
         starts = {
@@ -218,17 +247,6 @@ class PositionResolver:
         low = list_offsets(admin, sources, OffsetSpec.earliest())
         high = list_offsets(admin, sources, OffsetSpec.latest())
         return {source: Watermarks(low[source], high[source]) for source in sources}
-
-    def _commits(
-        self, admin: AdminClient, sources: list[TopicPartition]
-    ) -> dict[TopicPartition, int]:
-        partitions = [KafkaPartition(s.topic, s.partition) for s in sources]
-        request = [ConsumerGroupTopicPartitions(self.group, partitions)]
-        answer = admin.list_consumer_group_offsets(request, request_timeout=ANSWER_TIMEOUT_S)
-        found = answer[self.group].result(ANSWER_TIMEOUT_S).topic_partitions
-        return {
-            TopicPartition(p.topic, p.partition): p.offset for p in found or [] if p.offset >= 0
-        }
 
     def _configured(
         self, admin: AdminClient, sources: list[TopicPartition]

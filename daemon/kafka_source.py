@@ -25,6 +25,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from actors.messages import Assigned, Confirmed, Fetched, Polled, Revoked, SourceState
 from actors.ports import SourceListener
+from daemon.kafka_member import INSTANCE_ID, Claim, without_empty_id
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError
 
@@ -79,7 +80,7 @@ def consumer_settings(settings: Mapping[str, Any], group: str) -> dict[str, Any]
         defaults["partition.assignment.strategy"] = "cooperative-sticky"
     return {
         **defaults,
-        **settings,
+        **without_empty_id(settings),
         "group.id": group,
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
@@ -128,15 +129,15 @@ class KafkaSource:
         whole = consumer_settings(settings, group)
         self._incremental = assigns_incrementally(whole)
         self._revoke_patience_s = revoke_patience_s(whole)
-        self._consumer = Consumer(
-            {
-                **whole,
-                "error_cb": self._on_error,
-                "on_commit": self._on_commit,
-                "stats_cb": self._on_stats,
-                "logger": _QuietLogger(self._log),
-            }
-        )
+        self._claim = Claim(group, whole.get(INSTANCE_ID))
+        self._settings = {
+            **whole,
+            "error_cb": self._on_error,
+            "on_commit": self._on_commit,
+            "stats_cb": self._on_stats,
+            "logger": _QuietLogger(self._log),
+        }
+        self._consumer = Consumer(self._settings)
 
     @property
     def revoke_patience_s(self) -> float:
@@ -146,6 +147,9 @@ class KafkaSource:
     def start(self, listener: SourceListener) -> None:
         """Join the group."""
         self._listener = listener
+        self._join()
+
+    def _join(self) -> None:
         self._consumer.subscribe(
             self._topics,
             on_assign=self._on_assign,
@@ -155,6 +159,8 @@ class KafkaSource:
 
     def poll(self, max_messages: int, timeout_s: float) -> Polled:
         """Take what came, as columns per partition, in log order."""
+        if self._claim.is_due(time.monotonic()):
+            self._join_anew()
         assigned_before = frozenset(self._assigned)
         messages = self._consumer.consume(max_messages, timeout_s)
         if self._trouble is not None:
@@ -210,6 +216,7 @@ class KafkaSource:
     # --- called by librdkafka inside consume, on this thread
 
     def _on_assign(self, consumer: Consumer, partitions: list[KafkaPartition]) -> None:
+        self._claim.granted()
         sources = [TopicPartition(p.topic, p.partition) for p in partitions]
         try:
             assigned = self._resolve(sources)
@@ -263,12 +270,28 @@ class KafkaSource:
     def _on_error(self, error: KafkaError) -> None:
         """Client-wide errors: librdkafka reconnects by itself, so they are told, seldom."""
         if error.fatal():
-            self._trouble = f"Kafka client: {error.str()}"
+            self._trouble = self._ended(error)
         now = time.monotonic()
         self._unlogged += 1
         if now - self._error_at >= ERROR_LOG_INTERVAL_S:
             self._log.warning("kafka_error", reason=error.str(), count=self._unlogged)
             self._error_at, self._unlogged = now, 0
+
+    def _ended(self, error: KafkaError) -> str | None:
+        """The client is of no use any more: what to stop with, None where another is made."""
+        waited = self._claim.waits
+        trouble = self._claim.lost(error.str(), time.monotonic())
+        if trouble is None and not waited:
+            self._log.warning("member_id_in_use", reason=error.str())
+        return trouble
+
+    def _join_anew(self) -> None:
+        """Join with another client. What the one before had is lost, if it had anything."""
+        self._consumer.close()
+        if self._assigned:
+            self._gone(self._as_kafka(), lost=True)
+        self._consumer = Consumer(self._settings)
+        self._join()
 
     def _on_stats(self, text: str) -> None:
         self._state = source_state(text)
@@ -310,7 +333,9 @@ class KafkaSource:
     def _problem(self, message: Message) -> str | None:
         problem = message.error()
         assert problem is not None
-        if not problem.fatal() and (problem.code() in PASSING or problem.retriable()):
+        if problem.fatal():
+            return self._ended(problem)
+        if problem.code() in PASSING or problem.retriable():
             self._on_error(problem)
             return None
         at = message.offset()

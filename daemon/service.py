@@ -24,6 +24,7 @@ from changes.routing import Router
 from daemon.collector import calm_collector
 from daemon.config import Config
 from daemon.dead_letters import make_dead_letters
+from daemon.kafka_member import member_settings
 from daemon.kafka_positions import (
     BrokerUnreachable,
     PositionResolver,
@@ -44,6 +45,7 @@ from daemon.spill import Found, SpillError, SpillFolder
 from daemon.spills import open_spills
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
+from daemon.state_id import state_id
 from daemon.status import AskLife, LifeFigures
 from daemon.stores.chain import StoreChain, make_stores
 from daemon.topology import PipelineParts, Topology
@@ -226,8 +228,9 @@ class Service:
         resolver = PositionResolver(
             settings={
                 "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
-                **config.kafka,
-                **section.kafka,
+                **member_settings(
+                    {**config.kafka, **section.kafka}, name, state_id(config.daemon.state_dir)
+                ),
             },
             group=config.group(name),
             pipeline=section,
