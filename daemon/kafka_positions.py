@@ -27,9 +27,10 @@ ANSWER_TIMEOUT_S = 20.0
 
 
 ASSIGN_WITHIN_S = 60.0
-"""For an assignment, from the first question to the last attempt's begin. That one may take four
-times the time above, and the sum must stay well below ``max.poll.interval.ms`` (5 minutes), or the
-member is put out of the group. Shorter: a broker that starts anew ends the pipeline."""
+"""For an assignment, from the first question to the last attempt's begin. That one asks up to four
+questions, each for a quarter of this time at most, and the sum must stay well below
+``max.poll.interval.ms`` (5 minutes), or the member is put out of the group. Shorter: a broker that
+starts anew ends the pipeline."""
 
 
 class BrokerUnreachable(Exception):
@@ -110,19 +111,25 @@ def log_ends(settings: Mapping[str, Any], topics: list[str]) -> dict[TopicPartit
 
 
 def list_offsets(
-    admin: AdminClient, sources: list[TopicPartition], spec: OffsetSpec
+    admin: AdminClient,
+    sources: list[TopicPartition],
+    spec: OffsetSpec,
+    timeout_s: float = ANSWER_TIMEOUT_S,
 ) -> dict[TopicPartition, int]:
     """Offsets by a rule of the broker's. Raises KafkaException, TimeoutError."""
     asked = {KafkaPartition(s.topic, s.partition): spec for s in sources}
-    answers = admin.list_offsets(asked, request_timeout=ANSWER_TIMEOUT_S)
+    answers = admin.list_offsets(asked, request_timeout=timeout_s)
     return {
-        TopicPartition(p.topic, p.partition): future.result(ANSWER_TIMEOUT_S).offset
+        TopicPartition(p.topic, p.partition): future.result(timeout_s).offset
         for p, future in answers.items()
     }
 
 
 def group_commits(
-    settings: Mapping[str, Any], group: str, sources: list[TopicPartition]
+    settings: Mapping[str, Any],
+    group: str,
+    sources: list[TopicPartition],
+    timeout_s: float = ANSWER_TIMEOUT_S,
 ) -> dict[TopicPartition, int]:
     """The group's commits of those partitions that have one. Raises KafkaException.
 
@@ -134,7 +141,7 @@ def group_commits(
     )
     try:
         asked = [KafkaPartition(s.topic, s.partition) for s in sources]
-        found = consumer.committed(asked, timeout=ANSWER_TIMEOUT_S)
+        found = consumer.committed(asked, timeout=timeout_s)
     finally:
         consumer.close()
     for partition in found:
@@ -153,7 +160,7 @@ def _said(error: BaseException) -> str:
         return str(error.args[0].str())
     if isinstance(error, StoreError):
         return str(error)
-    return f"no answer within {ANSWER_TIMEOUT_S:.0f} s"
+    return "no answer in time"
 
 
 class PositionResolver:
@@ -182,6 +189,7 @@ class PositionResolver:
         self._load = load
         self._apply_force = apply_force
         self._back_off = BackOff(within_s)
+        self._answer_s = within_s / 4
         self._resolved: set[TopicPartition] = set()
 
     def __call__(self, sources: list[TopicPartition]) -> Assigned:
@@ -203,7 +211,7 @@ class PositionResolver:
     def _resolve(self, sources: list[TopicPartition]) -> Assigned:
         admin = admin_client(self.settings)
         logs = self._watermarks(admin, sources)
-        commits = group_commits(self.settings, self.group, sources)
+        commits = group_commits(self.settings, self.group, sources, self._answer_s)
         configured = self._configured(admin, sources)
         recorded = self._load().snapshot or Snapshot("", "")
         starts = {
@@ -244,8 +252,8 @@ class PositionResolver:
     def _watermarks(
         self, admin: AdminClient, sources: list[TopicPartition]
     ) -> dict[TopicPartition, Watermarks]:
-        low = list_offsets(admin, sources, OffsetSpec.earliest())
-        high = list_offsets(admin, sources, OffsetSpec.latest())
+        low = list_offsets(admin, sources, OffsetSpec.earliest(), self._answer_s)
+        high = list_offsets(admin, sources, OffsetSpec.latest(), self._answer_s)
         return {source: Watermarks(low[source], high[source]) for source in sources}
 
     def _configured(
@@ -258,7 +266,7 @@ class PositionResolver:
             case StartAt.TIMESTAMP:
                 assert start.timestamp is not None
                 spec = OffsetSpec.for_timestamp(int(start.timestamp.timestamp() * 1000))
-                found = list_offsets(admin, sources, spec)
+                found = list_offsets(admin, sources, spec, self._answer_s)
                 return {source: offset for source, offset in found.items() if offset >= 0}
             case _:
                 return {}

@@ -333,7 +333,8 @@ class KafkaSource:
     def _problem(self, message: Message) -> str | None:
         problem = message.error()
         assert problem is not None
-        if problem.fatal():
+        # A message's error says that it is fatal by this code, not by its flag.
+        if problem.fatal() or problem.code() == KafkaError._FATAL:
             return self._ended(problem)
         if problem.code() in PASSING or problem.retriable():
             self._on_error(problem)
