@@ -279,6 +279,6 @@ def check_topic_ids(recorded: Snapshot, now: Mapping[str, str]) -> None:
             raise PositionError(
                 f"topic {topic!r} was deleted and made again since the last run (id {known} then, "
                 f"{now[topic]} now): the recorded positions and the targets' marks are of the old "
-                "one. Use another group and other targets, or remove the offset file and the "
-                "targets to read the new topic from its start"
+                "one (`binlogd offsets show`). Use another group and other targets, or remove the "
+                "offset file and the targets to read the new topic from its start"
             )
