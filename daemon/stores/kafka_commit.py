@@ -24,7 +24,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from daemon.kafka_member import INSTANCE_ID
-from daemon.kafka_positions import ANSWER_TIMEOUT_S, connection_settings
+from daemon.kafka_positions import ANSWER_TIMEOUT_S
+from daemon.kafka_settings import connection_settings
 from daemon.kafka_source import consumer_settings
 from daemon.stores.worker import SET_TIMEOUT_S, SetQueue
 from offsets.position import TopicPartition
@@ -142,7 +143,11 @@ class KafkaCommitStore:
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         while True:
             try:
-                return consumer.committed(asked, timeout=ANSWER_TIMEOUT_S)
+                found = consumer.committed(asked, timeout=ANSWER_TIMEOUT_S)
+                for partition in found:
+                    if partition.error is not None:  # unknown is not the same as none
+                        raise KafkaException(partition.error)
+                return found
             except KafkaException as error:
                 if error.args[0].code() not in SETTLING or time.monotonic() > deadline:
                     raise
