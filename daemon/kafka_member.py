@@ -18,7 +18,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError
 
-INSTANCE_ID = "group.instance.id"
+from daemon.kafka_settings import INSTANCE_ID
 
 FENCED = KafkaError(KafkaError.FENCED_INSTANCE_ID).str()
 IN_USE = KafkaError(KafkaError.UNRELEASED_INSTANCE_ID).str()
@@ -38,11 +38,6 @@ def member_settings(settings: Mapping[str, Any], pipeline: str, state_id: str) -
     # Kafka's clients allow these signs in an id, a pipeline's name may have others.
     name = re.sub(r"[^a-zA-Z0-9._-]", "_", pipeline)[:200]
     return {INSTANCE_ID: f"binlogd-{name}-{state_id}", **settings}
-
-
-def without_empty_id(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings as librdkafka takes them."""
-    return {k: v for k, v in settings.items() if k != INSTANCE_ID or v != ""}
 
 
 class Claim:

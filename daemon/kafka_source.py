@@ -26,7 +26,13 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from actors.messages import Assigned, Confirmed, Fetched, Polled, Revoked, SourceState
 from actors.ports import SourceListener
-from daemon.kafka_member import INSTANCE_ID, Claim, without_empty_id
+from daemon.kafka_member import Claim
+from daemon.kafka_settings import (
+    INSTANCE_ID,
+    assigns_incrementally,
+    consumer_settings,
+    revoke_patience_s,
+)
 from offsets.log_epochs import EpochSpan
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError
@@ -57,54 +63,9 @@ PASSING = frozenset(
 a codec it lacks, a position outside the log) it goes on *behind* it, or never: that stops the
 pipeline, and of that partition nothing more is taken."""
 
-SESSION_TIMEOUT_MS = 45_000
-"""librdkafka's default, and the broker's where it decides (the new group protocol)."""
-
-MAX_POLL_INTERVAL_MS = 300_000
-"""librdkafka's default."""
-
 POSITIONS_INTERVAL_S = 1.0
 """How often positions are asked for while records come: past transaction markers at the end of
 one partition there is no message that would tell."""
-
-
-def consumer_settings(settings: Mapping[str, Any], group: str) -> dict[str, Any]:
-    """Our defaults, the configuration over them, and over both what being right rests on."""
-    defaults: dict[str, Any] = {
-        # The default of 1000 ms caps small queues at a third of the rate (measured).
-        "fetch.queue.backoff.ms": 10,
-        "fetch.wait.max.ms": 100,
-        # The client's own figures: the log's ends, and whether a broker is there.
-        "statistics.interval.ms": 1000,
-        "isolation.level": "read_committed",
-    }
-    if settings.get("group.protocol") != "consumer":  # which refuses a strategy of the client's
-        defaults["partition.assignment.strategy"] = "cooperative-sticky"
-    return {
-        **defaults,
-        **without_empty_id(settings),
-        "group.id": group,
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "auto.offset.reset": "error",
-    }
-
-
-def assigns_incrementally(settings: Mapping[str, Any]) -> bool:
-    """Whether assignments come as differences: cooperative ones, and the new group protocol's."""
-    strategy = str(settings.get("partition.assignment.strategy", ""))
-    return settings.get("group.protocol") == "consumer" or strategy.startswith("cooperative")
-
-
-def revoke_patience_s(settings: Mapping[str, Any]) -> float:
-    """What a revoke may take in all: half of what keeps the membership, be it heartbeats or polls.
-
-    librdkafka's heartbeats go on meanwhile, but the coordinator waits for nobody longer than for
-    a poll; the other half is for what the poll that brought the revoke had to do before.
-    """
-    session_ms = int(settings.get("session.timeout.ms", SESSION_TIMEOUT_MS))
-    poll_ms = int(settings.get("max.poll.interval.ms", MAX_POLL_INTERVAL_MS))
-    return min(session_ms, poll_ms) / 2 / 1000
 
 
 class KafkaSource:

@@ -23,10 +23,8 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from daemon.kafka_member import INSTANCE_ID
 from daemon.kafka_positions import ANSWER_TIMEOUT_S
-from daemon.kafka_settings import connection_settings
-from daemon.kafka_source import consumer_settings
+from daemon.kafka_settings import INSTANCE_ID, connection_settings, consumer_settings
 from daemon.stores.worker import SET_TIMEOUT_S, SetQueue
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daemon.kafka_member import AGAIN_S, FENCED, IN_USE, PATIENCE_S, Claim, member_settings
-from daemon.kafka_source import consumer_settings
+from daemon.kafka_settings import consumer_settings
 
 STATE = "0123456789ab"
 
