@@ -112,18 +112,24 @@ class Closing:
     def cover(self, bad: msg.BadMessageAt | None) -> None:
         """Note what the staged file covers besides the pieces: all parts, or those before ``bad``.
 
-        Each lane's marks move in the order of its parts.
+        Each lane's marks move in the order of its parts. Behind ``bad`` that is still true of other
+        lanes' replays: they are no messages that could be closed again.
         """
+        waiting: set[TopicPartition] = set()
         for place, part in enumerate(self.parts):
             source, last = part.stretch.source, part.through
             if bad is not None and place == bad.stretch:
+                waiting.add(source)
                 if bad.index == 0:
-                    return
+                    continue
                 last = part.stretch.offsets[bad.index - 1]
+            elif bad is not None and place > bad.stretch:
+                if part.stretch.offsets:
+                    waiting.add(source)
+                if source in waiting:
+                    continue
             self.through[source] = last
             self.epochs[source] = part.epoch
-            if bad is not None and place == bad.stretch:
-                return
 
 
 class DeadRecord(NamedTuple):

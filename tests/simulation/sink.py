@@ -122,6 +122,8 @@ class FakeSink:
 
     tables: dict[str, Table] = field(default_factory=dict)
     buried: dict[str, Marks] = field(default_factory=dict)
+    freed: dict[str, int] = field(default_factory=dict)
+    """Of a name, the renaming that may take it."""
     versions: dict[str, int] = field(default_factory=dict)
     """How often each name changed: what a write that was prepared before one can't land on."""
 
@@ -247,9 +249,7 @@ class FakeSink:
             raise TargetRefused(f"{batch.takes_from} is renamed to it, and it is there already")
         if self.marks(name).get(lane, NO_OFFSET) not in (span.after, span.through - 1):
             raise Fenced(f"{name}: lane {lane} stands at {self.marks(name).get(lane)}")
-        if self.marks(name).get(lane, NO_OFFSET) < span.through - 1:
-            self.buried[name] = self._after(batch)
-            self._changed(name)
+        self.freed[name] = span.through
         if self.marks(str(batch.takes_from)).get(lane, NO_OFFSET) < span.through:
             raise SinkUnavailable(f"waits until {batch.takes_from} has its name")
         self.buried[name] = {**self.marks(name), lane: span.through}
@@ -265,7 +265,7 @@ class FakeSink:
             if self.marks(to).get(lane, NO_OFFSET) >= span.through:
                 raise TargetRefused(f"it is renamed to {to}, which is there already")
             raise SinkUnavailable(f"waits until {to}, which is to be its name, is free")
-        if self.marks(to).get(lane, NO_OFFSET) < span.through - 1:
+        if self.freed.get(to) != span.through:
             raise SinkUnavailable(f"waits until what {to} was before is written")
         table.take_plan(_planned(batch, table))
         self.buried[name] = self._after(batch)
