@@ -61,6 +61,15 @@ def test_nothing_counts_as_done_while_the_disk_is_full(tmp_path: Path) -> None:
     assert rig.done(T) == 2
 
 
+def test_a_bad_record_that_waits_for_its_store_is_done_when_it_is_spilled(tmp_path: Path) -> None:
+    """It is not stored, and need not be: the release comes to it. The frontier goes on."""
+    rig = rig_of(tmp_path, dead_letters=True)
+    rig.send("t", (2, canal("t", 1, "b")), (3, canal("t", None)))
+    rig.settle()
+    assert rig.listed[T].lanes == {S0: (2, 3)}
+    assert rig.done(T) == 3
+
+
 def test_the_spill_is_listed_before_its_messages_count_as_done(tmp_path: Path) -> None:
     """No snapshot may pass them without naming where they are."""
     rig = rig_of(tmp_path)
