@@ -52,6 +52,8 @@ class Quarantine:
     """What is done once all that waits is spilled."""
     position: int | None = None
     """How far the spill is replayed, in bytes; None: it is not being released."""
+    ending: bool = False
+    """It is replayed and written, and the disk is to let it go: nothing more goes into it."""
     full: bool = False
     busy: bool = False
     """The disk has been asked, and its answer comes next."""
@@ -172,7 +174,8 @@ class Quarantines:
         for source in sources:
             quarantine.through.pop(source, None)
             quarantine.epochs.pop(source, None)
-        if not quarantine.releasing or sources.isdisjoint(quarantine.spill.lanes):
+        replaying = quarantine.releasing and not quarantine.ending
+        if not replaying or sources.isdisjoint(quarantine.spill.lanes):
             return []
         # Messages of the spill may have been dropped with the partition: the replay begins anew.
         return self.relapse(buffer, "partitions were taken away during the release", now)
@@ -195,7 +198,7 @@ class Quarantines:
         name, position = buffer.route.name, quarantine.position
         assert position is not None
         if quarantine.read_all:
-            quarantine.busy = True
+            quarantine.busy = quarantine.ending = True
             return [fx.EndSpill(name)]
         if draining:
             return []
@@ -215,7 +218,7 @@ class Quarantines:
 
     def _spill_due(self, quarantine: Quarantine, now: float, draining: bool) -> bool:
         settings = self._settings
-        if quarantine.idle:
+        if quarantine.idle or quarantine.ending:
             return False
         size = quarantine.waiting_bytes
         if quarantine.read_all and size < settings.page_bytes and not draining:

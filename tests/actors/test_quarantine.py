@@ -9,6 +9,7 @@ import pytest
 
 from actors import messages as msg
 from actors.ports import TargetState
+from daemon import spill
 from offsets.position import TopicPartition
 from tests.actors.processor_rig import S0, ProcessorRig, canal
 
@@ -308,3 +309,44 @@ def test_a_wrong_release_is_answered(tmp_path: Path, target: str, answer: object
     rig = quarantined(tmp_path)
     rig.send("u", (6, canal("u", 1, "x")))
     assert retry(rig, target) == answer
+
+
+def half_ended(folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> ProcessorRig:
+    """A release whose spill is written and whose folder can't be synced, for now."""
+    rig = quarantined(folder, **settings)
+    del rig.refusing[T]
+
+    def fails(folder: Path) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(spill, "_sync_folder", fails)
+    retry(rig)
+    rig.settle()
+    assert T in rig.listed
+    return rig
+
+
+def test_nothing_goes_into_a_spill_that_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end is asked for again, and would take along what came meanwhile."""
+    with monkeypatch.context() as patch:
+        rig = half_ended(tmp_path, patch, batch_bytes=150)
+        rig.send("t", (7, canal("t", 3, "e")), (8, canal("t", 4, "f")))
+        rig.settle()
+    rig.tick(60)
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c", (3,): "e", (4,): "f"}
+    assert rig.done(T) == 8
+
+
+def test_a_revoke_while_a_spill_is_let_go_does_not_begin_the_release_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it is written, and its file may be gone."""
+    with monkeypatch.context() as patch:
+        rig = half_ended(tmp_path, patch)
+        rig.feed(msg.Forget((S0,), 1))
+    rig.tick(60)
+    assert T not in rig.listed
+    assert "not in quarantine" in str(retry(rig))
