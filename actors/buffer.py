@@ -314,6 +314,16 @@ class TargetBuffer:
             for source, last in through.items()
         }
 
+    def waits_of(self, source: TopicPartition, epoch: int) -> bool:
+        """Tell whether something waits of a lane under that assignment: all that does, or none."""
+        parts = () if self.closing is None else self.closing.parts
+        read = {c.epoch for c in self.chunks if c.source == source}
+        read |= {part.epoch for part in parts if part.stretch.source == source}
+        holders = (self, self.closing) if self.closing is not None else (self,)
+        read |= {each.epochs[source] for each in holders if source in each.epochs}
+        dead = self.condemned is not None and self.condemned[:2] == (source, epoch)
+        return dead or epoch in read
+
     def forget(self, sources: frozenset[TopicPartition]) -> tuple[str, ...]:
         """Drop the lanes that were revoked; returns the paths of staged files to remove.
 

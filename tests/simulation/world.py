@@ -8,7 +8,7 @@ spills and dead letters (``durable``).
 from __future__ import annotations
 
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -91,6 +91,8 @@ class World(Partitions):
         self.crash_rate = crash_rate
         self.crash_at = crash_at
         self.heard: list[object] = []
+        self.seen: Counter[str] = Counter()
+        """What happened how often, by the names of effects, statements, failures."""
         self.staged: dict[str, Staging] = {}
         self._files = 0
         self.steps = 0
@@ -245,6 +247,7 @@ class World(Partitions):
         match effect:
             case fx.Tell(to, message):
                 self._tell(to, message)
+                self._note(message)
             case fx.WakeAt(None):
                 self._wake.pop(me, None)
             case fx.WakeAt(when):
@@ -263,8 +266,10 @@ class World(Partitions):
                 for path in paths:
                     self._remove(path)
             case fx.Spill() | fx.ReadSpill() | fx.EndSpill():
+                self._note(effect)
                 return self._spills[me](effect)
             case fx.KeepDeadLetter(letter):
+                self._note(effect)
                 return self._keep(letter)
             case fx.SaveSnapshot(snapshot):
                 if self._disk_fails():
@@ -275,6 +280,22 @@ class World(Partitions):
             case _:
                 return self._in_source(effect)
         return None
+
+    def _note(self, event: object) -> None:
+        """Count what tells that a seed came to something."""
+        match event:
+            case msg.WriteBatch(batch) if batch.is_barrier:
+                steps = [step for statement in batch.ddl for step in statement]
+                self.seen.update(type(step).__name__ for step in steps)
+                self.seen.update(moves_to=bool(batch.moves_to), takes_from=bool(batch.takes_from))
+            case msg.Failed(_, kind):
+                self.seen[kind.name] += 1
+            case msg.Dispatched():
+                self.seen.update(runs=bool(event.runs), fragments=bool(event.fragments))
+            case fx.Spill():
+                self.seen.update(Spill=1, Reread=bool(event.rereads))
+            case fx.ReadSpill() | fx.EndSpill() | fx.KeepDeadLetter() | msg.ReadAgain():
+                self.seen[type(event).__name__] += 1
 
     def _in_source(self, effect: object) -> object | None:
         """What the fetcher asks of its consumer."""
