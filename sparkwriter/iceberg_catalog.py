@@ -97,8 +97,7 @@ class LakeCatalog:
         return self._noted(target, FREE)
 
     def free(self, target: TargetName, renaming: str) -> None:
-        """Note that all which the name stood for before a renaming is written. Raises as ``bury``.
-        """
+        """Note that all that the name was before a renaming is written. Raises as ``bury``."""
         self._note(target, FREE, renaming)
 
     def _noted(self, target: TargetName, what: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Messages that a producer cut into parts: how they lie in the log, and the fetcher that reads them.
+"""Messages that a producer cut into parts: how they lie in the log, and who reads them.
 
 No format of binlogd has parts yet; those that will be read by them put an assembler before the
 fetcher's routing, as this one does.

@@ -230,7 +230,9 @@ class Source:
 
     def _free_name(self, like: str) -> str:
         """Another name in the same partition, often one that a table had before."""
-        names = [n for n in self._names if n not in self.tables and int(n[1:]) % 2 == int(like[1:]) % 2]
+        names = [
+            n for n in self._names if n not in self.tables and int(n[1:]) % 2 == int(like[1:]) % 2
+        ]
         if names and self._rng.random() < 0.7:
             return self._rng.choice(names)
         self._fresh += 2

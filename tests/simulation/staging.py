@@ -147,9 +147,7 @@ class PlainStaging:
         return list(fold(nets, changes).values())
 
 
-def _entries(
-    pieces: list[list[Entry]], good: list[tuple[int, int, _Parsed]]
-) -> list[Entry]:
+def _entries(pieces: list[list[Entry]], good: list[tuple[int, int, _Parsed]]) -> list[Entry]:
     entries = [entry for piece in pieces for entry in piece]
     for partition, offset, message in good:
         entries += [(letter, partition, offset, i) for i, letter in enumerate(message.letters)]

@@ -13,10 +13,11 @@ from multiprocessing import get_context
 
 import pytest
 
+from tests.simulation.lives import live_through
 from tests.simulation.oracle import assert_equal
 from tests.simulation.shape import random_shape
 from tests.simulation.stream import random_stream
-from tests.simulation.world import World, live_through
+from tests.simulation.world import World
 
 SEEDS = int(os.environ.get("SIMULATION_SEEDS", "10000"))
 BLOCK = 250

@@ -10,51 +10,25 @@ from __future__ import annotations
 import random
 from collections import Counter, deque
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.committer import Begin, CommitterLogic
-from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
-from actors.fetcher import FetcherLogic, FetcherSettings
+from actors.committer import Begin
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
-from actors.performers import ProcessorEffects
-from actors.processor import ProcessorLogic, ProcessorSettings
-from changes.formats import FORMATS
-from changes.model import Mode
-from changes.routing import Route, Router, shard_of
-from daemon.spills import PipelineSpills, open_spills
+from actors.processor import ProcessorSettings
 from offsets.position import TopicPartition
 from sparkwriter.writer import WriterLogic
-from tests.simulation.durable import PIPELINE, Durable, FakeLog
+from tests.simulation.cast import SMALL, Cast
+from tests.simulation.durable import PIPELINE, Durable
 from tests.simulation.partitions import COMMITTER, FETCHER, Partitions
-from tests.simulation.parts import PartsFetcher
+from tests.simulation.seen import note
 from tests.simulation.staging import PlainStaging, RealStaging, Staging
-from tests.simulation.stream import Stream
 from tests.simulation.writers import Writers
 
-LETTERS = Address(PIPELINE, "dead-letters")
 SUPERVISOR = Address(PIPELINE, "supervisor")
 SETTLING = Address(PIPELINE, "settling")
-ROUTES = (
-    Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None),
-    Route(("*",), (), "lake.log.all", Mode.APPEND, None),
-)
-
-SMALL = ProcessorSettings(
-    batch_messages=5,
-    batch_bytes=4000,
-    batch_age_s=0.5,
-    buffer_bytes=1500,
-    memory_bytes=6000,
-    writers=2,
-    dead_letters=True,
-    retry_base_s=0.1,
-    retry_max_s=1.0,
-)
-"""Bounds that a stream of a few dozen messages reaches."""
 
 
 class Crash(Exception):
@@ -96,8 +70,6 @@ class World(Partitions):
         self.staged: dict[str, Staging] = {}
         self._files = 0
         self.steps = 0
-        self._staging: dict[Address, Staging] = {}
-        self._spills: dict[Address, ProcessorEffects] = {}
         self._settled: list[object] = []
         self._ticket = 0
         self._wake: dict[Address, float] = {}
@@ -106,46 +78,14 @@ class World(Partitions):
         self._answers: dict[Address, object] = {}
         refused = int(refusals) if durable.shape.quarantine else 0
         self._sink = Writers(durable.sink, rng, sink_fails, refused)
-        self._make_actors(shards, settings, staging)
+        cast = Cast(durable, rng.random, self._disk_fails, shards, settings, staging)
+        self.logics, self._staging, self._spills = cast.logics, cast.staging, cast.spills
         self.control: dict[Address, deque[object]] = {a: deque() for a in self.logics}
         self.data: dict[Address, deque[msg.RecordBatch]] = {a: deque() for a in self.logics}
         self.work: deque[object] = deque()
         self.writers = [WriterLogic() for _ in range(2)]
         self.control[COMMITTER].append(Begin())
         self.control[FETCHER].append(Tick())
-
-    def _make_actors(
-        self,
-        shards: int,
-        settings: ProcessorSettings,
-        staging: type[RealStaging] | type[PlainStaging],
-    ) -> None:
-        durable, shape = self.durable, self.durable.shape
-        router = Router(ROUTES)
-        format_ = FORMATS["canal-json"](shape.options)
-        reading = FetcherSettings(max_messages=7, dead_letters=True)
-        fetcher = FetcherLogic(PIPELINE, format_, router, shards, reading)
-        self.logics[FETCHER] = PartsFetcher(fetcher, COMMITTER) if shape.split else fetcher
-        self.logics[COMMITTER] = CommitterLogic(PIPELINE, durable.snapshot, 1.0, durable.end)
-        self.logics[LETTERS] = DeadLetterLogic(PIPELINE, DeadLetterSettings(retry_base_s=0.1))
-        folder = durable.folder(self._disk_fails)
-        left, _ = open_spills(folder.found(durable.snapshot.spills), format_, router)
-        log = FakeLog(durable.messages, self._disk_fails)
-        settings = replace(
-            settings,
-            quarantine=shape.quarantine,
-            quarantine_bytes=shape.quarantine_bytes,
-            ddl=shape.policy,
-        )
-        for number in range(shards):
-            me = Address(PIPELINE, "processor", number)
-            mine = [spill for spill in left if shard_of(str(spill.route.name), shards) == number]
-            self.logics[me] = ProcessorLogic(
-                me, format_, router, settings, "run", self.rng.random, mine
-            )
-            self._staging[me] = staging(self._disk_fails, shape)
-            spills = PipelineSpills(folder, log, format_, router)  # type: ignore[arg-type]
-            self._spills[me] = ProcessorEffects(self._staging[me], spills)  # type: ignore[arg-type]
 
     def _disk_fails(self) -> bool:
         return self.rng.random() < self.disk_fails
@@ -247,7 +187,7 @@ class World(Partitions):
         match effect:
             case fx.Tell(to, message):
                 self._tell(to, message)
-                self._note(message)
+                note(self.seen, message)
             case fx.WakeAt(None):
                 self._wake.pop(me, None)
             case fx.WakeAt(when):
@@ -266,10 +206,10 @@ class World(Partitions):
                 for path in paths:
                     self._remove(path)
             case fx.Spill() | fx.ReadSpill() | fx.EndSpill():
-                self._note(effect)
+                note(self.seen, effect)
                 return self._spills[me](effect)
             case fx.KeepDeadLetter(letter):
-                self._note(effect)
+                note(self.seen, effect)
                 return self._keep(letter)
             case fx.SaveSnapshot(snapshot):
                 if self._disk_fails():
@@ -280,22 +220,6 @@ class World(Partitions):
             case _:
                 return self._in_source(effect)
         return None
-
-    def _note(self, event: object) -> None:
-        """Count what tells that a seed came to something."""
-        match event:
-            case msg.WriteBatch(batch) if batch.is_barrier:
-                steps = [step for statement in batch.ddl for step in statement]
-                self.seen.update(type(step).__name__ for step in steps)
-                self.seen.update(moves_to=bool(batch.moves_to), takes_from=bool(batch.takes_from))
-            case msg.Failed(_, kind):
-                self.seen[kind.name] += 1
-            case msg.Dispatched():
-                self.seen.update(runs=bool(event.runs), fragments=bool(event.fragments))
-            case fx.Spill():
-                self.seen.update(Spill=1, Reread=bool(event.rereads))
-            case fx.ReadSpill() | fx.EndSpill() | fx.KeepDeadLetter() | msg.ReadAgain():
-                self.seen[type(event).__name__] += 1
 
     def _in_source(self, effect: object) -> object | None:
         """What the fetcher asks of its consumer."""
@@ -419,32 +343,3 @@ class World(Partitions):
                 return self._sink.publish(batch, path and self.staged[path].rows(path))
             case _:
                 return self._carry_out(WRITERS, effect)
-
-
-def live_through(
-    stream: Stream,
-    rng: random.Random,
-    crashes: int,
-    revokes: int,
-    faults: Mapping[str, float],
-    staging: type[RealStaging] | type[PlainStaging] = PlainStaging,
-    worlds: list[World] | None = None,
-) -> Durable:
-    """Run the process over a stream, crashing up to so many times, until it has caught up.
-
-    ``worlds`` collects the lives, for their traces.
-    """
-    durable = Durable.of(stream)
-    for life in range(crashes + 1):
-        crash_rate = 0.01 if life < crashes else 0.0
-        world = World(
-            durable, rng, crash_rate=crash_rate, revokes=revokes, staging=staging, **faults
-        )
-        if worlds is not None:
-            worlds.append(world)
-        if world.run():
-            failed = [e for e in world.heard if isinstance(e, msg.PipelineFailed)]
-            assert not failed, failed
-            if life == crashes or rng.random() < 0.5:
-                break
-    return durable

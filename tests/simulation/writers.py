@@ -1,4 +1,4 @@
-"""The sink's side of the simulation: writes that fail, lose their reply, outlive their time, race."""
+"""The sink's side: writes that fail, lose their reply, outlive their time, lose a race."""
 
 from __future__ import annotations
 

@@ -259,13 +259,13 @@ def test_a_name_is_not_taken_from_changes_that_still_wait(
 ) -> None:
     """Another table had the name until just before, and its rows come later than the statement:
     taken too early, the name's mark would say that they are written."""
-    moves, takes, new = renaming(table, through=9)
-    with pytest.raises(SinkUnavailable, match="what .* was before is written"):
+    moves, _, new = renaming(table, through=9)
+    with pytest.raises(SinkUnavailable, match="was before is written"):
         writer.write(moves)
     before = Staging(table.folder, new, table.schema)
     writer.write(before.batch(orders(("U", 7, "before", 7)), 5))
     writer.write(before.batch(None, 8, ddl=[[DropTable()]]))
-    with pytest.raises(SinkUnavailable, match="what .* was before is written"):
+    with pytest.raises(SinkUnavailable, match="was before is written"):
         writer.write(moves)  # the statement before may be looked at once more: its reply was lost
     with pytest.raises(SinkUnavailable, match="has its name"):
         writer.write(before.batch(None, 9, takes_from=table.target))
