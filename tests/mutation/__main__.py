@@ -71,9 +71,8 @@ MUTATIONS = (
     Mutation(
         "Dispatched before the data",
         "actors/fetcher.py",
-        '        if problem is not None:\n            out += self._fail(f"{source} offset',
-        "        out.append(out.pop(0))\n"
-        '        if problem is not None:\n            out += self._fail(f"{source} offset',
+        "        if problem is None:\n            return out, None\n",
+        "        out.append(out.pop(0))\n        if problem is None:\n            return out, None\n",
         ("tests/actors/test_fetcher.py", SIMULATION),
     ),
     Mutation(
