@@ -72,7 +72,8 @@ MUTATIONS = (
         "Dispatched before the data",
         "actors/fetcher.py",
         "        if problem is None:\n            return out, None\n",
-        "        out.append(out.pop(0))\n        if problem is None:\n            return out, None\n",
+        "        out.append(out.pop(0))\n"
+        "        if problem is None:\n            return out, None\n",
         ("tests/actors/test_fetcher.py", SIMULATION),
     ),
     Mutation(
@@ -130,6 +131,13 @@ MUTATIONS = (
         "            if self._parked[to] or to in self._asked:\n",
         "            if self._parked[to]:\n",
         ("tests/actors/test_fetcher.py", SIMULATION),
+    ),
+    Mutation(
+        "stragglers of the own group are told from strangers",
+        "actors/processor.py",
+        "(straggler or over(write, self._epochs))",
+        "over(write, self._epochs)",
+        (f"{SIMULATION}/test_group.py",),
     ),
 )
 

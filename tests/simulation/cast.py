@@ -37,6 +37,7 @@ SMALL = ProcessorSettings(
     dead_letters=True,
     retry_base_s=0.1,
     retry_max_s=1.0,
+    group="g@cluster",
 )
 """Bounds that a stream of a few dozen messages reaches."""
 

@@ -17,13 +17,14 @@ from actors.ports import (
     LostRace,
     SinkUnavailable,
     StagedBatch,
+    Straggler,
     TargetRefused,
     TargetState,
 )
 from changes.model import Column, DropTable, Mode, TableSchema
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.ddl_plan import DdlTable, LakeField, apply_ddl
-from sparkwriter.iceberg_look import check_expected, covered
+from sparkwriter.iceberg_look import covered
 from tests.simulation.rows import Key, Net
 from tests.simulation.staging import Content, Entry
 
@@ -122,6 +123,8 @@ class FakeSink:
 
     tables: dict[str, Table] = field(default_factory=dict)
     buried: dict[str, Marks] = field(default_factory=dict)
+    groups: dict[tuple[str, TopicPartition], str] = field(default_factory=dict)
+    """Who moved each lane's mark."""
     freed: dict[str, int] = field(default_factory=dict)
     """Of a name, the renaming that may take it."""
     versions: dict[str, int] = field(default_factory=dict)
@@ -146,7 +149,7 @@ class FakeSink:
             return self._names(batch)
         if covered(batch, self.marks(name)):
             return replace(self.state(name), covered=True)
-        check_expected(batch, self.marks(name))
+        self._check_expected(batch)
         if batch.is_barrier:
             return self._inside(batch)
         table = self.tables.get(name)
@@ -185,12 +188,22 @@ class FakeSink:
 
         return publish
 
+    def _check_expected(self, batch: StagedBatch) -> None:
+        """As ``sparkwriter.iceberg_look.check_expected``."""
+        name = str(batch.target)
+        for lane, span in batch.lanes.items():
+            if (mark := self.marks(name).get(lane, NO_OFFSET)) != span.after:
+                own = self.groups.get((name, lane)) == batch.group
+                said = f"{name}: lane {lane} stands at {mark}, expected {span.after}"
+                raise Straggler(said) if own else Fenced(said)
+
     def _changed(self, *names: str) -> None:
         for name in names:
             self.versions[name] = self.versions.get(name, 0) + 1
 
     def _after(self, batch: StagedBatch) -> dict[TopicPartition, int]:
         """The marks after a batch. A name that is taken again is done when that has come."""
+        self.groups |= {(str(batch.target), lane): batch.group for lane in batch.lanes}
         waits = batch.takes_from is not None
         done = {lane: span.through - waits for lane, span in batch.lanes.items()}
         return {**self.marks(str(batch.target)), **done}
@@ -223,7 +236,7 @@ class FakeSink:
             return
         drops = all(isinstance(step, DropTable) for steps in batch.ddl for step in steps)
         if batch.changes_name or not drops:
-            check_expected(batch, table.marks)
+            self._check_expected(batch)
             self._move_aside(name)
 
     def _move_aside(self, name: str) -> None:
@@ -259,7 +272,7 @@ class FakeSink:
     def _move(self, batch: StagedBatch, to: str) -> None:
         name = str(batch.target)
         table = self.tables[name]
-        check_expected(batch, table.marks)
+        self._check_expected(batch)
         ((lane, span),) = batch.lanes.items()
         if to in self.tables:
             if self.marks(to).get(lane, NO_OFFSET) >= span.through:
@@ -271,13 +284,14 @@ class FakeSink:
         self.buried[name] = self._after(batch)
         self.tables[to] = self.tables.pop(name)
         table.marks = {**table.marks, lane: span.through}
+        self.groups[to, lane] = batch.group
         self._changed(name, to)
 
     def _bury(self, batch: StagedBatch) -> None:
         """There was no table to rename: who waits for it must be told all the same."""
         name = str(batch.target)
         if not covered(batch, self.marks(name)):
-            check_expected(batch, self.marks(name))
+            self._check_expected(batch)
             self.buried[name] = self._after(batch)
             self._changed(name)
 

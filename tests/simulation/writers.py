@@ -7,7 +7,14 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from actors import messages as msg
-from actors.ports import Fenced, LostRace, SinkUnavailable, StagedBatch, TargetRefused
+from actors.ports import (
+    Fenced,
+    LostRace,
+    SinkUnavailable,
+    StagedBatch,
+    Straggler,
+    TargetRefused,
+)
 from changes.model import TargetName
 from tests.simulation.sink import FakeSink
 from tests.simulation.staging import Content
@@ -42,6 +49,8 @@ class Writers:
             kind, reason = msg.FailureKind.RETRY, str(error)
         except TargetRefused as error:
             kind, reason = msg.FailureKind.REFUSED, str(error)
+        except Straggler as error:
+            kind, reason = msg.FailureKind.STRAGGLER, str(error)
         except Fenced as error:
             kind, reason = msg.FailureKind.FENCED, str(error)
         return msg.Failed(batch.target, kind, reason)
