@@ -53,6 +53,8 @@ class CommitterLogic:
         self._until = dict(until or {})
         self._tell_caught_up = until is not None
         self._confirmed = {s: state.confirmed for s, state in recorded.partitions.items()}
+        # Of these the group does not know yet that an operator has moved them.
+        self._reset = {s for s, state in recorded.partitions.items() if state.reset}
         self._left = {s: state.frontier for s, state in recorded.partitions.items()}
         self._marks: dict[str, TargetMark] = dict(recorded.targets)
         self._spills: dict[str, SpillMark] = dict(recorded.spills)
@@ -82,6 +84,7 @@ class CommitterLogic:
                 out = self._started(message)
             case msg.Confirmed(frontiers):
                 self._confirmed.update(frontiers)
+                self._reset.difference_update(frontiers)
                 out = []
             case Begin():
                 out = [fx.WakeAt(now + self._interval_s)]
@@ -112,7 +115,7 @@ class CommitterLogic:
         self._ledger.assign(source, started.start)
         self._timelines[source] = Timeline()
         self._until.setdefault(source, started.until)
-        self._confirmed[source] = started.confirmed
+        self._confirmed[source] = None if source in self._reset else started.confirmed
         # File before data: a start that was configured or forced must not be decided anew, at
         # another place, because the process died before the first regular save.
         return self._save()
@@ -212,7 +215,7 @@ class CommitterLogic:
             group=self._recorded.group,
             topic_ids=self._recorded.topic_ids,
             partitions={
-                source: PartitionState(frontier, self._confirmed.get(source))
+                source: PartitionState(frontier, self._confirmed.get(source), source in self._reset)
                 for source, frontier in frontiers.items()
             },
             targets=dict(self._marks),

@@ -44,6 +44,7 @@ from daemon.kafka_positions import (
 )
 from daemon.kafka_source import KafkaSource
 from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, NameRemaining
+from daemon.mark_moves import MarksNotMoved, has_moves, move_marks
 from daemon.notify import Notifier
 from daemon.offset_file import StateDirBusy, lock_state_dir
 from daemon.outlook import Outlook, OutlookError
@@ -136,7 +137,7 @@ class Service:
                 self._start_sinks()
                 topology.start_writers(self._tier.sinks)
                 for part in parts:
-                    topology.start_pipeline(part)
+                    topology.start_pipeline(self._with_marks_moved(part, recorded[part.name]))
                 outlook.watch(topology.directory, topology.asked, self._events)
                 status = self._supervise(topology)
             finally:
@@ -292,6 +293,27 @@ class Service:
             self._log.error("spill_without_route", pipeline=name, target=target)
         return found
 
+    def _with_marks_moved(self, part: PipelineParts, recorded: Snapshot) -> PipelineParts:
+        """Carry out a reset that was recorded while no daemon ran, or that a crash cut short."""
+        try:
+            # Not of the part's: that says already that a force was carried out, which is to be
+            # noted with the frontier that it leads to.
+            done = self._move_marks(part.name, recorded)
+        except (MarksNotMoved, StoreError) as error:
+            raise Unusable(f"pipeline.{part.name}: {error}") from error
+        return replace(part, recorded=replace(part.recorded, targets=done.targets))
+
+    def _move_marks(self, name: str, recorded: Snapshot) -> Snapshot:
+        """Move the marks of a recorded reset, and note durably that it is done.
+
+        Any thread, while nothing of the pipeline runs. Raises MarksNotMoved, StoreError.
+        """
+        if not has_moves(recorded):
+            return recorded
+        done = move_marks(recorded, self._tier.sinks())
+        self._stores[name].set(done).result()
+        return done
+
     # --- while the actors run
 
     def _supervise(self, topology: Topology) -> Exit:
@@ -351,9 +373,11 @@ class Service:
                 raise EditFailed(f"pipeline {name} is not changed: {problem}")
             store = self._stores[name]
             try:
-                recorded = store_edit(store, self._recorded(name, store), change)
+                # Of an earlier reset first: a change is made of what is so.
+                before = self._move_marks(name, self._recorded(name, store))
+                recorded = self._move_marks(name, store_edit(store, before, change))
                 return self._parts(name, recorded, store)
-            except (Unusable, StoreError) as error:
+            except (Unusable, StoreError, MarksNotMoved) as error:
                 raise EditFailed(f"pipeline {name} does not run: {error}") from error
 
         return Edits(lifecycle, make, topology.start_pipeline, self._events.tell)
