@@ -49,6 +49,7 @@ from daemon.notify import Notifier
 from daemon.offset_file import StateDirBusy, lock_state_dir
 from daemon.outlook import Outlook, OutlookError
 from daemon.progress import Show
+from daemon.running_resets import RunningResets
 from daemon.spark_tier import SinkTier
 from daemon.spill import Found, SpillError, SpillFolder
 from daemon.spills import open_spills
@@ -206,7 +207,8 @@ class Service:
             raise Unusable(f"daemon.staging_dir {folder} can't be written: {error}") from error
 
     def _outlook(self) -> Outlook:
-        outlook = Outlook(self._config, self._run_id, self._notifier, self._tier.session)
+        resets = RunningResets(self._config, self.edit).answers
+        outlook = Outlook(self._config, self._run_id, self._notifier, self._tier.session, resets)
         try:
             outlook.open()
         except OutlookError as error:

@@ -105,8 +105,10 @@ def plan_reset(recorded: Snapshot, around: Surroundings, request: ResetRequest) 
             marks += moved
     if refusals:
         return ResetPlan(recorded, losses=tuple(losses), refusals=tuple(refusals))
-    snapshot = _moved(recorded, partitions, marks)
-    return ResetPlan(snapshot, tuple(partitions), tuple(marks), tuple(losses))
+    plan = ResetPlan(recorded, tuple(partitions), tuple(marks), tuple(losses))
+    if plan.nothing:
+        return plan
+    return replace(plan, snapshot=_moved(recorded, partitions, marks))
 
 
 def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:

@@ -122,9 +122,7 @@ def test_a_mark_is_lifted_and_nothing_else(writer: IcebergWriter, listed: Any, r
 
 
 @pytest.mark.integration
-def test_no_table_and_no_lane_have_nothing_to_be_moved(
-    writer: IcebergWriter, listed: Any
-) -> None:
+def test_no_table_and_no_lane_have_nothing_to_be_moved(writer: IcebergWriter, listed: Any) -> None:
     """A table is not made for it, nor a mark of a partition that the table does not hold."""
     nowhere = TargetName("lake", "sink", "nowhere")
     assert writer.reset(nowhere, lower(1)).hwms == {}
