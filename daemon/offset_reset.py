@@ -172,7 +172,7 @@ def reset_offline(config: Config, pipeline: str, wish: ResetWish) -> tuple[Reset
 
     edit_offline(config, pipeline, change)
     try:
-        _commit(config, pipeline, made[-1])
+        move_group(config, pipeline, made[-1].snapshot)
     except StoreError as error:
         return made[-1], str(error)
     return made[-1], None
@@ -210,20 +210,23 @@ def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
     return () if found is None else (str(found),)
 
 
-def _commit(config: Config, pipeline: str, plan: ResetPlan) -> None:
-    """Have the group's commit say it too, where it says anything. Raises StoreError."""
-    stores = config.pipeline[pipeline].offset_stores
-    states = {
-        move.source: plan.snapshot.partitions[move.source]
-        for move in plan.partitions
-        if "kafka-commit" in stores or move.group is not None
-    }
-    if not states:
+def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
+    """Have the group's commit say what a reset recorded, where it says anything. Raises StoreError.
+
+    Before the marks are moved: should the file be lost afterwards, the group must not lead beyond
+    what was taken from the targets. While the group has members the broker refuses.
+    """
+    reset = {source: state for source, state in recorded.partitions.items() if state.reset}
+    if not reset:
         return
     store = _group(config, pipeline)
     store.start()
     try:
-        store.set(replace(plan.snapshot, partitions=states)).result()
+        if "kafka-commit" not in config.pipeline[pipeline].offset_stores:
+            found = store.get().snapshot
+            known = found.partitions if found is not None else {}
+            reset = {source: state for source, state in reset.items() if source in known}
+        store.set(replace(recorded, partitions=reset)).result()
     finally:
         store.stop()
 

@@ -47,6 +47,7 @@ from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, Nam
 from daemon.mark_moves import MarksNotMoved, has_moves, move_marks
 from daemon.notify import Notifier
 from daemon.offset_file import StateDirBusy, lock_state_dir
+from daemon.offset_reset import move_group
 from daemon.outlook import Outlook, OutlookError
 from daemon.progress import Show
 from daemon.running_resets import RunningResets
@@ -312,6 +313,11 @@ class Service:
         """
         if not has_moves(recorded):
             return recorded
+        try:
+            move_group(self._config, name, recorded)
+        except StoreError as error:
+            # As of a static member that has just left. The consumer does it when it has joined.
+            self._log.warning("group_not_moved", pipeline=name, reason=str(error))
         done = move_marks(recorded, self._tier.sinks())
         self._stores[name].set(done).result()
         return done

@@ -95,13 +95,13 @@ def plan_reset(recorded: Snapshot, around: Surroundings, request: ResetRequest) 
     marks: list[MarkMove] = []
     if not refusals:
         for source in request.sources:
-            plan = _Plan(recorded, around, request, source)
-            refusals += plan.refusals()
-            if plan.refused:
+            part = _Partition(recorded, around, request, source)
+            refusals += part.refusals()
+            if part.refused:
                 continue
-            partitions.append(plan.partition())
-            moved = [*plan.marks()]
-            losses += plan.losses(moved)
+            partitions.append(part.move())
+            moved = [*part.marks()]
+            losses += part.losses(moved)
             marks += moved
     if refusals:
         return ResetPlan(recorded, losses=tuple(losses), refusals=tuple(refusals))
@@ -116,7 +116,7 @@ def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
     if pending:
         yield (
             f"an earlier reset of {', '.join(pending)} is recorded and not carried out yet: start "
-            "the daemon, which does it first of all, or take it back with `binlogd offsets import`"
+            "the daemon, which does it first of all"
         )
     for name, spill in sorted(recorded.spills.items()):
         held = sorted(str(s) for s in spill.lanes if s in request.sources)
@@ -136,7 +136,7 @@ def _unknown(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
         )
 
 
-class _Plan:
+class _Partition:
     """The plan for one partition."""
 
     def __init__(
@@ -200,7 +200,7 @@ class _Plan:
             return self._at
         return min(self._at, self._before)
 
-    def partition(self) -> PartitionMove:
+    def move(self) -> PartitionMove:
         """What becomes of the frontier."""
         return PartitionMove(self._source, self._before, self._to, self._group)
 

@@ -200,7 +200,7 @@ def test_a_crash_before_the_groups_commit_loses_nothing(
     def crash(*_: object) -> None:
         raise StoreError("kafka-commit: gone")
 
-    monkeypatch.setattr(offset_reset, "_commit", crash)
+    monkeypatch.setattr(offset_reset, "move_group", crash)
     done = reset(world, "--to", "earliest", "--execute")
     assert done.exit_code == 0
     assert "warning: the group's commit is not moved yet: kafka-commit: gone" in done.stderr
