@@ -25,6 +25,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from changes.model import Mode
 from daemon.config import Config
 from daemon.edits import EditRefused, edit_offline
+from daemon.kafka_member import member_settings
 from daemon.kafka_positions import (
     ANSWER_TIMEOUT_S,
     BrokerUnreachable,
@@ -34,6 +35,8 @@ from daemon.kafka_positions import (
     list_offsets,
     topic_ids,
 )
+from daemon.kafka_settings import INSTANCE_ID
+from daemon.state_id import state_id
 from daemon.stores.kafka_commit import SETTLE_S, SETTLING, KafkaCommitStore
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks
@@ -169,7 +172,7 @@ def reset_offline(config: Config, pipeline: str, wish: ResetWish) -> tuple[Reset
 
     def change(recorded: Snapshot) -> Snapshot:
         made.append(make_plan(config, pipeline, recorded, wish))
-        refuse_members(config, pipeline)
+        refuse_members(config, pipeline, instance_ids(config, pipeline))
         return check_plan(made[-1], wish.force)
 
     edit_offline(config, pipeline, change)
@@ -220,9 +223,11 @@ def _members(admin: AdminClient, group: str) -> list[Any]:
 
 
 def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
-    """The name of this daemon as a static member, which stays in the group for a while."""
-    found = _settings(config, pipeline).get("group.instance.id")
-    return () if found is None else (str(found),)
+    """Under which id this state directory's daemon is a member: it stays one for a while after its
+    end. None where the configuration wants it so."""
+    own = state_id(config.daemon.state_dir)
+    found = str(member_settings(_settings(config, pipeline), pipeline, own)[INSTANCE_ID])
+    return (found,) if found else ()
 
 
 def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
