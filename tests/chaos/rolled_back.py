@@ -14,11 +14,11 @@ NOTICED_WITHIN_S = 10.0
 
 
 COMMANDS = {
-    "reset": ("offsets reset", "--execute"),
-    # The log is compacted, and whoever rebuilds must say that no change went: each has its key.
+    # The log is compacted: one must say that no change went by that. Each has a key of its own.
+    "reset": ("offsets reset", "--force", "--execute"),
     "rebuild": ("tables rebuild", "--force"),
 }
-"""What the message is to name, and the flag with which it is meant."""
+"""What the message is to name, and the flags with which it is meant."""
 
 
 def rolled_back(rig: Rig, way: str) -> Outcome:
@@ -60,10 +60,10 @@ def _roll_back(made: Lab) -> None:
     raise AssertionError("nobody noticed that the table was rolled back")
 
 
-def _put_right(made: Lab, command: str, flag: str) -> None:
+def _put_right(made: Lab, command: str, *flags: str) -> None:
     """What the message tells to do, while no daemon runs."""
     said = made.patient.said()
     told = re.search(f"`binlogd ({command} [^`]*)`", said)
     assert told is not None, said
-    done = made.patient.run(*told.group(1).split(), flag)
+    done = made.patient.run(*told.group(1).split(), *flags)
     assert done.returncode == 0, f"{told.group(1)}: {done.stdout}{done.stderr}"
