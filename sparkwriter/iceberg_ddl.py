@@ -77,7 +77,7 @@ class Barriers:
     def _inside(self, batch: StagedBatch, here: Seen | Absent) -> TargetState:
         if covered(batch, here.marks):
             return replace(here.state, covered=True)
-        check_expected(batch, here)
+        check_expected(batch, here.marks, here.groups)
         here = self._made_anew(batch, here)
         if isinstance(here, Absent):
             return self._gone(batch, here)
@@ -96,7 +96,7 @@ class Barriers:
         stays = batch.moves_to is None and batch.takes_from is None
         if stays and all(isinstance(step, DropTable) for steps in batch.ddl for step in steps):
             return here
-        check_expected(batch, here)
+        check_expected(batch, here.marks, here.groups)
         self.move_aside(batch.target, here)
         return look(self._catalog, batch.target)
 
@@ -132,7 +132,7 @@ class Barriers:
     # --- names
 
     def _move(self, batch: StagedBatch, seen: Seen, to: TargetName) -> None:
-        check_expected(batch, seen)
+        check_expected(batch, seen.marks, seen.groups)
         ((lane, span),) = batch.lanes.items()
         if isinstance(there := look(self._catalog, to), Seen):
             if there.marks.get(lane, NO_OFFSET) >= span.through:
@@ -158,7 +158,7 @@ class Barriers:
         if isinstance(here, Seen):
             raise SinkUnavailable("the table came back meanwhile")
         if not covered(batch, here.marks):
-            check_expected(batch, here)
+            check_expected(batch, here.marks, here.groups)
             self._catalog.bury(batch.target, _marks(batch, here))
         return look(self._catalog, batch.target).state
 
@@ -168,7 +168,7 @@ class Barriers:
         if isinstance(here, Seen):
             raise TargetRefused(f"{of} is renamed to it, and it is there already")
         if here.marks.get(lane, NO_OFFSET) != span.through - 1:
-            check_expected(batch, here)
+            check_expected(batch, here.marks, here.groups)
         if look(self._catalog, of).marks.get(lane, NO_OFFSET) < span.through:
             raise SinkUnavailable(f"waits until {of} has its name")
         here = look(self._catalog, batch.target)
