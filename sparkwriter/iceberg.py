@@ -134,7 +134,7 @@ class IcebergWriter:
                 seen = here if isinstance(here, Seen) else None
                 if seen is not None and covered(batch, seen.marks):
                     return replace(seen.state, covered=True)
-                check_expected(batch, here)
+                check_expected(batch, here.marks, here.groups)
                 if seen is not None and seen.dropped and batch.path is not None:
                     self._barriers.move_aside(batch.target, seen)
                     continue

@@ -123,16 +123,20 @@ def text_after(batch: StagedBatch, here: Seen | Absent, waits: bool = False) -> 
     return marks_text({**here.marks, **moved}, {**here.groups, **by})
 
 
-def check_expected(batch: StagedBatch, here: Seen | Absent) -> None:
+def check_expected(
+    batch: StagedBatch,
+    marks: Mapping[TopicPartition, int],
+    groups: Mapping[TopicPartition, str],
+) -> None:
     """Raise Fenced unless every lane stands where the batch begins; Straggler where those that
-    don't were all moved by the batch's own group, or back.
+    don't were all moved by the batch's own group, or back. ``groups``: who moved the marks.
 
     A lane that is covered while another is not is fenced too: its rows in the batch may be older
     than what the table holds, and writing them would bring old rows back.
     """
     own: str | None = None
     for lane, span in batch.lanes.items():
-        mark, by = here.marks.get(lane, NO_OFFSET), here.groups.get(lane, "")
+        mark, by = marks.get(lane, NO_OFFSET), groups.get(lane, "")
         if mark == span.after:
             continue
         said = f"{batch.target}: lane {lane} stands at {mark}, expected {span.after}"
