@@ -50,6 +50,7 @@ class _Reading:
 
     epoch: int
     log: Watermarks
+    start: int
 
 
 @dataclass(slots=True)
@@ -207,7 +208,9 @@ class FetcherLogic:
         reading = self._reading[source]
         for to, mine in by_shard.items():
             size = sum(share.size for share in mine)
-            batch = msg.RecordBatch(reading.epoch, source, tuple(mine), size, reading.log)
+            batch = msg.RecordBatch(
+                reading.epoch, source, tuple(mine), size, reading.log, reading.start
+            )
             if self._parked[to]:
                 self._parked[to].append(batch)
             else:
@@ -351,7 +354,7 @@ class FetcherLogic:
         for source, start in assigned.starts.items():
             self._epoch += 1
             log = assigned.logs[source]
-            self._reading[source] = _Reading(self._epoch, log)
+            self._reading[source] = _Reading(self._epoch, log, start)
             self._positions[source] = start
             confirmed = assigned.confirmed.get(source)
             started = msg.EpochStarted(self._epoch, source, start, log.high, confirmed)

@@ -12,7 +12,7 @@ from changes.model import KeyBound, Mode, TableSchema, TargetName
 from changes.routing import TargetRoute
 from offsets.position import Run, TopicPartition
 from offsets.recovery import Watermarks
-from offsets.snapshot import SpillMark
+from offsets.snapshot import SpillMark, TargetMark
 
 
 class Address(NamedTuple):
@@ -147,13 +147,17 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """The shares of one processor, of one partition, under one assignment epoch."""
+    """The shares of one processor, of one partition, under one assignment epoch.
+
+    ``start`` is where the partition's reading began with that assignment.
+    """
 
     epoch: int
     source: TopicPartition
     shares: tuple[Share, ...]
     size: int
     log: Watermarks
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,10 +248,12 @@ class Remaining:
 
 @dataclass(frozen=True, slots=True)
 class OpenTarget:
-    """Read a target's state. The answer goes to ``reply_to``."""
+    """Read a target's state. The answer goes to ``reply_to``. ``recorded``: what it is known to
+    have published last."""
 
     target: TargetName
     reply_to: Address
+    recorded: TargetMark | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from changes.model import KeyBound, Mode, TableSchema, TableStep, TargetName
 from offsets.position import TopicPartition
+from offsets.snapshot import TargetMark
 
 if TYPE_CHECKING:  # messages and effects are made of the values below
     from actors.effects import Spill, Stage
@@ -91,6 +92,7 @@ class TargetState:
 
     ``version`` is the sink's own name of the published state (Iceberg: the snapshot id).
     ``covered``: a write found itself there already, by its own lost attempt or by another's.
+    ``parted``: its history is whole and does not hold the version that was recorded last.
     ``positions`` names the source positions that it keeps of each row, None where it keeps none.
     """
 
@@ -100,6 +102,7 @@ class TargetState:
     version: str | None = None
     positions: str | None = None
     covered: bool = field(default=False, compare=False)
+    parted: bool = field(default=False, compare=False)
 
 
 class BatchWriter(Protocol):
@@ -109,10 +112,13 @@ class BatchWriter(Protocol):
     instances of one sink work side by side on different targets.
     """
 
-    def open(self, target: TargetName) -> TargetState:
+    def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
         """Read the target's schema and marks, from the sink itself, never from a cache.
 
-        Raises SinkUnavailable (try again) or TargetRefused (it can't be had as it is).
+        ``recorded`` is what we know to have been published last. Where the sink has lost its marks
+        since (its old versions were expired), they are these, if it can tell that nobody moved
+        them in between. Raises SinkUnavailable (try again) or TargetRefused (it can't be had as it
+        is).
         """
         ...
 

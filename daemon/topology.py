@@ -168,8 +168,9 @@ class Topology:
             ddl=config.pipeline[address.pipeline].ddl.policy,
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
+        recorded = parts.recorded.targets
         logic = ProcessorLogic(
-            address, format_, router, settings, self._run_id, random.random, spills
+            address, format_, router, settings, self._run_id, random.random, spills, recorded
         )
         stager = self._stagers.of(address.pipeline, address.number)
         self._start(address, logic, mailbox, _just(ProcessorEffects(stager, own)))

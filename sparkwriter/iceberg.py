@@ -24,10 +24,12 @@ from actors.ports import (
     TargetState,
 )
 from changes.model import POSITION, TargetName
+from offsets.snapshot import TargetMark
 from sparkwriter.attempts import anonymous
 from sparkwriter.guard import Guard, add_tombstones
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_ddl import Barriers
+from sparkwriter.iceberg_history import look_back
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, java_class, reason
 from sparkwriter.iceberg_look import (
     KEYS,
@@ -102,10 +104,13 @@ class IcebergWriter:
         # ${...} in a name or a value is that name or value, never a setting of Spark.
         self._spark.conf.set("spark.sql.variable.substitute", "false")
 
-    def open(self, target: TargetName) -> TargetState:
+    def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
         """Read schema, mode and marks of the table from the catalog. See ``BatchWriter.open``."""
         with _reasons(target):
-            here = look(self._catalog, target)
+            if recorded is not None and recorded.version is not None:
+                here = look_back(self._catalog, target, recorded, self._upkeep.new_branch)
+            else:
+                here = look(self._catalog, target)
             if isinstance(here, Seen):
                 self._upkeep.opened(target, here.table)
             return here.state

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actors.ports import Fenced, StagedBatch, TargetRefused, TargetState
 from changes.model import Mode, TargetName
 from offsets.position import NO_OFFSET, TopicPartition
+from offsets.rollback import ways_out
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_java import LakeTable
 from sparkwriter.iceberg_marks import HWM, marks_of, nearest_mark
@@ -33,6 +34,7 @@ class Seen:
     """One look at a table of ours: what it holds and what main showed.
 
     ``renamed``: marks come from the name it got. ``dropped``: the source has dropped its own.
+    ``parted``: main's history is whole and does not hold the snapshot that was asked for.
     """
 
     table: LakeTable
@@ -43,10 +45,12 @@ class Seen:
     dropped: str | None = None
     positions: str | None = None
 
+    parted: bool = False
+
     @property
     def state(self) -> TargetState:
         """What the processor hears."""
-        return self.state_at(self.marks, self.main)
+        return replace(self.state_at(self.marks, self.main), parted=self.parted)
 
     def state_at(self, marks: Mapping[TopicPartition, int], main: int) -> TargetState:
         """What it hears once main shows another snapshot with these marks."""
@@ -81,7 +85,8 @@ def look(catalog: LakeCatalog, target: TargetName) -> Seen | Absent:
     if main is None or mark is None:
         raise TargetRefused(
             f"no snapshot in main's history carries {HWM}: the mark is gone (expired, or"
-            " rolled back beyond the first), so nobody can tell what the table contains"
+            " rolled back beyond the first), so nobody can tell what the table contains."
+            f" {ways_out('', str(target))}"
         )
     marks = marks_of(mark.text)
     text = table.property(RENAMING)

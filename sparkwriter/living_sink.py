@@ -20,6 +20,7 @@ from actors.ports import (
     TargetState,
 )
 from changes.model import TargetName
+from offsets.snapshot import TargetMark
 from sparkwriter.deadline import Deadline
 from sparkwriter.keeper import Generation, J, SessionKeeper
 
@@ -67,9 +68,9 @@ class LivingSink(Generic[J]):
         self._wait_s = wait_s
         self._made: tuple[int, SessionSink] | None = None
 
-    def open(self, target: TargetName) -> TargetState:
+    def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
         """See ``BatchWriter.open``; SinkUnavailable too where time is over or the JVM ends."""
-        return self._call(f"open {target}", target, lambda sink: sink.open(target))
+        return self._call(f"open {target}", target, lambda sink: sink.open(target, recorded))
 
     def write(self, batch: StagedBatch) -> TargetState:
         """See ``BatchWriter.write``; SinkUnavailable too where time is over or the JVM ends."""

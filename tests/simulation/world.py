@@ -138,8 +138,9 @@ class World:
         for number in range(shards):
             me = Address(PIPELINE, "processor", number)
             self.logics[me] = ProcessorLogic(
-                me, make(FormatOptions()), router, settings, "run", self.rng.random
-            )
+                me, make(FormatOptions()), router, settings, "run", self.rng.random,
+                recorded=durable.snapshot.targets,
+            )  # fmt: skip
             self._staging[me] = staging(lambda: self.rng.random() < self.disk_fails)
 
     # --- the scheduler
