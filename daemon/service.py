@@ -8,6 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
@@ -24,6 +25,15 @@ from changes.routing import Router
 from daemon.collector import calm_collector
 from daemon.config import Config
 from daemon.dead_letters import make_dead_letters
+from daemon.edits import (
+    Change,
+    Edited,
+    EditFailed,
+    EditRequested,
+    Edits,
+    recorded_of,
+    store_edit,
+)
 from daemon.kafka_positions import (
     BrokerUnreachable,
     PositionResolver,
@@ -33,7 +43,7 @@ from daemon.kafka_positions import (
     topic_ids,
 )
 from daemon.kafka_source import KafkaSource
-from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Lifecycle, NameRemaining
+from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, NameRemaining
 from daemon.notify import Notifier
 from daemon.offset_file import StateDirBusy, lock_state_dir
 from daemon.outlook import Outlook, OutlookError
@@ -57,6 +67,11 @@ SHOW_INTERVAL_S = 0.2
 
 STOP_RESERVE_S = CLOSE_TIMEOUT_S + 20.0
 """What an end may take besides the drain: the last commit, then the actors and the JVM."""
+
+
+END_ACTORS_S = 60.0
+"""For a pipeline's actors to end, and for a write that was cut off. A processor may be in the
+middle of decoding a batch, a fetcher in a question to a broker that is away."""
 
 
 class Unusable(Exception):
@@ -99,6 +114,7 @@ class Service:
         self._until_end = until_end
         self._show = show
         self._events = EventQueue()
+        self._stores: dict[str, StoreChain] = {}
         self._log = structlog.get_logger().bind(actor="supervisor")
         self._run_id = f"run-{uuid.uuid4().hex[:12]}"
 
@@ -107,6 +123,7 @@ class Service:
         config = self._config
         calm_collector()
         with _signals(self._events), self._claimed_state_dir(), self._open_stores() as stores:
+            self._stores = stores
             self._check_staging()
             recorded = {name: self._recorded(name, store) for name, store in stores.items()}
             parts = [self._parts(name, recorded[name], store) for name, store in stores.items()]
@@ -134,6 +151,16 @@ class Service:
     def stop(self, reason: str) -> None:
         """Ask the run to end as a signal would; a second time: at once. From any thread."""
         self._events.tell(msg.StopRequested(reason))
+
+    def edit(self, pipeline: str, change: Change) -> Future[None]:
+        """Stop a pipeline, change what is recorded of it, start it again. From any thread.
+
+        The future is done when it runs again; it fails with EditRefused (nothing was changed, the
+        pipeline goes on as it was) or EditFailed. A pipeline that has failed before runs again.
+        """
+        done: Future[None] = Future()
+        self._events.tell(EditRequested(pipeline, change, done))
+        return done
 
     # --- before the actors
 
@@ -198,13 +225,10 @@ class Service:
         if loaded.damage:
             taken = "what is whole" if loaded.snapshot else "Kafka's commit and the targets"
             self._log.error("recovering", pipeline=name, taken=taken)
-        group = config.group(name)
-        snapshot = loaded.snapshot or Snapshot(name, group)
-        if (snapshot.pipeline, snapshot.group) != (name, group):
-            raise Unusable(
-                f"the offset file of pipeline.{name} was written by pipeline "
-                f"{snapshot.pipeline!r}, group {snapshot.group!r}; this is group {group!r}"
-            )
+        try:
+            snapshot = recorded_of(config, name, loaded)
+        except StoreError as error:
+            raise Unusable(str(error)) from error
         try:
             ids = topic_ids({**config.kafka, **section.kafka}, section.topics)
             check_topic_ids(snapshot, ids)
@@ -275,6 +299,7 @@ class Service:
         processors = dict.fromkeys(config.pipeline, config.daemon.processors)
         lifecycle = Lifecycle(processors, config.daemon.drain_timeout_s)
         begun = time.monotonic()
+        edits = self._edits(lifecycle, topology)
         changes: dict[str, int] = {}
         stopping = False
         self._log.info("running", pipelines=sorted(processors), run=self._run_id)
@@ -295,17 +320,43 @@ class Service:
             if isinstance(event, msg.ActorCrashed):
                 reason = self._redactor.text(event.reason)
                 self._show.failure(f"crashed: {event.sender}", reason)
-            out = lifecycle.handle(event, now) if event is not None else []
+            if isinstance(event, EditRequested):
+                out = edits.begin(event, now)
+            elif isinstance(event, Edited):
+                out = edits.ended(event, now)
+            else:
+                out = lifecycle.handle(event, now) if event is not None else []
             if lifecycle.stopping and not stopping:
                 stopping = True
                 self._notifier.stopping(config.daemon.drain_timeout_s + STOP_RESERVE_S)
             for effect in [*out, *lifecycle.tick(now)]:
+                if isinstance(effect, Held):
+                    edits.held(effect)
+                    continue
                 if isinstance(effect, Finish):
+                    edits.close()
                     self._show.close()
                     for name, failure in lifecycle.failures().items():
                         self._show.failure(name, self._redactor.text(failure))
                     return effect.status
                 self._carry_out(effect, topology)
+
+    def _edits(self, lifecycle: Lifecycle, topology: Topology) -> Edits:
+        """What an edit does to a held pipeline, on a thread of its own, and then on this one."""
+
+        def make(name: str, change: Change) -> PipelineParts:
+            longest_s = max(sink.write_timeout_s for sink in self._config.sink.values())
+            problem = topology.end_pipeline(name, END_ACTORS_S, longest_s + END_ACTORS_S)
+            if problem is not None:
+                raise EditFailed(f"pipeline {name} is not changed: {problem}")
+            store = self._stores[name]
+            try:
+                recorded = store_edit(store, self._recorded(name, store), change)
+                return self._parts(name, recorded, store)
+            except (Unusable, StoreError) as error:
+                raise EditFailed(f"pipeline {name} does not run: {error}") from error
+
+        return Edits(lifecycle, make, topology.start_pipeline, self._events.tell)
 
     def _wait(self, lifecycle: Lifecycle) -> float | None:
         waits = [SHOW_INTERVAL_S] if self._show.visible else []
