@@ -53,9 +53,12 @@ class CommitterLogic:
         self._until = dict(until or {})
         self._tell_caught_up = until is not None
         self._confirmed = {s: state.confirmed for s, state in recorded.partitions.items()}
+        # Of these the group does not know yet that an operator has moved them.
+        self._reset = {s for s, state in recorded.partitions.items() if state.reset}
         self._left = {s: state.frontier for s, state in recorded.partitions.items()}
         self._marks: dict[str, TargetMark] = dict(recorded.targets)
         self._spills: dict[str, SpillMark] = dict(recorded.spills)
+        self._rebuilding = set(recorded.rebuilds)
         self._on_disk: Snapshot | None = None
         self._saving: Snapshot | None = None
         self._releasing: tuple[TopicPartition, ...] = ()
@@ -82,6 +85,7 @@ class CommitterLogic:
                 out = self._started(message)
             case msg.Confirmed(frontiers):
                 self._confirmed.update(frontiers)
+                self._reset.difference_update(frontiers)
                 out = []
             case Begin():
                 out = [fx.WakeAt(now + self._interval_s)]
@@ -102,20 +106,37 @@ class CommitterLogic:
                 out = self._save_failed(reason)
             case _:
                 raise TypeError(f"the committer does not know {message!r}")
-        return out + self._caught_up()
+        return out + self._rebuilt() + self._caught_up()
 
     # --- the ledger
 
     def _started(self, started: msg.EpochStarted) -> list[object]:
         source = started.source
+        holes = self._holes(started)
         self._epochs[source] = started.epoch
         self._ledger.assign(source, started.start)
         self._timelines[source] = Timeline()
         self._until.setdefault(source, started.until)
-        self._confirmed[source] = started.confirmed
+        self._confirmed[source] = None if source in self._reset else started.confirmed
         # File before data: a start that was configured or forced must not be decided anew, at
         # another place, because the process died before the first regular save.
-        return self._save()
+        return holes + self._save()
+
+    def _holes(self, started: msg.EpochStarted) -> list[object]:
+        """What another member has read of a partition is not in a table that is filled here."""
+        source = started.source
+        here = source in self._epochs
+        left = self._ledger.frontier(source) if here else self._left.get(source, started.start)
+        for target, rebuild in self._recorded.rebuilds.items():
+            if source in rebuild.until and left < started.start:
+                reason = (
+                    f"{source} is read from {started.start} on and was left at {left}: the rebuild "
+                    f"of {target} lacks what is between. Give it up, `binlogd tables rebuild "
+                    f"{target} --cancel`, and begin it again with one member in the group"
+                )
+                failed = msg.PipelineFailed(self._pipeline, reason)
+                return [fx.Tell(self._supervisor, failed)]
+        return []
 
     def _dispatched(self, sent: msg.Dispatched) -> list[object]:
         if self._epochs.get(sent.source) != sent.epoch:
@@ -193,6 +214,20 @@ class CommitterLogic:
         fields = {"source": str(source), "epoch": epoch, "so_far": self._stale}
         return [fx.Log("info", "stale_message_dropped", fields)]
 
+    def _rebuilt(self) -> list[object]:
+        """Tell once, for each, that a new table holds all that its old one did."""
+        if not self._rebuilding:
+            return []
+        frontiers = {**self._left, **self._ledger.frontiers()}
+        done = [
+            name
+            for name in sorted(self._rebuilding)
+            for rebuild in (self._recorded.rebuilds[name],)
+            if rebuild.into not in self._spills and rebuild.passed_by(frontiers)
+        ]
+        self._rebuilding.difference_update(done)
+        return [fx.Tell(self._supervisor, msg.Rebuilt(self._pipeline, name)) for name in done]
+
     def _caught_up(self) -> list[object]:
         if not self._tell_caught_up:
             return []
@@ -212,12 +247,13 @@ class CommitterLogic:
             group=self._recorded.group,
             topic_ids=self._recorded.topic_ids,
             partitions={
-                source: PartitionState(frontier, self._confirmed.get(source))
+                source: PartitionState(frontier, self._confirmed.get(source), source in self._reset)
                 for source, frontier in frontiers.items()
             },
             targets=dict(self._marks),
             forced=self._recorded.forced,
             spills=dict(self._spills),
+            rebuilds=self._recorded.rebuilds,
         )
 
     def _save(self) -> list[object]:

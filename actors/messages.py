@@ -544,6 +544,14 @@ class CaughtUp:
 
 
 @dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A table that is being rebuilt holds all that the old one did: it may take its name."""
+
+    pipeline: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How far a pipeline is. ``lag``: messages up to the log's end as it was at the start."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from changes.model import KeyBound, Mode, TableSchema, TableStep, TargetName
 from offsets.position import TopicPartition
@@ -131,6 +131,48 @@ class BatchWriter(Protocol):
         ``through``; LostRace when another writer published meanwhile (the marks then decide);
         SinkUnavailable when trying again may help; TargetRefused when the schema can't fit.
         Whatever it raises, readers saw nothing.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """A table that was filled under the name ``new`` takes the name ``old``.
+
+    What has that name goes ``aside`` and, unless it is to be kept, away. ``frontiers``: of each
+    partition, below which offset the new table holds everything.
+    """
+
+    old: TargetName
+    new: TargetName
+    aside: TargetName
+    frontiers: Mapping[TopicPartition, int]
+    keep_old: bool = False
+
+
+class SwapTooEarly(Exception):
+    """The old table holds more than the new one: ``marks`` are its. Nothing was changed."""
+
+    def __init__(self, marks: Mapping[TopicPartition, int]) -> None:
+        super().__init__("the old table holds more than the new one")
+        self.marks = marks
+
+
+@runtime_checkable
+class Swaps(Protocol):
+    """A sink whose tables can be exchanged. Called while no pipeline writes them."""
+
+    def swap(self, swap: Swap) -> TargetState:
+        """Exchange them; repeating it, also after it broke off, does what is left.
+
+        Gives the target's state. Raises SwapTooEarly, TargetRefused, SinkUnavailable.
+        """
+        ...
+
+    def remove(self, target: TargetName) -> None:
+        """Remove a table that was not exchanged; repeating it does nothing.
+
+        Raises SinkUnavailable, TargetRefused.
         """
         ...
 

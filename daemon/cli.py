@@ -293,6 +293,25 @@ def tables_retry(
     sys.exit(retry(_load(config, lenient=True), target))
 
 
+@tables_app.command("rebuild")
+def tables_rebuild(
+    target: Annotated[str, typer.Argument(help="As tables list names it.")],
+    config: ConfigOption = Path("config.toml"),
+    force: Annotated[
+        bool, typer.Option(help="Even if the log has lost its beginning; the old table stays.")
+    ] = False,
+    keep_old: Annotated[
+        bool, typer.Option(help="Keep the old table as TARGET__before_NUMBER.")
+    ] = False,
+    cancel: Annotated[bool, typer.Option(help="Give up a rebuild that is under way.")] = False,
+) -> None:
+    """Read a table again from the log's start, and put the result in its place. Status 2: refused."""
+    from daemon.tables_cli import rebuild
+
+    flags = {"force": force, "keep_old": keep_old, "cancel": cancel}
+    sys.exit(rebuild(_load(config), target, flags))
+
+
 def _print_snapshot(console: Console, snapshot: Snapshot) -> None:
     console.print(f"pipeline {snapshot.pipeline}, group {snapshot.group}", highlight=False)
     partitions = Table("partition", "frontier", "confirmed by the broker", box=None)

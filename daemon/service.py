@@ -19,11 +19,12 @@ from confluent_kafka import KafkaException
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.ports import SinkUnavailable
+from actors.ports import SinkUnavailable, TargetRefused
 from changes.formats import FORMATS
 from changes.routing import Router
 from daemon.collector import calm_collector
 from daemon.config import Config
+from daemon.control import Answer
 from daemon.dead_letters import make_dead_letters
 from daemon.edits import (
     Change,
@@ -48,6 +49,8 @@ from daemon.notify import Notifier
 from daemon.offset_file import StateDirBusy, lock_state_dir
 from daemon.outlook import Outlook, OutlookError
 from daemon.progress import Show
+from daemon.rebuild_answer import RebuildAnswer
+from daemon.rebuilds import Rebuilds
 from daemon.spark_tier import SinkTier
 from daemon.spill import Found, SpillError, SpillFolder
 from daemon.spills import open_spills
@@ -55,7 +58,7 @@ from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
 from daemon.status import AskLife, LifeFigures
 from daemon.stores.chain import StoreChain, make_stores
-from daemon.topology import PipelineParts, Topology
+from daemon.topology import PipelineParts, Topology, stand_ins
 from offsets.recovery import PositionError
 from offsets.snapshot import Snapshot, SpillMark
 from offsets.store import StoreError
@@ -136,7 +139,7 @@ class Service:
                 self._start_sinks()
                 topology.start_writers(self._tier.sinks)
                 for part in parts:
-                    topology.start_pipeline(part)
+                    topology.start_pipeline(self._settled(part, recorded[part.name]))
                 outlook.watch(topology.directory, topology.asked, self._events)
                 status = self._supervise(topology)
             finally:
@@ -205,7 +208,10 @@ class Service:
             raise Unusable(f"daemon.staging_dir {folder} can't be written: {error}") from error
 
     def _outlook(self) -> Outlook:
-        outlook = Outlook(self._config, self._run_id, self._notifier, self._tier.session)
+        answers: dict[str, Answer] = {
+            "tables-rebuild": RebuildAnswer(self._config, lambda: self._stores, self.edit)
+        }
+        outlook = Outlook(self._config, self._run_id, self._notifier, self._tier.session, answers)
         try:
             outlook.open()
         except OutlookError as error:
@@ -235,6 +241,23 @@ class Service:
         except (BrokerUnreachable, TopicMissing, PositionError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
         return replace(snapshot, topic_ids=ids)
+
+    def _settled(self, part: PipelineParts, recorded: Snapshot) -> PipelineParts:
+        """With the pipeline's rebuilds ended that may be."""
+        store = self._stores[part.name]
+        settled = self._settle(part.name, recorded, store)
+        if settled is recorded:
+            return part
+        part.source.close()
+        return self._parts(part.name, settled, store)
+
+    def _settle(self, name: str, recorded: Snapshot, store: StoreChain) -> Snapshot:
+        folder = SpillFolder(self._config.daemon.state_dir, name)
+        rebuilds = Rebuilds(self._tier.sinks, folder, lambda s: store.set(s).result())
+        try:
+            return rebuilds.settle(recorded)
+        except (SinkUnavailable, TargetRefused, OSError, StoreError) as error:
+            raise Unusable(f"pipeline.{name}: a rebuild can't be ended: {error}") from error
 
     def _start_sinks(self) -> None:
         try:
@@ -284,11 +307,12 @@ class Service:
         except (SpillError, OSError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
         format_ = FORMATS[section.format](section.format_options())
-        _, unwanted = open_spills(found, format_, Router(section.routes()))
+        router = Router(section.routes(), stand_ins(recorded))
+        _, unwanted = open_spills(found, format_, router)
         for spill in found:
             fields = {"target": str(spill.target), "messages": spill.state.messages}
             self._log.warning("in_quarantine", pipeline=name, reason=spill.reason, **fields)
-        for target in unwanted:
+        for target in set(unwanted) - recorded.rebuilds.keys():
             self._log.error("spill_without_route", pipeline=name, target=target)
         return found
 
@@ -320,6 +344,8 @@ class Service:
             if isinstance(event, msg.ActorCrashed):
                 reason = self._redactor.text(event.reason)
                 self._show.failure(f"crashed: {event.sender}", reason)
+            if isinstance(event, msg.Rebuilt):
+                event = self._swap_requested(event)
             if isinstance(event, EditRequested):
                 out = edits.begin(event, now)
             elif isinstance(event, Edited):
@@ -352,11 +378,20 @@ class Service:
             store = self._stores[name]
             try:
                 recorded = store_edit(store, self._recorded(name, store), change)
+                recorded = self._settle(name, recorded, store)
                 return self._parts(name, recorded, store)
             except (Unusable, StoreError) as error:
                 raise EditFailed(f"pipeline {name} does not run: {error}") from error
 
         return Edits(lifecycle, make, topology.start_pipeline, self._events.tell)
+
+    def _swap_requested(self, rebuilt: msg.Rebuilt) -> EditRequested:
+        """The new table takes its name when the pipeline is started again.
+
+        Where that can't be now, the next start does it.
+        """
+        self._log.info("rebuild_complete", pipeline=rebuilt.pipeline, target=rebuilt.target)
+        return EditRequested(rebuilt.pipeline, lambda snapshot: snapshot, Future())
 
     def _wait(self, lifecycle: Lifecycle) -> float | None:
         waits = [SHOW_INTERVAL_S] if self._show.visible else []

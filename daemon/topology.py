@@ -26,6 +26,7 @@ from actors.processor import ProcessorLogic, ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
 from changes.formats import FORMATS
 from changes.formats.base import Format
+from changes.model import TargetName
 from changes.routing import Router, shard_of
 from daemon.config import Config
 from daemon.log_reader import LogReader
@@ -57,6 +58,14 @@ class PipelineParts:
     """The spills that an earlier run left."""
     dead_letters: DeadLetterStore | None = None
     until: Mapping[TopicPartition, int] | None = None
+
+
+def stand_ins(snapshot: Snapshot) -> dict[TargetName, TargetName]:
+    """Where the changes of targets go that are being rebuilt."""
+    return {
+        TargetName.parse(target): TargetName.parse(rebuild.into)
+        for target, rebuild in snapshot.rebuilds.items()
+    }
 
 
 class Topology:
@@ -97,7 +106,7 @@ class Topology:
         self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
         make_format = FORMATS[section.format]
         options = section.format_options()
-        router = Router(section.routes())
+        router = Router(section.routes(), stand_ins(parts.recorded))
         committer = Address(parts.name, "committer")
         logic = CommitterLogic(
             parts.name,

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
+from offsets.rebuild import Rebuild, rebuild_body, rebuild_of
 
 VERSION = 1
 """Version of the file's layout. A reader refuses what it does not know instead of guessing."""
@@ -25,19 +27,27 @@ class PartitionState:
     """Where one partition stands.
 
     ``frontier``: every message below it is done. ``confirmed``: the last frontier of which the
-    broker said that it has it, None before the first one.
+    broker said that it has it, None before the first one. ``reset``: an operator put the frontier
+    here, and until the broker has confirmed one the group's commit is what it was before: it says
+    nothing.
     """
 
     frontier: int
     confirmed: int | None = None
+    reset: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TargetMark:
-    """What a target last published: the sink's own name of that state, and its marks."""
+    """What a target last published: the sink's own name of that state, and its marks.
+
+    ``moves``: what a reset did to the marks, recorded with the new frontiers and still to be done
+    in the target, before anything is read.
+    """
 
     version: str | None
     hwms: Mapping[TopicPartition, int]
+    moves: MarkMoves | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +75,7 @@ class Snapshot:
     targets: Mapping[str, TargetMark] = field(default_factory=dict)
     forced: str | None = None
     spills: Mapping[str, SpillMark] = field(default_factory=dict)
+    rebuilds: Mapping[str, Rebuild] = field(default_factory=dict)
 
 
 def encode(snapshot: Snapshot) -> str:
@@ -106,16 +117,30 @@ def decode(text: str, edited: bool = False) -> Snapshot:
 class _Partition(msgspec.Struct, forbid_unknown_fields=True):
     frontier: Annotated[int, msgspec.Meta(ge=0)]
     confirmed: Annotated[int, msgspec.Meta(ge=0)] | None
+    reset: bool = False
+
+
+class _Moves(msgspec.Struct, forbid_unknown_fields=True):
+    lower: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
+    lift: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
 
 
 class _Mark(msgspec.Struct, forbid_unknown_fields=True):
     version: str | None
     hwms: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
+    moves: _Moves | None = None
 
 
 class _Spill(msgspec.Struct, forbid_unknown_fields=True):
     bytes: Annotated[int, msgspec.Meta(ge=0)]
     lanes: dict[str, tuple[int, int]]
+
+
+class _Rebuild(msgspec.Struct, forbid_unknown_fields=True):
+    into: str
+    until: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
+    keep_old: bool = False
+    cancelled: bool = False
 
 
 class _Body(msgspec.Struct, forbid_unknown_fields=True):
@@ -128,6 +153,7 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     targets: dict[str, _Mark]
     forced: str | None
     spills: dict[str, _Spill] = {}
+    rebuilds: dict[str, _Rebuild] = {}
 
 
 class _Names(dict[TopicPartition, str]):
@@ -145,24 +171,49 @@ def _body(snapshot: Snapshot) -> dict[str, Any]:
         for target, mark in sorted(snapshot.spills.items())
     }
     quarantined = {"spills": spills} if spills else {}  # as it is read by versions without them
-    return quarantined | {
-        "pipeline": snapshot.pipeline,
-        "group": snapshot.group,
-        "topic_ids": dict(sorted(snapshot.topic_ids.items())),
-        "partitions": {
-            names[source]: {"frontier": state.frontier, "confirmed": state.confirmed}
-            for source, state in sorted(snapshot.partitions.items())
-        },
-        "targets": {
-            target: {
-                "version": mark.version,
-                "hwms": {names[source]: mark.hwms[source] for source in sorted(mark.hwms)},
-            }
-            for target in sorted(snapshot.targets)
-            for mark in (snapshot.targets[target],)
-        },
-        "forced": snapshot.forced,
+    rebuilds = {name: rebuild_body(snapshot.rebuilds[name]) for name in sorted(snapshot.rebuilds)}
+    rebuilt = {"rebuilds": rebuilds} if rebuilds else {}
+    return (
+        quarantined
+        | rebuilt
+        | {
+            "pipeline": snapshot.pipeline,
+            "group": snapshot.group,
+            "topic_ids": dict(sorted(snapshot.topic_ids.items())),
+            "partitions": {
+                names[source]: {"frontier": state.frontier, "confirmed": state.confirmed}
+                | ({"reset": True} if state.reset else {})
+                for source, state in sorted(snapshot.partitions.items())
+            },
+            "targets": {
+                target: {
+                    "version": mark.version,
+                    "hwms": {names[source]: mark.hwms[source] for source in sorted(mark.hwms)},
+                }
+                | ({} if mark.moves is None else {"moves": moves_body(mark.moves)})
+                for target in sorted(snapshot.targets)
+                for mark in (snapshot.targets[target],)
+            },
+            "forced": snapshot.forced,
+        }
+    )
+
+
+def moves_body(moves: MarkMoves) -> dict[str, dict[str, int]]:
+    """Moves as JSON's members."""
+    return {
+        "lower": {str(source): moves.lower[source] for source in sorted(moves.lower)},
+        "lift": {str(source): moves.lift[source] for source in sorted(moves.lift)},
     }
+
+
+def moves_of(body: Mapping[str, Mapping[str, int]]) -> MarkMoves:
+    """``moves_body`` read back."""
+    lower, lift = (
+        {TopicPartition.parse(source): mark for source, mark in body[way].items()}
+        for way in ("lower", "lift")
+    )
+    return MarkMoves(lower, lift)
 
 
 def _from_body(body: dict[str, Any]) -> Snapshot:
@@ -171,13 +222,16 @@ def _from_body(body: dict[str, Any]) -> Snapshot:
         group=body["group"],
         topic_ids=body["topic_ids"],
         partitions={
-            TopicPartition.parse(source): PartitionState(state["frontier"], state["confirmed"])
+            TopicPartition.parse(source): PartitionState(
+                state["frontier"], state["confirmed"], state.get("reset", False)
+            )
             for source, state in body["partitions"].items()
         },
         targets={
             target: TargetMark(
                 mark["version"],
                 {TopicPartition.parse(source): hwm for source, hwm in mark["hwms"].items()},
+                None if mark.get("moves") is None else moves_of(mark["moves"]),
             )
             for target, mark in body["targets"].items()
         },
@@ -190,6 +244,7 @@ def _from_body(body: dict[str, Any]) -> Snapshot:
             for target, mark in body.get("spills", {}).items()
             for lanes in (mark["lanes"],)
         },
+        rebuilds={name: rebuild_of(found) for name, found in body.get("rebuilds", {}).items()},
     )
 
 

@@ -20,6 +20,7 @@ from actors.ports import (
     Fenced,
     SinkUnavailable,
     StagedBatch,
+    Swap,
     TargetRefused,
     TargetState,
 )
@@ -44,6 +45,7 @@ from sparkwriter.iceberg_look import (
 )
 from sparkwriter.iceberg_marks import HWM, marks_text
 from sparkwriter.iceberg_publish import create_branch, drop_branch, publish_branch
+from sparkwriter.iceberg_swap import remove_table, swap_tables
 from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 from sparkwriter.plan import dotted, key_columns, quote, read_schema, write_sql
@@ -146,6 +148,17 @@ class IcebergWriter:
                     return state
                 self._change(batch, here, steps)
         raise SinkUnavailable(f"{batch.target}: others keep changing the table's schema")
+
+    def swap(self, swap: Swap) -> TargetState:
+        """Have a rebuilt table take the old one's name. See ``actors.ports.Swaps``."""
+        with _reasons(swap.old):
+            return swap_tables(self._catalog, swap)
+
+    def remove(self, target: TargetName) -> None:
+        """Remove what a rebuild made that was given up. See ``actors.ports.Swaps``."""
+        with _reasons(target):
+            look(self._catalog, target)  # refuses what is not ours
+            remove_table(self._catalog, target)
 
     def _after(self, target: TargetName, seen: Seen) -> None:
         """The write is published: keep the table small when it is time for that."""

@@ -16,6 +16,8 @@ from actors.ports import (
     Fenced,
     SinkUnavailable,
     StagedBatch,
+    Swap,
+    Swaps,
     TargetRefused,
     TargetState,
 )
@@ -40,7 +42,7 @@ END_SEEN_WITHIN_S = 2.0
 """From a connection that broke to the process's end being noticed: milliseconds, mostly."""
 
 
-class SessionSink(BatchWriter, Protocol):
+class SessionSink(BatchWriter, Swaps, Protocol):
     """A sink of one session."""
 
     def cancel(self) -> None:
@@ -75,6 +77,14 @@ class LivingSink(Generic[J]):
     def write(self, batch: StagedBatch) -> TargetState:
         """See ``BatchWriter.write``; SinkUnavailable too where time is over or the JVM ends."""
         return self._call(f"write {batch.target}", batch.target, lambda sink: sink.write(batch))
+
+    def swap(self, swap: Swap) -> TargetState:
+        """See ``Swaps.swap``; SinkUnavailable too where time is over or the JVM ends."""
+        return self._call(f"swap {swap.old}", swap.old, lambda sink: sink.swap(swap))
+
+    def remove(self, target: TargetName) -> None:
+        """See ``Swaps.remove``; SinkUnavailable too where time is over or the JVM ends."""
+        self._call(f"remove {target}", target, lambda sink: sink.remove(target))
 
     def _call(self, what: str, target: TargetName, act: Callable[[SessionSink], T]) -> T:
         try:

@@ -6,12 +6,13 @@ topic, and compaction keeps each one's newest word. A tombstone takes an entry a
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from offsets.position import TopicPartition
-from offsets.snapshot import PartitionState, Snapshot, TargetMark
+from offsets.rebuild import rebuild_body, rebuild_of
+from offsets.snapshot import PartitionState, Snapshot, TargetMark, moves_body, moves_of
 from offsets.store import Loaded
 
 VERSION = 1
@@ -25,22 +26,25 @@ class _Versioned(msgspec.Struct):
     version: int
 
 
-class _Partition(msgspec.Struct):
+class _Partition(msgspec.Struct, omit_defaults=True):
     version: int
     frontier: int
     confirmed: int | None
+    reset: bool = False
 
 
-class _Target(msgspec.Struct):
+class _Target(msgspec.Struct, omit_defaults=True):
     version: int
     published: str | None
     hwms: dict[str, int]
+    moves: dict[str, dict[str, int]] | None = None
 
 
-class _Pipeline(msgspec.Struct):
+class _Pipeline(msgspec.Struct, omit_defaults=True):
     version: int
     topic_ids: dict[str, str]
     forced: str | None
+    rebuilds: dict[str, dict[str, Any]] = {}
 
 
 class Record(NamedTuple):
@@ -66,18 +70,31 @@ def records(batch: Snapshot) -> Records:
         [
             _record(
                 (*place, "partition", str(source)),
-                _Partition(VERSION, state.frontier, state.confirmed),
+                _Partition(VERSION, state.frontier, state.confirmed, state.reset),
             )
             for source, state in sorted(batch.partitions.items())
         ],
         [
             _record(
                 (*place, "target", name),
-                _Target(VERSION, mark.version, {str(s): hwm for s, hwm in mark.hwms.items()}),
+                _Target(
+                    VERSION,
+                    mark.version,
+                    {str(s): hwm for s, hwm in mark.hwms.items()},
+                    None if mark.moves is None else moves_body(mark.moves),
+                ),
             )
             for name, mark in sorted(batch.targets.items())
         ],
-        _record((*place, "pipeline"), _Pipeline(VERSION, dict(batch.topic_ids), batch.forced)),
+        _record(
+            (*place, "pipeline"),
+            _Pipeline(
+                VERSION,
+                dict(batch.topic_ids),
+                batch.forced,
+                {name: rebuild_body(rebuild) for name, rebuild in batch.rebuilds.items()},
+            ),
+        ),
     )
 
 
@@ -127,11 +144,14 @@ class Entries:
                     case ["partition", name]:
                         state = _read(value, _Partition)
                         source = TopicPartition.parse(name)
-                        partitions[source] = PartitionState(state.frontier, state.confirmed)
+                        partitions[source] = PartitionState(
+                            state.frontier, state.confirmed, state.reset
+                        )
                     case ["target", name]:
                         mark = _read(value, _Target)
                         hwms = {TopicPartition.parse(s): hwm for s, hwm in mark.hwms.items()}
-                        targets[name] = TargetMark(mark.published, hwms)
+                        moves = None if mark.moves is None else moves_of(mark.moves)
+                        targets[name] = TargetMark(mark.published, hwms, moves)
                     case ["pipeline"]:
                         rest = _read(value, _Pipeline)
                     case _:
@@ -141,7 +161,15 @@ class Entries:
         if not (partitions or targets or rest.topic_ids):
             return Loaded(None, tuple(damage))
         return Loaded(
-            Snapshot(self._pipeline, self._group, rest.topic_ids, partitions, targets, rest.forced),
+            Snapshot(
+                self._pipeline,
+                self._group,
+                rest.topic_ids,
+                partitions,
+                targets,
+                rest.forced,
+                rebuilds={name: rebuild_of(body) for name, body in rest.rebuilds.items()},
+            ),
             tuple(damage),
         )
 

@@ -1,4 +1,4 @@
-"""A table's history against what was recorded: rolled back, expired, replaced, all on real tables."""
+"""A table's history against what was recorded: rolled back, expired, replaced: on real tables."""
 
 from __future__ import annotations
 
