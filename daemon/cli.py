@@ -305,7 +305,7 @@ def tables_rebuild(
     ] = False,
     cancel: Annotated[bool, typer.Option(help="Give up a rebuild that is under way.")] = False,
 ) -> None:
-    """Read a table again from the log's start, and put the result in its place. Status 2: refused."""
+    """Read a table again from its log's start into a new one, which takes its name."""
     from daemon.tables_cli import rebuild
 
     flags = {"force": force, "keep_old": keep_old, "cancel": cancel}

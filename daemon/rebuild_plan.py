@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import (
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ConfigResource,
-    OffsetSpec,  # type: ignore[attr-defined]
-    ResourceType,  # type: ignore[attr-defined]
+    OffsetSpec,
+    ResourceType,
 )
 
 from changes.model import TargetName

@@ -29,6 +29,10 @@ pipeline. Longer: so does it, but nobody hears of it."""
 T = TypeVar("T")
 
 
+class RebuildNotEnded(Exception):
+    """A rebuild could not be ended: one line. It is done again from where it was, the next time."""
+
+
 class Rebuilds:
     """Of one pipeline that does not run, called on one thread."""
 
@@ -47,28 +51,35 @@ class Rebuilds:
     def settle(self, snapshot: Snapshot) -> Snapshot:
         """Do what is due; the snapshot afterwards, which is recorded.
 
-        Raises SinkUnavailable, TargetRefused, OSError, and what ``save`` does: it is done again
-        from where it was, the next time.
+        Raises RebuildNotEnded, and what ``save`` does.
         """
+        for target in sorted(snapshot.rebuilds):
+            try:
+                snapshot = self._step(snapshot, target)
+            except (SinkUnavailable, TargetRefused, OSError) as error:
+                raise RebuildNotEnded(f"the rebuild of {target} can't be ended: {error}") from error
+        return snapshot
+
+    def _step(self, snapshot: Snapshot, target: str) -> Snapshot:
+        rebuild = snapshot.rebuilds[target]
         log: Any = structlog.get_logger().bind(pipeline=snapshot.pipeline, actor="supervisor")
-        for target, rebuild in sorted(snapshot.rebuilds.items()):
-            fields = {"target": target, "into": rebuild.into}
-            if rebuild.cancelled:
-                self._remove(rebuild)
-                snapshot = ended(snapshot, target)
-                log.info("rebuild_given_up", **fields)
-            elif is_complete(snapshot, target):
-                try:
-                    snapshot = self._swapped(snapshot, target, rebuild)
-                    log.info("rebuilt", **fields, old_kept=rebuild.keep_old)
-                except SwapTooEarly as early:
-                    snapshot = delayed(snapshot, target, early.marks)
-                    marks = {str(source): at for source, at in early.marks.items()}
-                    log.warning("rebuild_goes_on", **fields, old_table_holds=marks)
-            else:
-                log.info("rebuilding", **fields)
-                continue
-            self._save(snapshot)
+        fields = {"target": target, "into": rebuild.into}
+        if rebuild.cancelled:
+            self._remove(rebuild)
+            snapshot = ended(snapshot, target)
+            log.info("rebuild_given_up", **fields)
+        elif not is_complete(snapshot, target):
+            log.info("rebuilding", **fields)
+            return snapshot
+        else:
+            try:
+                snapshot = self._swapped(snapshot, target, rebuild)
+                log.info("rebuilt", **fields, old_kept=rebuild.keep_old)
+            except SwapTooEarly as early:
+                snapshot = delayed(snapshot, target, early.marks)
+                marks = {str(source): at for source, at in early.marks.items()}
+                log.warning("rebuild_goes_on", **fields, old_table_holds=marks)
+        self._save(snapshot)
         return snapshot
 
     def _swapped(self, snapshot: Snapshot, target: str, rebuild: Rebuild) -> Snapshot:

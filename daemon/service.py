@@ -19,7 +19,7 @@ from confluent_kafka import KafkaException
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.ports import SinkUnavailable, TargetRefused
+from actors.ports import SinkUnavailable
 from changes.formats import FORMATS
 from changes.routing import Router
 from daemon.collector import calm_collector
@@ -45,12 +45,13 @@ from daemon.kafka_positions import (
 )
 from daemon.kafka_source import KafkaSource
 from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, NameRemaining
+from daemon.mark_moves import MarksNotMoved, has_moves, move_marks
 from daemon.notify import Notifier
 from daemon.offset_file import StateDirBusy, lock_state_dir
 from daemon.outlook import Outlook, OutlookError
 from daemon.progress import Show
 from daemon.rebuild_answer import RebuildAnswer
-from daemon.rebuilds import Rebuilds
+from daemon.rebuilds import RebuildNotEnded, Rebuilds
 from daemon.spark_tier import SinkTier
 from daemon.spill import Found, SpillError, SpillFolder
 from daemon.spills import open_spills
@@ -242,23 +243,6 @@ class Service:
             raise Unusable(f"pipeline.{name}: {error}") from error
         return replace(snapshot, topic_ids=ids)
 
-    def _settled(self, part: PipelineParts, recorded: Snapshot) -> PipelineParts:
-        """With the pipeline's rebuilds ended that may be."""
-        store = self._stores[part.name]
-        settled = self._settle(part.name, recorded, store)
-        if settled is recorded:
-            return part
-        part.source.close()
-        return self._parts(part.name, settled, store)
-
-    def _settle(self, name: str, recorded: Snapshot, store: StoreChain) -> Snapshot:
-        folder = SpillFolder(self._config.daemon.state_dir, name)
-        rebuilds = Rebuilds(self._tier.sinks, folder, lambda s: store.set(s).result())
-        try:
-            return rebuilds.settle(recorded)
-        except (SinkUnavailable, TargetRefused, OSError, StoreError) as error:
-            raise Unusable(f"pipeline.{name}: a rebuild can't be ended: {error}") from error
-
     def _start_sinks(self) -> None:
         try:
             self._tier.start(self._config)
@@ -315,6 +299,40 @@ class Service:
         for target in set(unwanted) - recorded.rebuilds.keys():
             self._log.error("spill_without_route", pipeline=name, target=target)
         return found
+
+    def _settled(self, part: PipelineParts, recorded: Snapshot) -> PipelineParts:
+        """Carry out what was recorded while no daemon ran, or what a crash cut short."""
+        try:
+            # Not of the part's: that says already that a force was carried out, which is to be
+            # noted with the frontier that it leads to.
+            done = self._settle(part.name, recorded)
+        except (MarksNotMoved, RebuildNotEnded, StoreError) as error:
+            raise Unusable(f"pipeline.{part.name}: {error}") from error
+        if done.rebuilds == recorded.rebuilds:
+            return replace(part, recorded=replace(part.recorded, targets=done.targets))
+        part.source.close()
+        return self._parts(part.name, done, self._stores[part.name])
+
+    def _settle(self, name: str, recorded: Snapshot) -> Snapshot:
+        """Do in the sinks what is recorded and not done, of a pipeline that does not run.
+
+        Any thread. Raises MarksNotMoved, RebuildNotEnded, StoreError.
+        """
+        moved = self._move_marks(name, recorded)
+        folder, store = SpillFolder(self._config.daemon.state_dir, name), self._stores[name]
+        rebuilds = Rebuilds(self._tier.sinks, folder, lambda s: store.set(s).result())
+        return rebuilds.settle(moved)
+
+    def _move_marks(self, name: str, recorded: Snapshot) -> Snapshot:
+        """Move the marks of a recorded reset, and note durably that it is done.
+
+        Any thread, while nothing of the pipeline runs. Raises MarksNotMoved, StoreError.
+        """
+        if not has_moves(recorded):
+            return recorded
+        done = move_marks(recorded, self._tier.sinks())
+        self._stores[name].set(done).result()
+        return done
 
     # --- while the actors run
 
@@ -377,10 +395,11 @@ class Service:
                 raise EditFailed(f"pipeline {name} is not changed: {problem}")
             store = self._stores[name]
             try:
-                recorded = store_edit(store, self._recorded(name, store), change)
-                recorded = self._settle(name, recorded, store)
+                # Of an earlier reset first: a change is made of what is so.
+                before = self._move_marks(name, self._recorded(name, store))
+                recorded = self._settle(name, store_edit(store, before, change))
                 return self._parts(name, recorded, store)
-            except (Unusable, StoreError) as error:
+            except (Unusable, StoreError, MarksNotMoved, RebuildNotEnded) as error:
                 raise EditFailed(f"pipeline {name} does not run: {error}") from error
 
         return Edits(lifecycle, make, topology.start_pipeline, self._events.tell)

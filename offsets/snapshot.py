@@ -172,31 +172,27 @@ def _body(snapshot: Snapshot) -> dict[str, Any]:
     }
     quarantined = {"spills": spills} if spills else {}  # as it is read by versions without them
     rebuilds = {name: rebuild_body(snapshot.rebuilds[name]) for name in sorted(snapshot.rebuilds)}
-    rebuilt = {"rebuilds": rebuilds} if rebuilds else {}
-    return (
-        quarantined
-        | rebuilt
-        | {
-            "pipeline": snapshot.pipeline,
-            "group": snapshot.group,
-            "topic_ids": dict(sorted(snapshot.topic_ids.items())),
-            "partitions": {
-                names[source]: {"frontier": state.frontier, "confirmed": state.confirmed}
-                | ({"reset": True} if state.reset else {})
-                for source, state in sorted(snapshot.partitions.items())
-            },
-            "targets": {
-                target: {
-                    "version": mark.version,
-                    "hwms": {names[source]: mark.hwms[source] for source in sorted(mark.hwms)},
-                }
-                | ({} if mark.moves is None else {"moves": moves_body(mark.moves)})
-                for target in sorted(snapshot.targets)
-                for mark in (snapshot.targets[target],)
-            },
-            "forced": snapshot.forced,
-        }
-    )
+    seldom = quarantined | ({"rebuilds": rebuilds} if rebuilds else {})
+    return seldom | {
+        "pipeline": snapshot.pipeline,
+        "group": snapshot.group,
+        "topic_ids": dict(sorted(snapshot.topic_ids.items())),
+        "partitions": {
+            names[source]: {"frontier": state.frontier, "confirmed": state.confirmed}
+            | ({"reset": True} if state.reset else {})
+            for source, state in sorted(snapshot.partitions.items())
+        },
+        "targets": {
+            target: {
+                "version": mark.version,
+                "hwms": {names[source]: mark.hwms[source] for source in sorted(mark.hwms)},
+            }
+            | ({} if mark.moves is None else {"moves": moves_body(mark.moves)})
+            for target in sorted(snapshot.targets)
+            for mark in (snapshot.targets[target],)
+        },
+        "forced": snapshot.forced,
+    }
 
 
 def moves_body(moves: MarkMoves) -> dict[str, dict[str, int]]:

@@ -7,7 +7,7 @@ branches that were left behind in ``iceberg_upkeep``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from uuid import uuid4
@@ -24,7 +24,9 @@ from actors.ports import (
     TargetRefused,
     TargetState,
 )
-from changes.model import POSITION, TargetName
+from changes.model import POSITION, Mode, TargetName
+from offsets.moves import MarkMoves
+from offsets.position import TopicPartition
 from offsets.snapshot import TargetMark
 from sparkwriter.attempts import anonymous
 from sparkwriter.guard import Guard, add_tombstones
@@ -45,6 +47,7 @@ from sparkwriter.iceberg_look import (
 )
 from sparkwriter.iceberg_marks import HWM, marks_text
 from sparkwriter.iceberg_publish import create_branch, drop_branch, publish_branch
+from sparkwriter.iceberg_rewind import delete_whole_files, rows_above
 from sparkwriter.iceberg_swap import remove_table, swap_tables
 from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
@@ -160,6 +163,35 @@ class IcebergWriter:
             look(self._catalog, target)  # refuses what is not ours
             remove_table(self._catalog, target)
 
+    def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
+        """Move the marks, and take what is to be written again. See ``ResettableSink.reset``."""
+        with _reasons(target):
+            here = look(self._catalog, target)
+            marks = moves.of(here.marks)
+            if marks == here.marks:
+                return replace(here.state, covered=True)
+            if isinstance(here, Absent):
+                self._catalog.bury(target, marks_text(marks))
+                return look(self._catalog, target).state
+            away = rows_above(here.marks, marks) if here.stored.mode is Mode.APPEND else None
+            if away is not None:
+                delete_whole_files(here.table, here.main)
+            return self._publish_marks(here, target, marks, away)
+
+    def _publish_marks(
+        self, seen: Seen, target: TargetName, marks: Mapping[TopicPartition, int], away: str | None
+    ) -> TargetState:
+        """Publish marks, and the removal of the rows for which a condition holds."""
+        branch, stamp = self._upkeep.new_branch(), marks_text(marks)
+
+        def remove() -> None:
+            if away is not None:
+                into = dotted(target.sink, target.namespace, target.table, f"branch_{branch}")
+                self._begin_jobs(f"reset {target}")
+                self._stamped(f"DELETE FROM {into} WHERE {away}", stamp)
+
+        return self._publish_on(seen, branch, marks, remove)
+
     def _after(self, target: TargetName, seen: Seen) -> None:
         """The write is published: keep the table small when it is time for that."""
         tidied = self._upkeep.written(target, seen.table)
@@ -188,13 +220,27 @@ class IcebergWriter:
                 raise
 
     def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
-        table, branch = seen.table, self._upkeep.new_branch()
+        branch = self._upkeep.new_branch()
         marks = {**seen.marks, **{lane: span.through for lane, span in batch.lanes.items()}}
-        stamp = marks_text(marks)
+
+        def write() -> None:
+            if batch.path is not None:
+                self._run(seen, batch, batch.path, branch, marks_text(marks))
+
+        return self._publish_on(seen, branch, marks, write)
+
+    def _publish_on(
+        self,
+        seen: Seen,
+        branch: str,
+        marks: Mapping[TopicPartition, int],
+        write: Callable[[], None],
+    ) -> TargetState:
+        """Publish what is written to the branch, and the marks, in one step."""
+        table, stamp = seen.table, marks_text(marks)
         try:
             create_branch(table, branch, seen.main)
-            if batch.path is not None:
-                self._run(seen, batch, batch.path, branch, stamp)
+            write()
             table.refresh()
             if table.head(branch) == seen.main:
                 # No rows, or rows that changed nothing: the marks need a snapshot all the same.
@@ -214,10 +260,7 @@ class IcebergWriter:
         view = f"binlogd_{uuid4().hex}"
         target = batch.target
         spark = self._spark
-        spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._pool)
-        # A name for each attempt: cancelling one must never hit the next.
-        self._group = f"binlogd-{uuid4().hex}"
-        spark.sparkContext.setJobGroup(self._group, f"write {target}", interruptOnCancel=True)
+        self._begin_jobs(f"write {target}")
         # The path is one file's name: no sign in it is a pattern.
         reader = spark.read.schema(read_schema(staged)).option("__globPaths__", "false")
         reader.parquet(path).createTempView(view)
@@ -231,12 +274,25 @@ class IcebergWriter:
                 empty=seen.table.summary(seen.main, "total-data-files") == "0",
                 guard=self._guard(seen, batch, staged, quote(view)),
             )
-            # It would stamp every later commit of this session too: set for this one statement.
-            spark.conf.set(STAMP_CONF, stamp)
-            spark.sql(sql)
+            self._stamped(sql, stamp)
         finally:
-            spark.conf.unset(STAMP_CONF)
             spark.catalog.dropTempView(view)
+
+    def _begin_jobs(self, what: str) -> None:
+        """The jobs from here on are of one write, which can be cancelled."""
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._pool)
+        # A name for each attempt: cancelling one must never hit the next.
+        self._group = f"binlogd-{uuid4().hex}"
+        self._spark.sparkContext.setJobGroup(self._group, what, interruptOnCancel=True)
+
+    def _stamped(self, sql: str, stamp: str) -> None:
+        """Run a statement, its commit stamped."""
+        try:
+            # It would stamp every later commit of this session too: set for this one statement.
+            self._spark.conf.set(STAMP_CONF, stamp)
+            self._spark.sql(sql)
+        finally:
+            self._spark.conf.unset(STAMP_CONF)
 
     def _guard(
         self, seen: Seen, batch: StagedBatch, staged: pa.Schema, source: str

@@ -57,7 +57,7 @@ def test_a_broker_ahead_of_the_file_is_followed_and_told() -> None:
 
 def test_a_broker_below_the_confirmed_frontier_is_refused_with_the_hint() -> None:
     """A rewound group alone would be skipped by the targets' marks."""
-    with pytest.raises(PositionError, match=r"rewound.*399.*400.*reset command"):
+    with pytest.raises(PositionError, match=r"rewound.*399.*400.*`binlogd offsets reset --"):
         start(PartitionState(500, 400), 399)
 
 
