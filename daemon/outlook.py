@@ -42,8 +42,8 @@ class Outlook:
         session: Callable[[], SessionFigures],
         answers: Mapping[str, Answer] | None = None,
     ) -> None:
-        """``session`` tells how the sinks' session stands; it is asked on any thread. ``answers``:
-        further requests, answered on the control thread."""
+        """``session`` tells how the sinks' session stands; it is asked on any thread. ``answers``
+        are more of what the control socket answers, on its thread."""
         self._about = About(
             run=run_id,
             pid=os.getpid(),
@@ -57,12 +57,12 @@ class Outlook:
         self._begun = time.monotonic()
         self._listen = config.metrics.address
         self._retry = Retry()
-        served: dict[str, Answer] = {
+        all_answers: dict[str, Answer] = {
             "status": lambda _: self.status(),
             "tables-retry": self._retry,
             **(answers or {}),
         }
-        self._control = ControlServer(config.daemon.state_dir, served)
+        self._control = ControlServer(config.daemon.state_dir, all_answers)
         self._web: WebServer | None = None
         self._monitor = Monitor(notifier, self.status)
 

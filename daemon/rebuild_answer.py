@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -59,7 +60,7 @@ class RebuildAnswer:
         flags = {name: request.get(name) is True for name in ("force", "keep_old", "cancel")}
         number = uuid4().hex[:8]
         wanted = RebuildRequest(self._config, snapshot.pipeline, target, number, **flags)
-        wanted(snapshot)
+        replace(wanted, own=1)(snapshot)
         return wanted
 
 

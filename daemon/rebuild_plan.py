@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    ConfigResource,
-    OffsetSpec,
-    ResourceType,
-)
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from changes.model import TargetName
 from daemon.config import Config
 from daemon.edits import EditRefused
-from daemon.kafka_positions import ANSWER_TIMEOUT_S, admin_client, list_offsets
+from daemon.kafka_positions import admin_client, list_offsets
+from daemon.offset_reset import compacted, instance_ids, refuse_members
 from offsets.position import TopicPartition
 from offsets.rebuild import missing_in_log
 from offsets.rebuild_steps import begun, cancelled, lanes_of
@@ -26,7 +21,8 @@ from offsets.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class RebuildRequest:
-    """What an operator asked for. ``number`` makes the new table's name one of its own.
+    """What an operator asked for. ``number`` makes the new table's name one of its own, ``own``
+    is how many members the pipeline itself has in its group: none where it does not run.
 
     Called with a snapshot it is a ``daemon.edits.Change``.
     """
@@ -38,6 +34,7 @@ class RebuildRequest:
     force: bool = False
     keep_old: bool = False
     cancel: bool = False
+    own: int = 0
 
     def __call__(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot with the rebuild begun, or given up. Raises EditRefused.
@@ -53,28 +50,32 @@ class RebuildRequest:
         lanes = lanes_of(snapshot, self.target)
         if not lanes:
             raise EditRefused(f"{self.target}: no partition is recorded that it was fed from")
+        self._check_members()
         low = self._low(lanes)
         into = str(new_table(TargetName.parse(self.target), self.number))
         # What the log has no more is in the old table alone.
         return begun(snapshot, self.target, into, low, self.keep_old or self.force)
+
+    def _check_members(self) -> None:
+        try:
+            ours = instance_ids(self.config, self.pipeline)
+            refuse_members(self.config, self.pipeline, ours, self.own)
+        except EditRefused as error:
+            raise EditRefused(
+                f"{self.target}: a table is rebuilt by a daemon that has all partitions: {error}"
+            ) from error
 
     def _low(self, lanes: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         settings = {**self.config.kafka, **self.config.pipeline[self.pipeline].kafka}
         admin = admin_client(settings)
         try:
             low = list_offsets(admin, sorted(lanes), OffsetSpec.earliest())
-            compacted = _compacted(admin, {source.topic for source in lanes})
-            members = _members(admin, self.config.group(self.pipeline))
+            holed = compacted(admin, {source.topic for source in lanes})
         except (KafkaException, TimeoutError) as error:
             said = error.args[0].str() if isinstance(error, KafkaException) else "no answer"
             raise EditRefused(f"the broker can't be asked: {said}") from error
-        if members > 1:
-            raise EditRefused(
-                f"the group has {members} members: a table is rebuilt by one that has all "
-                "partitions. Stop the others"
-            )
         missing = missing_in_log(lanes, low)
-        missing += [f"{topic} is compacted" for topic in compacted]
+        missing += [f"{topic} is compacted" for topic in sorted(holed)]
         if missing and not self.force:
             raise EditRefused(
                 f"{self.target}: the log is not whole any more: {'; '.join(missing)}. What was "
@@ -106,21 +107,3 @@ def pipeline_of(snapshots: Iterable[Snapshot], target: str) -> Snapshot:
         known += sorted(names)
     listed = f"; there are: {', '.join(known[:20])}" if known else ""
     raise EditRefused(f"{target}: unknown, nothing of it was ever published{listed}")
-
-
-def _compacted(admin: AdminClient, topics: set[str]) -> list[str]:
-    """The topics of which older messages of a key may be gone, wherever the log begins."""
-    asked = {ConfigResource(ResourceType.TOPIC, topic): topic for topic in sorted(topics)}
-    answers = admin.describe_configs(list(asked), request_timeout=ANSWER_TIMEOUT_S)
-    return [
-        asked[resource]
-        for resource, future in answers.items()
-        if "compact" in str(future.result(ANSWER_TIMEOUT_S)["cleanup.policy"].value)
-    ]
-
-
-def _members(admin: AdminClient, group: str) -> int:
-    answers: Mapping[str, Any] = admin.describe_consumer_groups(
-        [group], request_timeout=ANSWER_TIMEOUT_S
-    )
-    return len(answers[group].result(ANSWER_TIMEOUT_S).members)

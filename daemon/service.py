@@ -48,10 +48,12 @@ from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, Nam
 from daemon.mark_moves import MarksNotMoved, has_moves, move_marks
 from daemon.notify import Notifier
 from daemon.offset_file import StateDirBusy, lock_state_dir
+from daemon.offset_reset import move_group
 from daemon.outlook import Outlook, OutlookError
 from daemon.progress import Show
 from daemon.rebuild_answer import RebuildAnswer
 from daemon.rebuilds import RebuildNotEnded, Rebuilds
+from daemon.running_resets import RunningResets
 from daemon.spark_tier import SinkTier
 from daemon.spill import Found, SpillError, SpillFolder
 from daemon.spills import open_spills
@@ -210,7 +212,8 @@ class Service:
 
     def _outlook(self) -> Outlook:
         answers: dict[str, Answer] = {
-            "tables-rebuild": RebuildAnswer(self._config, lambda: self._stores, self.edit)
+            **RunningResets(self._config, self.edit).answers,
+            "tables-rebuild": RebuildAnswer(self._config, lambda: self._stores, self.edit),
         }
         outlook = Outlook(self._config, self._run_id, self._notifier, self._tier.session, answers)
         try:
@@ -330,6 +333,11 @@ class Service:
         """
         if not has_moves(recorded):
             return recorded
+        try:
+            move_group(self._config, name, recorded)
+        except StoreError as error:
+            # As of a static member that has just left. The consumer does it when it has joined.
+            self._log.warning("group_not_moved", pipeline=name, reason=str(error))
         done = move_marks(recorded, self._tier.sinks())
         self._stores[name].set(done).result()
         return done

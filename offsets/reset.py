@@ -95,18 +95,20 @@ def plan_reset(recorded: Snapshot, around: Surroundings, request: ResetRequest) 
     marks: list[MarkMove] = []
     if not refusals:
         for source in request.sources:
-            plan = _Plan(recorded, around, request, source)
-            refusals += plan.refusals()
-            if plan.refused:
+            part = _Partition(recorded, around, request, source)
+            refusals += part.refusals()
+            if part.refused:
                 continue
-            partitions.append(plan.partition())
-            moved = [*plan.marks()]
-            losses += plan.losses(moved)
+            partitions.append(part.move())
+            moved = [*part.marks()]
+            losses += part.losses(moved)
             marks += moved
     if refusals:
         return ResetPlan(recorded, losses=tuple(losses), refusals=tuple(refusals))
-    snapshot = _moved(recorded, partitions, marks)
-    return ResetPlan(snapshot, tuple(partitions), tuple(marks), tuple(losses))
+    plan = ResetPlan(recorded, tuple(partitions), tuple(marks), tuple(losses))
+    if plan.nothing:
+        return plan
+    return replace(plan, snapshot=_moved(recorded, partitions, marks))
 
 
 def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
@@ -114,7 +116,12 @@ def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
     if pending:
         yield (
             f"an earlier reset of {', '.join(pending)} is recorded and not carried out yet: start "
-            "the daemon, which does it first of all, or take it back with `binlogd offsets import`"
+            "the daemon, which does it first of all"
+        )
+    for name in sorted(recorded.rebuilds):
+        yield (
+            f"{name} is being rebuilt: wait until it is, or give it up (`binlogd tables rebuild "
+            f"{name} --cancel`)"
         )
     for name, spill in sorted(recorded.spills.items()):
         held = sorted(str(s) for s in spill.lanes if s in request.sources)
@@ -134,7 +141,7 @@ def _unknown(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
         )
 
 
-class _Plan:
+class _Partition:
     """The plan for one partition."""
 
     def __init__(
@@ -198,7 +205,7 @@ class _Plan:
             return self._at
         return min(self._at, self._before)
 
-    def partition(self) -> PartitionMove:
+    def move(self) -> PartitionMove:
         """What becomes of the frontier."""
         return PartitionMove(self._source, self._before, self._to, self._group)
 

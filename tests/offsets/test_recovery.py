@@ -61,6 +61,15 @@ def test_a_broker_below_the_confirmed_frontier_is_refused_with_the_hint() -> Non
         start(PartitionState(500, 400), 399)
 
 
+@pytest.mark.parametrize("committed", [None, 399, 500, 900])
+def test_a_reset_frontier_is_taken_whatever_the_broker_says(committed: int | None) -> None:
+    """A crash came before the group was moved: its commit is of before the reset."""
+    decided = start(PartitionState(500, None, reset=True), committed)
+    assert (decided.offset, decided.origin) == (500, "file")
+    with pytest.raises(PositionError, match="outside the log"):
+        start(PartitionState(50, None, reset=True), committed)
+
+
 def test_no_file_takes_the_brokers_commit() -> None:
     """The group's commit is the second word."""
     assert start(None, 321) == Start(321, "broker", "no local file: the broker's commit is taken")

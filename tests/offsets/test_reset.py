@@ -251,7 +251,7 @@ def test_the_next_start_follows_the_plan(
         try:
             start = start_position(
                 move.source,
-                recorded=snapshot.partitions[move.source],
+                recorded=snapshot.partitions.get(move.source),
                 committed=around.committed.get(move.source),
                 log=around.logs[move.source],
                 configured=StartAt.LATEST,
