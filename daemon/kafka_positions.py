@@ -140,7 +140,7 @@ class PositionResolver:
         self.group = group
         self._pipeline = pipeline
         self._load = load
-        self._apply_force = apply_force
+        self.apply_force = apply_force
         self._resolved: set[TopicPartition] = set()
 
     def __call__(self, sources: list[TopicPartition]) -> Assigned:
@@ -189,9 +189,9 @@ class PositionResolver:
             committed=commits.get(source),
             log=log,
             # A partition added to a topic that is being read holds changes nobody has seen.
-            configured=StartAt.EARLIEST if known_topic and not self._apply_force else at,
+            configured=StartAt.EARLIEST if known_topic and not self.apply_force else at,
             configured_offset=configured.get(source),
-            forced=self._apply_force and source not in self._resolved,
+            forced=self.apply_force and source not in self._resolved,
         )
         said = structlog.get_logger().bind(actor="fetcher-0")
         fields = {"source": str(source), "offset": start.offset, "origin": start.origin}

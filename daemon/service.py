@@ -63,7 +63,7 @@ from daemon.status import AskLife, LifeFigures
 from daemon.stores.chain import StoreChain, make_stores
 from daemon.topology import PipelineParts, Topology, stand_ins
 from offsets.recovery import PositionError
-from offsets.snapshot import Snapshot, SpillMark
+from offsets.snapshot import Snapshot, SpillMark, TargetMark
 from offsets.store import StoreError
 from sparkwriter.jars import JarsError
 from sparkwriter.java import JavaMissing
@@ -284,6 +284,9 @@ class Service:
         found = self._spills(name, folder, recorded)
         marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
         begun = replace(recorded, forced=force, spills=marks)
+        if resolver.apply_force:
+            # The operator says where to begin, and with it that the targets are right as they are.
+            begun = replace(begun, targets=dict.fromkeys(recorded.targets, TargetMark(None, {})))
         return PipelineParts(name, source, store, begun, folder, found, letters, ends)
 
     def _spills(self, name: str, folder: SpillFolder, recorded: Snapshot) -> tuple[Found, ...]:
@@ -311,6 +314,8 @@ class Service:
             done = self._settle(part.name, recorded)
         except (MarksNotMoved, RebuildNotEnded, StoreError) as error:
             raise Unusable(f"pipeline.{part.name}: {error}") from error
+        if done is recorded:
+            return part
         if done.rebuilds == recorded.rebuilds:
             return replace(part, recorded=replace(part.recorded, targets=done.targets))
         part.source.close()
