@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
+from typer.testing import CliRunner
 
+from daemon.cli import app
 from daemon.config_file import load
 from daemon.lifecycle import Exit
 from daemon.logs import set_up_logs
@@ -238,3 +241,38 @@ def test_a_table_rolled_back_between_runs_is_found_and_rebuilt(rig: Rig) -> None
     assert rig.run(config(rig)) is Exit.OK, rig.stderr
     assert rig.rows("orders") == wanted(1, 2, 3)
     assert offsets(rig) == [0, 1, 2]
+
+
+@pytest.mark.timeout(300)
+def test_a_table_rolled_back_is_put_right_by_the_reset_that_is_named(rig: Rig) -> None:
+    """The command as the message has it; the changelog beside it is not written again."""
+    rig.produce(*insert(rig, 1))
+    assert rig.run(config(rig)) is Exit.OK
+    first = rig.version("orders")
+    rig.produce(*insert(rig, 2))
+    assert rig.run(config(rig)) is Exit.OK
+    sql(rig, f"CALL lake.system.rollback_to_snapshot('lake.{rig.db}.orders', {first})")
+    rig.produce(*insert(rig, 3))
+    assert rig.run(config(rig)) is Exit.PIPELINE_FAILED
+    command = re.search(r"`binlogd (offsets reset [^`]*)`", rig.stderr)
+    assert command is not None
+    words = [*command[1].split(), "--execute", "--config", str(config(rig))]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert rig.run(config(rig)) is Exit.OK, rig.stderr
+    assert rig.rows("orders") == wanted(1, 2, 3)
+    assert offsets(rig) == [0, 1, 2]
+
+
+@pytest.mark.timeout(300)
+def test_a_forced_start_takes_the_targets_as_they_are(rig: Rig) -> None:
+    """The operator has dropped the table as the source has, and goes on behind that."""
+    rig.produce(*insert(rig, 1, 2))
+    assert rig.run(config(rig)) is Exit.OK
+    sql(rig, "DROP TABLE {t}")
+    rig.produce(*insert(rig, 3))
+    assert rig.run(config(rig)) is Exit.PIPELINE_FAILED
+    assert "the table is gone" in rig.stderr
+    start = {"at": "offset", "offsets": {f"{rig.topic}:0": 2}, "force": "dropped"}
+    assert rig.run(config(rig, start=start)) is Exit.OK, rig.stderr
+    assert rig.rows("orders") == wanted(3)
