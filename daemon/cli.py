@@ -362,6 +362,7 @@ def _print_snapshot(console: Console, snapshot: Snapshot) -> None:
             marks += f" ({_moves(mark.moves)} at the next start)"
         targets.add_row(target, mark.version or "-", marks)
     console.print(targets)
+    _print_rebuilds(console, snapshot)
 
 
 def _moves(moves: MarkMoves) -> str:
@@ -369,6 +370,13 @@ def _moves(moves: MarkMoves) -> str:
     return ", ".join(
         f"{source} {way} {to}" for way, at in ways for source, to in sorted(at.items())
     )
+
+
+def _print_rebuilds(console: Console, snapshot: Snapshot) -> None:
+    for target, rebuild in sorted(snapshot.rebuilds.items()):
+        until = ", ".join(f"{source}={last}" for source, last in sorted(rebuild.until.items()))
+        what = "is given up" if rebuild.cancelled else f"is filled until {until}"
+        console.print(f"{target} is being rebuilt: {rebuild.into} {what}", highlight=False)
 
 
 def _console() -> Console:

@@ -31,10 +31,10 @@ def list_tables(settings: Config, console: Console, as_json: bool) -> int:
     """Print all targets, of the running daemon or else of the offset files; the exit status."""
     try:
         status = control.ask(settings.daemon.state_dir, {"ask": "status"})
-        rows = list(_running(status))
+        rows = list(_rebuilding(settings, _running(status)))
     except control.NotRunning:
         return _list_recorded(settings, console, as_json)
-    except control.ControlError as error:
+    except (control.ControlError, OSError) as error:
         print(f"binlogd: {error}", file=sys.stderr)
         return Exit.PIPELINE_FAILED.value
     _print(console, rows, as_json)
@@ -123,6 +123,18 @@ def recorded_rows(pipeline: str, snapshot: Snapshot) -> Iterable[Row]:
             "spill": None if spill is None else {"bytes": spill.bytes, "lanes": lanes},
             "last_error": None,
         }
+
+
+def _rebuilding(settings: Config, rows: Iterable[Row]) -> Iterable[Row]:
+    """The rows, those of tables that are being filled as such."""
+    filled: dict[str, str] = {}
+    for name in settings.pipeline:
+        snapshot = OffsetFile(settings.daemon.state_dir, name).load().snapshot
+        for target, found in ({} if snapshot is None else snapshot.rebuilds).items():
+            filled[found.into] = target
+    for row in rows:
+        of = filled.get(row["target"])
+        yield row if of is None else row | {"phase": f"rebuilding {of}"}
 
 
 def _recorded_phase(snapshot: Snapshot, target: str) -> str:

@@ -155,7 +155,7 @@ class IcebergWriter:
     def swap(self, swap: Swap) -> TargetState:
         """Have a rebuilt table take the old one's name. See ``actors.ports.Swaps``."""
         with _reasons(swap.old):
-            return swap_tables(self._catalog, swap)
+            return swap_tables(self._catalog, swap, self._upkeep.new_branch)
 
     def remove(self, target: TargetName) -> None:
         """Remove what a rebuild made that was given up. See ``actors.ports.Swaps``."""

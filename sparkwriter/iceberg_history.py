@@ -36,7 +36,7 @@ def look_back(
     table = catalog.load(target)
     main = None if table is None else table.head(MAIN)
     if table is None or main is None or str(main) == recorded.version:
-        return look(catalog, target)
+        return look(catalog, target, table)
     history = table.ancestors()
     known = recorded.version in map(str, history)
     if known and table.property(MODE) is not None and nearest_mark(table, main) is None:

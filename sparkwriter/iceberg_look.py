@@ -70,9 +70,14 @@ class Absent:
         return TargetState(hwms=self.marks)
 
 
-def look(catalog: LakeCatalog, target: TargetName) -> Seen | Absent:
-    """Read a target from the catalog. Raises TargetRefused, and JavaFailure."""
-    table = catalog.load(target)
+def look(
+    catalog: LakeCatalog, target: TargetName, loaded: LakeTable | None = None
+) -> Seen | Absent:
+    """Read a target from the catalog. Raises TargetRefused, and JavaFailure.
+
+    ``loaded``: its table, where it has just been loaded.
+    """
+    table = loaded or catalog.load(target)
     if table is None:
         gone = catalog.gone(target)
         return Absent({} if gone is None else marks_of(gone))

@@ -8,7 +8,7 @@ that tells a swap that is over from one that never began.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from actors.ports import Swap, SwapTooEarly, TargetRefused, TargetState
 from changes.model import TargetName
@@ -16,20 +16,20 @@ from offsets.position import TopicPartition
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_java import JavaFailure, LakeTable, java_class
 from sparkwriter.iceberg_look import MODE, Seen, look
-from sparkwriter.iceberg_marks import marks_of, nearest_mark
-from sparkwriter.iceberg_publish import MAIN, change_table
+from sparkwriter.iceberg_marks import HWM, marks_of, marks_text, nearest_mark
+from sparkwriter.iceberg_publish import MAIN, change_table, restamp
 from sparkwriter.iceberg_tombstones import tombstones_of
 
 REBUILT = "binlogd.rebuilt"
 """Table property: the name under which the table was filled, before it took its present one."""
 
 
-def swap_tables(catalog: LakeCatalog, swap: Swap) -> TargetState:
+def swap_tables(catalog: LakeCatalog, swap: Swap, new_branch: Callable[[], str]) -> TargetState:
     """Do what is left of a swap. See ``actors.ports.Swaps``."""
     old, new = catalog.load(swap.old), look(catalog, swap.new)
     if isinstance(new, Seen):
         if old is not None:
-            _check_old(catalog, swap, old)
+            new = _with_marks(catalog, new, swap, _checked(catalog, swap, old), new_branch)
         _remember(new, swap.new)
         _move_tombstones(catalog, swap)
         if old is not None:
@@ -51,7 +51,8 @@ def remove_table(catalog: LakeCatalog, target: TargetName) -> None:
         catalog.remove(name)
 
 
-def _check_old(catalog: LakeCatalog, swap: Swap, old: LakeTable) -> None:
+def _checked(catalog: LakeCatalog, swap: Swap, old: LakeTable) -> Mapping[TopicPartition, int]:
+    """The old table's marks, none of which may be beyond what the new one holds."""
     if old.property(MODE) is None:
         raise TargetRefused("the table exists and was not made by binlogd")
     if catalog.load(swap.aside) is not None:
@@ -61,6 +62,29 @@ def _check_old(catalog: LakeCatalog, swap: Swap, old: LakeTable) -> None:
     marks: Mapping[TopicPartition, int] = {} if mark is None else marks_of(mark.text)
     if any(at >= swap.frontiers.get(lane, 0) for lane, at in marks.items()):
         raise SwapTooEarly(marks)
+    return marks
+
+
+def _with_marks(
+    catalog: LakeCatalog,
+    new: Seen,
+    swap: Swap,
+    marks: Mapping[TopicPartition, int],
+    new_branch: Callable[[], str],
+) -> Seen:
+    """Have the new table's marks nowhere below the old one's.
+
+    They are, where the last messages of a lane had no row: what a target shows must never go back,
+    or whoever remembers more takes it for rolled back.
+    """
+    last = {lane: max(at, new.marks.get(lane, at)) for lane, at in marks.items()}
+    if all(new.marks.get(lane) == at for lane, at in last.items()):
+        return new
+    stamp = (HWM, marks_text({**new.marks, **last}))
+    restamp(new.table, new_branch(), new.main, stamp)
+    again = look(catalog, swap.new)
+    assert isinstance(again, Seen)
+    return again
 
 
 def _remember(new: Seen, name: TargetName) -> None:

@@ -93,6 +93,15 @@ def test_what_the_old_one_has_more_is_waited_for(spark, writer, filled, rows: Ro
     assert rows(filled.old) == [(1, "wrong", 0)]
 
 
+def test_marks_do_not_go_back(writer, staging, filled, orders) -> None:
+    """The old table's last messages had no row, and the new one's marks stop before them."""
+    staging.target = filled.old
+    writer.write(staging.batch(None, 11, after=5))
+    state = writer.swap(replace(filled, frontiers={LANE: 12}))
+    assert state.hwms == {LANE: 11}
+    assert writer.open(filled.old).hwms == {LANE: 11}
+
+
 def test_a_table_without_rows_in_the_log_stays(spark, writer, filled, rows: Rows) -> None:
     """There is nothing to put in its place."""
     writer.remove(filled.new)
