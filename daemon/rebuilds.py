@@ -21,10 +21,16 @@ from offsets.rebuild import Rebuild
 from offsets.rebuild_steps import delayed, ended, is_complete
 from offsets.snapshot import Snapshot, TargetMark
 
-ATTEMPTS = 5
 FIRST_WAIT_S = 1.0
-"""Each wait is twice the one before: 15 s in all. Shorter: a catalog that is restarted ends the
-pipeline. Longer: so does it, but nobody hears of it."""
+LONGEST_WAIT_S = 30.0
+"""Between two attempts. Each wait is twice the one before, so that a catalog that is restarted is
+soon found back, and one that stays away is asked now and then."""
+
+AT_START = 5
+"""Attempts, 15 s in all: whoever starts the daemon hears soon, and systemd tries again."""
+
+WHILE_RUNNING = 20
+"""Attempts, 8 minutes in all: nobody starts a pipeline again that has ended for it."""
 
 T = TypeVar("T")
 
@@ -41,8 +47,10 @@ class Rebuilds:
         sinks: Callable[[], Mapping[str, BatchWriter]],
         spills: SpillFolder,
         save: Callable[[Snapshot], None],
+        attempts: int = AT_START,
     ) -> None:
-        """``save`` makes a snapshot durable."""
+        """``save`` makes a snapshot durable, ``attempts``: at a sink that is away."""
+        self._attempts = attempts
         self._make = sinks
         self._sinks: Mapping[str, BatchWriter] = {}
         self._spills = spills
@@ -107,11 +115,11 @@ class Rebuilds:
         return sink
 
     def _again(self, act: Callable[[], T]) -> T:
-        for attempt in range(1, ATTEMPTS):
+        for attempt in range(1, self._attempts):
             try:
                 return act()
             except SinkUnavailable as error:
-                wait_s = FIRST_WAIT_S * 2.0 ** (attempt - 1)
+                wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** (attempt - 1))
                 log: Any = structlog.get_logger().bind(actor="supervisor")
                 log.warning("sink_unavailable", reason=str(error), retry_in_s=wait_s)
                 threading.Event().wait(wait_s)

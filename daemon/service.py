@@ -52,7 +52,7 @@ from daemon.offset_reset import move_group
 from daemon.outlook import Outlook, OutlookError
 from daemon.progress import Show
 from daemon.rebuild_answer import RebuildAnswer
-from daemon.rebuilds import RebuildNotEnded, Rebuilds
+from daemon.rebuilds import AT_START, WHILE_RUNNING, RebuildNotEnded, Rebuilds
 from daemon.running_resets import RunningResets
 from daemon.spark_tier import SinkTier
 from daemon.spill import Found, SpillError, SpillFolder
@@ -311,7 +311,7 @@ class Service:
         try:
             # Not of the part's: that says already that a force was carried out, which is to be
             # noted with the frontier that it leads to.
-            done = self._settle(part.name, recorded)
+            done = self._settle(part.name, recorded, AT_START)
         except (MarksNotMoved, RebuildNotEnded, StoreError) as error:
             raise Unusable(f"pipeline.{part.name}: {error}") from error
         if done is recorded:
@@ -321,14 +321,14 @@ class Service:
         part.source.close()
         return self._parts(part.name, done, self._stores[part.name])
 
-    def _settle(self, name: str, recorded: Snapshot) -> Snapshot:
+    def _settle(self, name: str, recorded: Snapshot, attempts: int) -> Snapshot:
         """Do in the sinks what is recorded and not done, of a pipeline that does not run.
 
         Any thread. Raises MarksNotMoved, RebuildNotEnded, StoreError.
         """
         moved = self._move_marks(name, recorded)
         folder, store = SpillFolder(self._config.daemon.state_dir, name), self._stores[name]
-        rebuilds = Rebuilds(self._tier.sinks, folder, lambda s: store.set(s).result())
+        rebuilds = Rebuilds(self._tier.sinks, folder, lambda s: store.set(s).result(), attempts)
         return rebuilds.settle(moved)
 
     def _move_marks(self, name: str, recorded: Snapshot) -> Snapshot:
@@ -410,7 +410,7 @@ class Service:
             try:
                 # Of an earlier reset first: a change is made of what is so.
                 before = self._move_marks(name, self._recorded(name, store))
-                recorded = self._settle(name, store_edit(store, before, change))
+                recorded = self._settle(name, store_edit(store, before, change), WHILE_RUNNING)
                 return self._parts(name, recorded, store)
             except (Unusable, StoreError, MarksNotMoved, RebuildNotEnded) as error:
                 raise EditFailed(f"pipeline {name} does not run: {error}") from error

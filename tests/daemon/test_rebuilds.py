@@ -139,7 +139,7 @@ def test_a_sink_that_is_away_is_asked_again(
     monkeypatch.setattr(rebuilds, "FIRST_WAIT_S", 0.0)
     away = SinkUnavailable("away")
     assert not World(tmp_path / "a", Sink(away, away, STATE)).settle(filling()).rebuilds
-    world = World(tmp_path / "b", Sink(*[away] * rebuilds.ATTEMPTS))
+    world = World(tmp_path / "b", Sink(*[away] * rebuilds.AT_START))
     with pytest.raises(RebuildNotEnded, match=r"the rebuild of lake\.s\.t can't be ended: away"):
         world.settle(filling())
     assert (world.saved, world.spilled()) == ([], [T])
