@@ -7,6 +7,8 @@ same is done by an edit of the pipeline (``daemon/edits.py``).
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -32,7 +34,7 @@ from daemon.kafka_positions import (
     list_offsets,
     topic_ids,
 )
-from daemon.stores.kafka_commit import KafkaCommitStore
+from daemon.stores.kafka_commit import SETTLE_S, SETTLING, KafkaCommitStore
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks
 from offsets.reset import ResetPlan, ResetRequest, ResetTo, Surroundings, plan_reset
@@ -185,16 +187,7 @@ def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own:
     marks. ``ours`` are static names of this one: they stay in the group for a while.
     """
     group = config.group(pipeline)
-    admin = admin_client(_settings(config, pipeline))
-    try:
-        asked = admin.describe_consumer_groups([group], request_timeout=ANSWER_TIMEOUT_S)
-        members = asked[group].result(ANSWER_TIMEOUT_S).members
-    except KafkaException as error:
-        if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-            return
-        raise EditRefused(f"group {group!r} can't be asked: {error.args[0].str()}") from error
-    except TimeoutError as error:
-        raise EditRefused(f"group {group!r} can't be asked: no answer in time") from error
+    members = _members(admin_client(_settings(config, pipeline)), group)
     others = [m for m in members if m.group_instance_id not in ours]
     if len(others) > own:
         names = ", ".join(sorted(f"{m.client_id} at {m.host}" for m in others))
@@ -202,6 +195,28 @@ def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own:
             f"group {group!r} has members that read ({names}): what they read is theirs to say. "
             "Stop them first, and reset in each one's state directory what it has read"
         )
+
+
+def _members(admin: AdminClient, group: str) -> list[Any]:
+    """Who is in the group, asked again while a starting broker does not know. Raises EditRefused.
+
+    A group that there is not has none; which is said so only once its coordinator is there.
+    """
+    deadline = time.monotonic() + ANSWER_TIMEOUT_S
+    while True:
+        try:
+            asked = admin.describe_consumer_groups([group], request_timeout=ANSWER_TIMEOUT_S)
+            return list(asked[group].result(ANSWER_TIMEOUT_S).members)
+        except KafkaException as error:
+            said = error.args[0]
+            if said.code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return []
+            if said.code() not in SETTLING or time.monotonic() > deadline:
+                why = said.str() or said.name()
+                raise EditRefused(f"group {group!r} can't be asked: {why}") from error
+        except TimeoutError as error:
+            raise EditRefused(f"group {group!r} can't be asked: no answer in time") from error
+        threading.Event().wait(SETTLE_S)
 
 
 def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:

@@ -102,12 +102,14 @@ def _running(config: Config, pipeline: str, wish: ResetWish) -> int:
     folder = config.daemon.state_dir
     status = control.ask(folder, {"ask": "status"})
     plan = _plan(config, pipeline, wish)
-    if plan.nothing or not _allowed(plan, wish.force):
-        return Exit.OK.value if _show(config, plan, wish.force) else Exit.UNUSABLE.value
     stages = {found["pipeline"]: found["stage"] for found in status["pipelines"]}
+    stands = stages.get(pipeline) == "ended"
+    # One that has stopped is started again though nothing is to be moved any more.
+    if (plan.nothing and not stands) or not _allowed(plan, wish.force):
+        return Exit.OK.value if _show(config, plan, wish.force) else Exit.UNUSABLE.value
     # What stands still has left the group; another is a member itself. Asked before it is
     # stopped in vain; when it stands still it asks again.
-    refuse_members(config, pipeline, own=0 if stages.get(pipeline) == "ended" else 1)
+    refuse_members(config, pipeline, own=0 if stands else 1)
     begun = control.ask(folder, {"ask": BEGIN, "pipeline": pipeline, **asdict(wish)})
     if begun["refused"] is not None:
         raise EditRefused(begun["refused"])

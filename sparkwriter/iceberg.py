@@ -7,7 +7,7 @@ branches that were left behind in ``iceberg_upkeep``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from uuid import uuid4
@@ -47,7 +47,7 @@ from sparkwriter.iceberg_look import (
 )
 from sparkwriter.iceberg_marks import HWM, marks_text
 from sparkwriter.iceberg_publish import create_branch, drop_branch, publish_branch
-from sparkwriter.iceberg_rewind import delete_whole_files, rows_above
+from sparkwriter.iceberg_rewind import delete_whole_files, rows_above, stamped_removal
 from sparkwriter.iceberg_swap import remove_table, swap_tables
 from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
@@ -182,15 +182,20 @@ class IcebergWriter:
         self, seen: Seen, target: TargetName, marks: Mapping[TopicPartition, int], away: str | None
     ) -> TargetState:
         """Publish marks, and the removal of the rows for which a condition holds."""
-        branch, stamp = self._upkeep.new_branch(), marks_text(marks)
-
-        def remove() -> None:
+        table, branch, stamp = seen.table, self._upkeep.new_branch(), marks_text(marks)
+        try:
+            create_branch(table, branch, seen.main)
             if away is not None:
                 into = dotted(target.sink, target.namespace, target.table, f"branch_{branch}")
                 self._begin_jobs(f"reset {target}")
                 self._stamped(f"DELETE FROM {into} WHERE {away}", stamp)
-
-        return self._publish_on(seen, branch, marks, remove)
+            head = stamped_removal(table, branch, seen.main, stamp)
+            forget = _forget_renaming if seen.renamed else None
+            publish_branch(table, branch, seen.main, head, forget)
+        except BaseException:
+            drop_branch(table, branch)
+            raise
+        return seen.state_at(marks, head)
 
     def _after(self, target: TargetName, seen: Seen) -> None:
         """The write is published: keep the table small when it is time for that."""
@@ -220,27 +225,13 @@ class IcebergWriter:
                 raise
 
     def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
-        branch = self._upkeep.new_branch()
+        table, branch = seen.table, self._upkeep.new_branch()
         marks = {**seen.marks, **{lane: span.through for lane, span in batch.lanes.items()}}
-
-        def write() -> None:
-            if batch.path is not None:
-                self._run(seen, batch, batch.path, branch, marks_text(marks))
-
-        return self._publish_on(seen, branch, marks, write)
-
-    def _publish_on(
-        self,
-        seen: Seen,
-        branch: str,
-        marks: Mapping[TopicPartition, int],
-        write: Callable[[], None],
-    ) -> TargetState:
-        """Publish what is written to the branch, and the marks, in one step."""
-        table, stamp = seen.table, marks_text(marks)
+        stamp = marks_text(marks)
         try:
             create_branch(table, branch, seen.main)
-            write()
+            if batch.path is not None:
+                self._run(seen, batch, batch.path, branch, stamp)
             table.refresh()
             if table.head(branch) == seen.main:
                 # No rows, or rows that changed nothing: the marks need a snapshot all the same.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from actors.ports import TargetRefused
+from actors.ports import SinkUnavailable, TargetRefused
 from offsets.position import TopicPartition
 from sparkwriter.iceberg_java import LakeTable
+from sparkwriter.iceberg_marks import HWM
 from sparkwriter.iceberg_publish import change_table
 
 DELETE_MODE = "write.delete.mode"
@@ -47,3 +48,26 @@ def delete_whole_files(table: LakeTable, main: int) -> None:
         lambda builder: builder.setProperties({DELETE_MODE: WHOLE_FILES}),
         lambda: table.property(DELETE_MODE) == WHOLE_FILES,
     )
+
+
+def stamped_removal(table: LakeTable, branch: str, main: int, stamp: str) -> int:
+    """The branch's head, which carries the stamp: the removal, or a snapshot of its own behind it.
+
+    A removal of whole files is a change of metadata alone and takes no stamp from the session.
+    Raises SinkUnavailable where the branch shows anything else.
+    """
+    table.refresh()
+    removed = _head_on(table, branch, main)
+    if removed != main and table.summary(removed, HWM) == stamp:
+        return removed
+    table.stamp(branch, HWM, stamp)
+    table.refresh()
+    return _head_on(table, branch, removed)
+
+
+def _head_on(table: LakeTable, branch: str, below: int) -> int:
+    """The branch's head: ``below`` or one snapshot on top of it."""
+    head = table.head(branch)
+    if head is None or (head != below and table.parent(head) != below):
+        raise SinkUnavailable(f"branch {branch} does not show exactly this reset; not published")
+    return head

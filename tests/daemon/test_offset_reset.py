@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
@@ -14,15 +14,17 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner, Result
 
+from daemon import offset_reset
 from daemon.cli import app
 from daemon.config_file import load
 from daemon.edits import EditRefused
 from daemon.offset_file import OffsetFile, lock_state_dir
-from daemon.offset_reset import ResetWish, reset_offline
+from daemon.offset_reset import ResetWish, move_group, refuse_members, reset_offline
+from daemon.stores.chain import make_stores
 from daemon.stores.kafka_commit import KafkaCommitStore
 from demo.broker import DevBroker
 from offsets.moves import MarkMoves
-from offsets.snapshot import PartitionState
+from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import StoreError
 from tests.daemon.test_offset_transfer import MESSAGES, World
 
@@ -168,18 +170,11 @@ def test_an_unknown_table_is_refused(world: World) -> None:
 
 def test_a_group_with_members_is_refused(world: World) -> None:
     """They would go on from where they are, over marks that were lowered."""
-    consumer = Consumer(
-        {"bootstrap.servers": world.bootstrap, "group.id": world.group, "client.id": "other"}
-    )
-    joined: list[Any] = []
-    consumer.subscribe([world.topic], on_assign=lambda c, partitions: joined.append(partitions))
-    deadline = time.monotonic() + 30
-    while not joined and time.monotonic() < deadline:
-        consumer.poll(0.1)
+    consumer = joined(world, "classic")
     done = reset(world, "--to", "earliest", "--execute")
     consumer.close()
     assert done.exit_code == 2, done.output
-    assert f"group {world.group!r} has members that read (other at " in done.stderr
+    assert f"group {world.group!r} has members that read (rdkafka at " in done.stderr
     assert world.recorded() == world.snapshot(8, 8, hwm=7)
 
 
@@ -195,7 +190,6 @@ def test_a_crash_before_the_groups_commit_loses_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file says reset: its frontier is taken though the group's commit is far above."""
-    from daemon import offset_reset
 
     def crash(*_: object) -> None:
         raise StoreError("kafka-commit: gone")
@@ -219,8 +213,6 @@ def test_no_broker_no_reset(tmp_path: Path) -> None:
 def test_a_topic_made_again_is_refused(world: World) -> None:
     """Its offsets mean other messages: lowered marks would take the old ones' rows."""
     other = world.snapshot(8, 8)
-    from dataclasses import replace
-
     OffsetFile(world.state, "shop").save(replace(other, topic_ids={world.topic: "another"}))
     done = reset(world, "--to", "earliest", "--execute", "--force")
     assert done.exit_code == 2
@@ -265,8 +257,6 @@ def test_a_shared_topic_records_the_reset_too(broker: DevBroker, tmp_path: Path)
     world = World(tmp_path, broker.bootstrap, 'offset_stores = ["kafka-topic", "kafka-commit"]')
     world.fill()
     config = load(world.folder / "config.toml")
-    from daemon.stores.chain import make_stores
-
     store = make_stores(config, "shop")
     store.start()
     store.set(world.snapshot(8, 8, hwm=7)).result(30)
@@ -280,3 +270,39 @@ def test_a_shared_topic_records_the_reset_too(broker: DevBroker, tmp_path: Path)
     assert found is not None
     assert found.partitions[world.source] == PartitionState(0, None, reset=True)
     assert found.targets["lake.s.t"].moves == MarkMoves(lower={world.source: -1})
+
+
+def joined(world: World, protocol: str) -> Consumer:
+    """A member that has its partitions."""
+    settings = {
+        "bootstrap.servers": world.bootstrap,
+        "group.id": world.group,
+        "group.protocol": protocol,
+    }
+    consumer = Consumer(settings)
+    given: list[object] = []
+    consumer.subscribe([world.topic], on_assign=lambda c, partitions: given.append(partitions))
+    deadline = time.monotonic() + 40
+    while not given and time.monotonic() < deadline:
+        consumer.poll(0.1)
+    assert given
+    return consumer
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_members_of_either_protocol_are_seen_and_gone_when_they_have_left(
+    broker: DevBroker, tmp_path: Path, protocol: str
+) -> None:
+    """And a group that is empty takes a commit from outside."""
+    world = World(tmp_path, broker.bootstrap)
+    world.fill()
+    config = load(tmp_path / "config.toml")
+    refuse_members(config, "shop")
+    consumer = joined(world, protocol)
+    with pytest.raises(EditRefused, match="has members that read"):
+        refuse_members(config, "shop")
+    refuse_members(config, "shop", own=1)
+    consumer.close()
+    refuse_members(config, "shop")
+    at = {world.source: PartitionState(4, None, reset=True)}
+    move_group(config, "shop", Snapshot("shop", world.group, {}, at))

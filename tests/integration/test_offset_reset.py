@@ -41,10 +41,16 @@ def log(rig: Rig) -> Iterator[Log]:
 def config(rig: Rig, **more: Any) -> Path:
     """A keyed table, and a changelog of all tables."""
     routes = [
-        {"target": "lake.{database}.{table}"},
+        {"target": f"lake.{rig.db}.{{table}}"},
         {"target": f"lake.{rig.db}.log", "mode": "append"},
     ]
     return rig.write_config(p=rig.pipeline(target=None, route=routes), **more)
+
+
+def other_pipeline(rig: Rig) -> dict[str, Any]:
+    rig.create_topic(f"{rig.topic}-q")
+    more = {"include": ["elsewhere.*"], "target": "lake.{database}.{table}"}
+    return rig.pipeline(topics=[f"{rig.topic}-q"], group=f"q-{rig.db}", **more)
 
 
 def change(rig: Rig, kind: str, key: int, name: str = "", **more: Any) -> bytes:
@@ -105,11 +111,7 @@ def test_back_to_the_earliest_with_the_daemon_stopped(rig: Rig) -> None:
 @pytest.mark.timeout(300)
 def test_back_on_the_running_daemon(rig: Rig, log: Log) -> None:
     """Another pipeline of it goes on, and so does the session."""
-    rig.create_topic(f"{rig.topic}-q")
-    other = rig.pipeline(
-        topics=[f"{rig.topic}-q"], group=f"q-{rig.db}", target="lake.{database}.q_{table}"
-    )
-    path = config(rig, q=other)
+    path = config(rig, q=other_pipeline(rig))
     set_up_logs(load(path).log)
     first_four(rig)
     member = Member(rig, path)
@@ -192,11 +194,7 @@ def test_a_pipeline_that_was_refused_is_reset_while_the_other_runs(rig: Rig, log
     first_four(rig)
     assert rig.run(config(rig)) is Exit.OK
     rewind_group(rig, 1)
-    rig.create_topic(f"{rig.topic}-q")
-    other = rig.pipeline(
-        topics=[f"{rig.topic}-q"], group=f"q-{rig.db}", target="lake.{database}.q_{table}"
-    )
-    path = config(rig, q=other)
+    path = config(rig, q=other_pipeline(rig))
     member = Member(rig, path)
     failure = log.of("p", "pipeline_ended")["failure"]
     command = f"`binlogd offsets reset --topic {rig.topic} --partition 0`"

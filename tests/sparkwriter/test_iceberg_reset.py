@@ -94,6 +94,20 @@ def test_the_rows_are_there_once_after_they_came_again(
 
 
 @pytest.mark.integration
+def test_whole_files_go_with_the_mark_too(writer: IcebergWriter, staging: Any, rows: Rows) -> None:
+    """Spark then removes them without writing, and the stamp needs a snapshot of its own."""
+    schema = TableSchema((Column("note", pa.string()),), ())
+    for offset in range(3):
+        table = changelog((0, offset))
+        writer.write(staging.batch(table, offset, mode=Mode.APPEND, schema=schema))
+    state = writer.reset(staging.target, lower(0))
+    assert (state.hwms, rows(staging.target, "_offset")) == ({LANE: 0}, [(0,)])
+    assert writer.open(staging.target) == state
+    writer.write(staging.batch(changelog((0, 1)), 1, after=0, mode=Mode.APPEND))
+    assert rows(staging.target, "_offset") == [(0,), (1,)]
+
+
+@pytest.mark.integration
 def test_repeating_a_reset_changes_nothing(writer: IcebergWriter, listed: Any) -> None:
     """A crash before it was noted down makes it run twice."""
     state = writer.reset(listed.target, lower(1))
