@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actors import effects as fx
 from actors import messages as msg
@@ -12,6 +12,7 @@ from actors.figures import CommitterFigures, Figures, LaneFigures, PartitionFigu
 from actors.mailbox import Tick
 from actors.messages import Address
 from offsets.ledger import LaneLedger
+from offsets.log_epochs import LogEpochs
 from offsets.position import Lane, TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 from offsets.timeline import Timeline
@@ -55,7 +56,8 @@ class CommitterLogic:
         self._confirmed = {s: state.confirmed for s, state in recorded.partitions.items()}
         # Of these the group does not know yet that an operator has moved them.
         self._reset = {s for s, state in recorded.partitions.items() if state.reset}
-        self._left = {s: state.frontier for s, state in recorded.partitions.items()}
+        self._left = dict(recorded.partitions)
+        self._logs: dict[TopicPartition, LogEpochs] = {}
         self._marks: dict[str, TargetMark] = dict(recorded.targets)
         self._spills: dict[str, SpillMark] = dict(recorded.spills)
         self._rebuilding = set(recorded.rebuilds)
@@ -116,6 +118,7 @@ class CommitterLogic:
         self._epochs[source] = started.epoch
         self._ledger.assign(source, started.start)
         self._timelines[source] = Timeline()
+        self._logs[source] = LogEpochs(started.log)
         self._until.setdefault(source, started.until)
         self._confirmed[source] = None if source in self._reset else started.confirmed
         # File before data: a start that was configured or forced must not be decided anew, at
@@ -125,8 +128,7 @@ class CommitterLogic:
     def _holes(self, started: msg.EpochStarted) -> list[object]:
         """What another member has read of a partition is not in a table that is filled here."""
         source = started.source
-        here = source in self._epochs
-        left = self._ledger.frontier(source) if here else self._left.get(source, started.start)
+        left = self._frontiers().get(source, started.start)
         for target, rebuild in self._recorded.rebuilds.items():
             if source in rebuild.until and left < started.start:
                 reason = (
@@ -144,6 +146,8 @@ class CommitterLogic:
         self._ledger.dispatched(
             sent.source, sent.next_offset, sent.lanes, sent.runs, sent.fragments
         )
+        for span in sent.epochs:
+            self._logs[sent.source].add(span)
         if sent.time_ms is not None:
             timeline = self._timelines[sent.source]
             timeline.add(sent.next_offset, sent.time_ms)
@@ -218,7 +222,7 @@ class CommitterLogic:
         """Tell once, for each, that a new table holds all that its old one did."""
         if not self._rebuilding:
             return []
-        frontiers = {**self._left, **self._ledger.frontiers()}
+        frontiers = self._frontiers()
         done = [
             name
             for name in sorted(self._rebuilding)
@@ -227,6 +231,11 @@ class CommitterLogic:
         ]
         self._rebuilding.difference_update(done)
         return [fx.Tell(self._supervisor, msg.Rebuilt(self._pipeline, name)) for name in done]
+
+    def _frontiers(self) -> dict[TopicPartition, int]:
+        """Of the partitions that are read here, and of those that were."""
+        left = {source: state.frontier for source, state in self._left.items()}
+        return left | self._ledger.frontiers()
 
     def _caught_up(self) -> list[object]:
         if not self._tell_caught_up:
@@ -241,14 +250,20 @@ class CommitterLogic:
 
     def snapshot(self) -> Snapshot:
         """What the stores should say now."""
-        frontiers = {**self._left, **self._ledger.frontiers()}
+        frontiers = self._ledger.frontiers()
+        read = {
+            source: PartitionState(frontier, None, self._logs[source].below(frontier))
+            for source, frontier in frontiers.items()
+        }
         return Snapshot(
             pipeline=self._recorded.pipeline,
             group=self._recorded.group,
             topic_ids=self._recorded.topic_ids,
             partitions={
-                source: PartitionState(frontier, self._confirmed.get(source), source in self._reset)
-                for source, frontier in frontiers.items()
+                source: replace(
+                    state, confirmed=self._confirmed.get(source), reset=source in self._reset
+                )
+                for source, state in {**self._left, **read}.items()
             },
             targets=dict(self._marks),
             forced=self._recorded.forced,
@@ -300,7 +315,9 @@ class CommitterLogic:
     def _let_go(self, sources: tuple[TopicPartition, ...]) -> None:
         for source in sources:
             if source in self._epochs:
-                self._left[source] = self._ledger.frontier(source)
+                frontier = self._ledger.frontier(source)
+                known = self._logs.pop(source).below(frontier)
+                self._left[source] = PartitionState(frontier, None, known)
                 del self._epochs[source]
                 del self._timelines[source]
                 self._ledger.drop(source)

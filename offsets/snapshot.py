@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from offsets.log_epochs import LogEpoch
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 from offsets.rebuild import Rebuild, rebuild_body, rebuild_of
@@ -27,13 +28,14 @@ class PartitionState:
     """Where one partition stands.
 
     ``frontier``: every message below it is done. ``confirmed``: the last frontier of which the
-    broker said that it has it, None before the first one. ``reset``: an operator put the frontier
-    here, and until the broker has confirmed one the group's commit is what it was before: it says
-    nothing.
+    broker said that it has it, None before the first one. ``log``: the epoch of the log below it.
+    ``reset``: an operator put the frontier here, and until the broker has confirmed one the
+    group's commit is what it was before: it says nothing.
     """
 
     frontier: int
     confirmed: int | None = None
+    log: LogEpoch | None = None
     reset: bool = False
 
 
@@ -114,9 +116,15 @@ def decode(text: str, edited: bool = False) -> Snapshot:
         raise DamagedSnapshot(f"a member is missing or has the wrong type: {error}") from error
 
 
+class _LeaderEpoch(msgspec.Struct, forbid_unknown_fields=True):
+    epoch: Annotated[int, msgspec.Meta(ge=0)]
+    below: Annotated[int, msgspec.Meta(ge=1)]
+
+
 class _Partition(msgspec.Struct, forbid_unknown_fields=True):
     frontier: Annotated[int, msgspec.Meta(ge=0)]
     confirmed: Annotated[int, msgspec.Meta(ge=0)] | None
+    leader_epoch: _LeaderEpoch | None = None
     reset: bool = False
 
 
@@ -178,8 +186,7 @@ def _body(snapshot: Snapshot) -> dict[str, Any]:
         "group": snapshot.group,
         "topic_ids": dict(sorted(snapshot.topic_ids.items())),
         "partitions": {
-            names[source]: {"frontier": state.frontier, "confirmed": state.confirmed}
-            | ({"reset": True} if state.reset else {})
+            names[source]: _partition(state)
             for source, state in sorted(snapshot.partitions.items())
         },
         "targets": {
@@ -212,6 +219,19 @@ def moves_of(body: Mapping[str, Mapping[str, int]]) -> MarkMoves:
     return MarkMoves(lower, lift)
 
 
+def _partition(state: PartitionState) -> dict[str, Any]:
+    said: dict[str, Any] = {"frontier": state.frontier, "confirmed": state.confirmed}
+    if state.log is not None:
+        said["leader_epoch"] = {"epoch": state.log.epoch, "below": state.log.below}
+    if state.reset:
+        said["reset"] = True
+    return said
+
+
+def _log_epoch(said: dict[str, int] | None) -> LogEpoch | None:
+    return None if said is None else LogEpoch(said["epoch"], said["below"])
+
+
 def _from_body(body: dict[str, Any]) -> Snapshot:
     return Snapshot(
         pipeline=body["pipeline"],
@@ -219,7 +239,10 @@ def _from_body(body: dict[str, Any]) -> Snapshot:
         topic_ids=body["topic_ids"],
         partitions={
             TopicPartition.parse(source): PartitionState(
-                state["frontier"], state["confirmed"], state.get("reset", False)
+                state["frontier"],
+                state["confirmed"],
+                _log_epoch(state.get("leader_epoch")),
+                state.get("reset", False),
             )
             for source, state in body["partitions"].items()
         },

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition
 from offsets.rebuild import rebuild_body, rebuild_of
 from offsets.snapshot import PartitionState, Snapshot, TargetMark, moves_body, moves_of
@@ -30,6 +31,7 @@ class _Partition(msgspec.Struct, omit_defaults=True):
     version: int
     frontier: int
     confirmed: int | None
+    leader_epoch: LogEpoch | None = None
     reset: bool = False
 
 
@@ -70,7 +72,7 @@ def records(batch: Snapshot) -> Records:
         [
             _record(
                 (*place, "partition", str(source)),
-                _Partition(VERSION, state.frontier, state.confirmed, state.reset),
+                _Partition(VERSION, state.frontier, state.confirmed, state.log, state.reset),
             )
             for source, state in sorted(batch.partitions.items())
         ],
@@ -145,7 +147,7 @@ class Entries:
                         state = _read(value, _Partition)
                         source = TopicPartition.parse(name)
                         partitions[source] = PartitionState(
-                            state.frontier, state.confirmed, state.reset
+                            state.frontier, state.confirmed, state.leader_epoch, state.reset
                         )
                     case ["target", name]:
                         mark = _read(value, _Target)
