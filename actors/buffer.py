@@ -174,14 +174,10 @@ class TargetBuffer:
     marked: dict[TopicPartition, int] = field(default_factory=dict)
     """Of each lane, the assignment since which the marks were read, or are to be: before it
     another member may have moved them."""
-    landed: dict[TopicPartition, int] = field(default_factory=dict)
-    """Of each lane, the assignment under which it was last written."""
     recorded: TargetMark | None = None
     """What the target is known to have published: by the last run, then by our own writes."""
     fed: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     """Of each lane, its assignment and the first offset that still comes under it."""
-    forgiven: dict[TopicPartition, int] = field(default_factory=dict)
-    """Of each lane, how often a write was fenced since the last one that landed."""
     fenced_at: Mapping[TopicPartition, int] | None = None
     """The marks as they were known when a write was fenced, until they are read again."""
     closing: Closing | None = None

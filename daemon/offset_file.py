@@ -72,7 +72,10 @@ def lock_state_dir(state_dir: Path) -> IO[str]:
         file.seek(0)
         owner = file.read().strip() or "unknown"
         file.close()
-        raise StateDirBusy(f"{state_dir} is used by another binlogd (process {owner})") from None
+        raise StateDirBusy(
+            f"{state_dir} is used by another binlogd (process {owner}): `binlogd status --state-dir"
+            f" {state_dir}` shows what it does; stop it, or choose another daemon.state_dir"
+        ) from None
     file.truncate(0)
     file.write(f"{os.getpid()}\n")
     file.flush()

@@ -25,6 +25,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from changes.model import Mode
 from daemon.config import Config
 from daemon.edits import EditRefused, edit_offline
+from daemon.kafka_member import member_settings
 from daemon.kafka_positions import (
     ANSWER_TIMEOUT_S,
     BrokerUnreachable,
@@ -34,6 +35,8 @@ from daemon.kafka_positions import (
     list_offsets,
     topic_ids,
 )
+from daemon.kafka_settings import INSTANCE_ID
+from daemon.state_id import state_id
 from daemon.stores.kafka_commit import SETTLE_S, SETTLING, KafkaCommitStore
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks
@@ -220,9 +223,13 @@ def _members(admin: AdminClient, group: str) -> list[Any]:
 
 
 def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
-    """The name of this daemon as a static member, which stays in the group for a while."""
-    found = _settings(config, pipeline).get("group.instance.id")
-    return () if found is None else (str(found),)
+    """The name of this daemon as a static member, which stays in the group for a while.
+
+    Called under the state directory's lock.
+    """
+    known = state_id(config.daemon.state_dir)
+    found = member_settings(_settings(config, pipeline), pipeline, known)[INSTANCE_ID]
+    return (str(found),) if found else ()
 
 
 def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:

@@ -35,11 +35,13 @@ from daemon.edits import (
     recorded_of,
     store_edit,
 )
+from daemon.kafka_member import member_settings
 from daemon.kafka_positions import (
     BrokerUnreachable,
     PositionResolver,
     TopicMissing,
     check_topic_ids,
+    cluster_id,
     log_ends,
     topic_ids,
 )
@@ -59,6 +61,7 @@ from daemon.spill import Found, SpillError, SpillFolder
 from daemon.spills import open_spills
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
+from daemon.state_id import state_id
 from daemon.status import AskLife, LifeFigures
 from daemon.stores.chain import StoreChain, make_stores
 from daemon.topology import PipelineParts, Topology, stand_ins
@@ -259,8 +262,9 @@ class Service:
         resolver = PositionResolver(
             settings={
                 "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
-                **config.kafka,
-                **section.kafka,
+                **member_settings(
+                    {**config.kafka, **section.kafka}, name, state_id(config.daemon.state_dir)
+                ),
             },
             group=config.group(name),
             pipeline=section,
@@ -269,6 +273,7 @@ class Service:
         )
         try:
             source = KafkaSource(resolver.settings, section.topics, resolver.group, resolver, name)
+            group = f"{resolver.group}@{cluster_id(resolver.settings)}"
         except KafkaException as error:
             raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str().strip()}") from error
         except BrokerUnreachable as error:
@@ -287,7 +292,7 @@ class Service:
         if resolver.apply_force:
             # The operator says where to begin, and with it that the targets are right as they are.
             begun = replace(begun, targets=dict.fromkeys(recorded.targets, TargetMark(None, {})))
-        return PipelineParts(name, source, store, begun, folder, found, letters, ends)
+        return PipelineParts(name, source, store, begun, folder, found, letters, ends, group)
 
     def _spills(self, name: str, folder: SpillFolder, recorded: Snapshot) -> tuple[Found, ...]:
         """What targets in quarantine left, checked against what is recorded of it."""

@@ -58,6 +58,8 @@ class PipelineParts:
     """The spills that an earlier run left."""
     dead_letters: DeadLetterStore | None = None
     until: Mapping[TopicPartition, int] | None = None
+    group: str = ""
+    """See ``StagedBatch.group``."""
 
 
 def stand_ins(snapshot: Snapshot) -> dict[TargetName, TargetName]:
@@ -199,6 +201,7 @@ class Topology:
             buffer_bytes=max(1 << 20, held // 4),
             memory_bytes=held,
             staged_bytes=config.memory.staged_bytes // processors,
+            group=parts.group,
             ddl=config.pipeline[address.pipeline].ddl.policy,
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))

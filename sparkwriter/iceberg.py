@@ -44,6 +44,8 @@ from sparkwriter.iceberg_look import (
     check_expected,
     covered,
     look,
+    text_after,
+    text_now,
 )
 from sparkwriter.iceberg_marks import HWM, marks_text
 from sparkwriter.iceberg_publish import create_branch, drop_branch, publish_branch
@@ -139,7 +141,7 @@ class IcebergWriter:
                 seen = here if isinstance(here, Seen) else None
                 if seen is not None and covered(batch, seen.marks):
                     return replace(seen.state, covered=True)
-                check_expected(batch, here.marks)
+                check_expected(batch, here.marks, here.groups)
                 if seen is not None and seen.dropped and batch.path is not None:
                     self._barriers.move_aside(batch.target, seen)
                     continue
@@ -171,7 +173,7 @@ class IcebergWriter:
             if marks == here.marks:
                 return replace(here.state, covered=True)
             if isinstance(here, Absent):
-                self._catalog.bury(target, marks_text(marks))
+                self._catalog.bury(target, marks_text(marks, here.groups))
                 return look(self._catalog, target).state
             away = rows_above(here.marks, marks) if here.stored.mode is Mode.APPEND else None
             if away is not None:
@@ -182,7 +184,8 @@ class IcebergWriter:
         self, seen: Seen, target: TargetName, marks: Mapping[TopicPartition, int], away: str | None
     ) -> TargetState:
         """Publish marks, and the removal of the rows for which a condition holds."""
-        table, branch, stamp = seen.table, self._upkeep.new_branch(), marks_text(marks)
+        table, branch = seen.table, self._upkeep.new_branch()
+        stamp = marks_text(marks, seen.groups)
         try:
             create_branch(table, branch, seen.main)
             if away is not None:
@@ -215,7 +218,7 @@ class IcebergWriter:
             if batch.positions is not None:
                 properties[POSITIONS] = batch.positions
                 columns = (*columns, LakeColumn(POSITION, "string"))
-            stamp = (HWM, marks_text(here.marks))
+            stamp = (HWM, text_now(here))
             self._catalog.create(batch.target, columns, properties, stamp)
             return
         try:
@@ -227,7 +230,7 @@ class IcebergWriter:
     def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
         table, branch = seen.table, self._upkeep.new_branch()
         marks = {**seen.marks, **{lane: span.through for lane, span in batch.lanes.items()}}
-        stamp = marks_text(marks)
+        stamp = text_after(batch, seen)
         try:
             create_branch(table, branch, seen.main)
             if batch.path is not None:

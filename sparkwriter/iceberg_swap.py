@@ -8,15 +8,15 @@ that tells a swap that is over from one that never began.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from actors.ports import Swap, SwapTooEarly, TargetRefused, TargetState
 from changes.model import TargetName
-from offsets.position import TopicPartition
+from offsets.position import NO_OFFSET
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_java import JavaFailure, LakeTable, java_class
 from sparkwriter.iceberg_look import MODE, Seen, look
-from sparkwriter.iceberg_marks import HWM, marks_of, marks_text, nearest_mark
+from sparkwriter.iceberg_marks import HWM, groups_of, marks_of, marks_text, nearest_mark
 from sparkwriter.iceberg_publish import MAIN, change_table, restamp
 from sparkwriter.iceberg_tombstones import tombstones_of
 
@@ -51,25 +51,26 @@ def remove_table(catalog: LakeCatalog, target: TargetName) -> None:
         catalog.remove(name)
 
 
-def _checked(catalog: LakeCatalog, swap: Swap, old: LakeTable) -> Mapping[TopicPartition, int]:
-    """The old table's marks, none of which may be beyond what the new one holds."""
+def _checked(catalog: LakeCatalog, swap: Swap, old: LakeTable) -> str:
+    """The old table's marks as text, none of which may be beyond what the new one holds."""
     if old.property(MODE) is None:
         raise TargetRefused("the table exists and was not made by binlogd")
     if catalog.load(swap.aside) is not None:
         raise TargetRefused(f"{swap.aside} is in the way: somebody made {swap.old} meanwhile")
     main = old.head(MAIN)
     mark = None if main is None else nearest_mark(old, main)
-    marks: Mapping[TopicPartition, int] = {} if mark is None else marks_of(mark.text)
+    text = "{}" if mark is None else mark.text
+    marks = marks_of(text)
     if any(at >= swap.frontiers.get(lane, 0) for lane, at in marks.items()):
         raise SwapTooEarly(marks)
-    return marks
+    return text
 
 
 def _with_marks(
     catalog: LakeCatalog,
     new: Seen,
     swap: Swap,
-    marks: Mapping[TopicPartition, int],
+    old: str,
     new_branch: Callable[[], str],
 ) -> Seen:
     """Have the new table's marks nowhere below the old one's.
@@ -77,11 +78,12 @@ def _with_marks(
     They are, where the last messages of a lane had no row: what a target shows must never go back,
     or whoever remembers more takes it for rolled back.
     """
-    last = {lane: max(at, new.marks.get(lane, at)) for lane, at in marks.items()}
-    if all(new.marks.get(lane) == at for lane, at in last.items()):
+    higher = {lane: at for lane, at in marks_of(old).items() if at > new.marks.get(lane, NO_OFFSET)}
+    if not higher:
         return new
-    stamp = (HWM, marks_text({**new.marks, **last}))
-    restamp(new.table, new_branch(), new.main, stamp)
+    groups = {**new.groups, **{lane: by for lane, by in groups_of(old).items() if lane in higher}}
+    text = marks_text({**new.marks, **higher}, groups)
+    restamp(new.table, new_branch(), new.main, (HWM, text))
     again = look(catalog, swap.new)
     assert isinstance(again, Seen)
     return again
