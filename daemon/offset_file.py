@@ -39,8 +39,9 @@ class OffsetFile:
 
     def save(self, snapshot: Snapshot) -> None:
         """Make the snapshot durable. Raises OSError, and then the old file is whole."""
-        with self._temporary.open("w", encoding="utf-8") as file:
-            file.write(encode(snapshot))
+        text = encode(snapshot).encode()  # whole: a text file would write it in small pieces
+        with self._temporary.open("wb") as file:
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         if self.path.exists():

@@ -172,7 +172,7 @@ def reset_offline(config: Config, pipeline: str, wish: ResetWish) -> tuple[Reset
 
     def change(recorded: Snapshot) -> Snapshot:
         made.append(make_plan(config, pipeline, recorded, wish))
-        refuse_members(config, pipeline)
+        refuse_members(config, pipeline, instance_ids(config, pipeline))
         return check_plan(made[-1], wish.force)
 
     edit_offline(config, pipeline, change)
@@ -223,13 +223,11 @@ def _members(admin: AdminClient, group: str) -> list[Any]:
 
 
 def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
-    """The name of this daemon as a static member, which stays in the group for a while.
-
-    Called under the state directory's lock.
-    """
-    known = state_id(config.daemon.state_dir)
-    found = member_settings(_settings(config, pipeline), pipeline, known)[INSTANCE_ID]
-    return (str(found),) if found else ()
+    """Under which id this state directory's daemon is a member: it stays one for a while after its
+    end. None where the configuration wants it so."""
+    own = state_id(config.daemon.state_dir)
+    found = str(member_settings(_settings(config, pipeline), pipeline, own)[INSTANCE_ID])
+    return (found,) if found else ()
 
 
 def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:

@@ -16,6 +16,7 @@ from daemon.offset_reset import (
     ResetRefused,
     ResetWish,
     describe,
+    instance_ids,
     make_plan,
     refuse_members,
     reset_offline,
@@ -109,7 +110,8 @@ def _running(config: Config, pipeline: str, wish: ResetWish) -> int:
         return Exit.OK.value if _show(config, plan, wish.force) else Exit.UNUSABLE.value
     # What stands still has left the group; another is a member itself. Asked before it is
     # stopped in vain; when it stands still it asks again.
-    refuse_members(config, pipeline, own=0 if stands else 1)
+    ours = instance_ids(config, pipeline)
+    refuse_members(config, pipeline, ours, own=0 if stands or ours else 1)
     begun = control.ask(folder, {"ask": BEGIN, "pipeline": pipeline, **asdict(wish)})
     if begun["refused"] is not None:
         raise EditRefused(begun["refused"])

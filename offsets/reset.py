@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from offsets.log_epochs import LogEpoch
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
@@ -254,11 +255,20 @@ class _Partition:
         }
 
 
+def _log_below(recorded: Snapshot, move: PartitionMove) -> LogEpoch | None:
+    state = recorded.partitions.get(move.source)
+    return state.log if state is not None and state.frontier == move.after else None
+
+
 def _moved(
     recorded: Snapshot, partitions: Iterable[PartitionMove], marks: Iterable[MarkMove]
 ) -> Snapshot:
     """The snapshot with the new frontiers, and with the marks' moves still to be done."""
-    states = {m.source: PartitionState(m.after, None, reset=True) for m in partitions}
+    # The epoch of the log below a frontier is not known of another place.
+    states = {
+        m.source: PartitionState(m.after, None, _log_below(recorded, m), reset=True)
+        for m in partitions
+    }
     moves: dict[str, MarkMoves] = {}
     for mark in marks:
         mine = moves.get(mark.target, MarkMoves())

@@ -29,8 +29,8 @@ class PartitionState:
 
     ``frontier``: every message below it is done. ``confirmed``: the last frontier of which the
     broker said that it has it, None before the first one. ``log``: the epoch of the log below it.
-    ``reset``: an operator put the frontier here, and until the broker has confirmed one the
-    group's commit is what it was before: it says nothing.
+    ``reset``: an operator put the frontier here, and until the broker has confirmed one the group's
+    commit is what it was before: it says nothing.
     """
 
     frontier: int
@@ -133,7 +133,7 @@ class _Moves(msgspec.Struct, forbid_unknown_fields=True):
     lift: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
 
 
-class _Mark(msgspec.Struct, forbid_unknown_fields=True):
+class _Mark(msgspec.Struct, forbid_unknown_fields=True, gc=False, omit_defaults=True):
     version: str | None
     hwms: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
     moves: _Moves | None = None
@@ -189,15 +189,7 @@ def _body(snapshot: Snapshot) -> dict[str, Any]:
             names[source]: _partition(state)
             for source, state in sorted(snapshot.partitions.items())
         },
-        "targets": {
-            target: {
-                "version": mark.version,
-                "hwms": {names[source]: mark.hwms[source] for source in sorted(mark.hwms)},
-            }
-            | ({} if mark.moves is None else {"moves": moves_body(mark.moves)})
-            for target in sorted(snapshot.targets)
-            for mark in (snapshot.targets[target],)
-        },
+        "targets": _targets(snapshot, names),
         "forced": snapshot.forced,
     }
 
@@ -217,6 +209,19 @@ def moves_of(body: Mapping[str, Mapping[str, int]]) -> MarkMoves:
         for way in ("lower", "lift")
     )
     return MarkMoves(lower, lift)
+
+
+def _targets(snapshot: Snapshot, names: _Names) -> msgspec.Raw:
+    """By far the longest member, as text: the file and its checksum are both made from it."""
+    marks = {
+        target: _Mark(
+            mark.version,
+            {names[source]: hwm for source, hwm in mark.hwms.items()},
+            None if mark.moves is None else _Moves(**moves_body(mark.moves)),
+        )
+        for target, mark in snapshot.targets.items()
+    }
+    return msgspec.Raw(msgspec.json.encode(marks, order="sorted"))
 
 
 def _partition(state: PartitionState) -> dict[str, Any]:

@@ -184,8 +184,7 @@ class IcebergWriter:
         self, seen: Seen, target: TargetName, marks: Mapping[TopicPartition, int], away: str | None
     ) -> TargetState:
         """Publish marks, and the removal of the rows for which a condition holds."""
-        table, branch = seen.table, self._upkeep.new_branch()
-        stamp = marks_text(marks, seen.groups)
+        table, branch, stamp = seen.table, self._upkeep.new_branch(), marks_text(marks, seen.groups)
         try:
             create_branch(table, branch, seen.main)
             if away is not None:

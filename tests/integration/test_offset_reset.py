@@ -196,7 +196,8 @@ def test_a_pipeline_that_was_refused_is_reset_while_the_other_runs(rig: Rig, log
     rewind_group(rig, 1)
     path = config(rig, q=other_pipeline(rig))
     member = Member(rig, path)
-    failure = log.of("p", "pipeline_ended")["failure"]
+    failure = log.of("p", "pipeline_failed")["reason"]
+    log.of("p", "pipeline_ended")
     command = f"`binlogd offsets reset --topic {rig.topic} --partition 0`"
     assert command in failure
     done = reset(

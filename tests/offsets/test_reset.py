@@ -237,6 +237,39 @@ def test_nothing_between_is_skipped_unless_it_is_called_a_loss(
 
 
 @given(snapshots, arounds, requests)
+def test_all_of_what_was_asked_for_comes_about(
+    recorded: Snapshot, around: Surroundings, request: ResetRequest
+) -> None:
+    """Back: each concerned target gets what lies at and above the position. Forward: nothing below.
+
+    But where only the group is to follow, and of a lane that a target does not have.
+    """
+    found = plan_reset(recorded, around, request)
+    group_only = request.to is ResetTo.FRONTIER and request.target is None
+    if found.refusals or group_only:
+        return
+    for source in request.sources:
+        log = around.logs[source]
+        to = {ResetTo.EARLIEST: log.low, ResetTo.LATEST: log.high}.get(
+            request.to, request.at.get(source, log.high)
+        )
+        (move,) = (move for move in found.partitions if move.source == source)
+        if request.to is ResetTo.FRONTIER:
+            assert move.before is not None
+            to = move.before
+        forward = move.before is not None and to > move.before
+        if request.target is None:
+            assert move.after == to
+        elif move.before is not None:
+            assert move.after == min(to, move.before)
+        for name, mark in found.snapshot.targets.items():
+            if source not in mark.hwms or request.target not in (None, name):
+                continue
+            after = (mark.moves or MarkMoves()).of(mark.hwms)[source]
+            assert after == (max if forward else min)(mark.hwms[source], to - 1)
+
+
+@given(snapshots, arounds, requests)
 def test_the_next_start_follows_the_plan(
     recorded: Snapshot, around: Surroundings, request: ResetRequest
 ) -> None:
