@@ -38,13 +38,17 @@ def log(rig: Rig) -> Iterator[Log]:
     made.close()
 
 
-def config(rig: Rig, **more: Any) -> Path:
-    """A keyed table, and a changelog of all tables."""
+def config(rig: Rig, static: bool = False, **more: Any) -> Path:
+    """A keyed table, and a changelog of all tables.
+
+    A static member counts for a while after its end: the group takes no commit of others then.
+    """
+    member = {} if static else {"kafka": {"group.instance.id": ""}}
     routes = [
         {"target": f"lake.{rig.db}.{{table}}"},
         {"target": f"lake.{rig.db}.log", "mode": "append"},
     ]
-    return rig.write_config(p=rig.pipeline(target=None, route=routes), **more)
+    return rig.write_config(p=rig.pipeline(target=None, route=routes, **member), **more)
 
 
 def other_pipeline(rig: Rig) -> dict[str, Any]:
@@ -95,12 +99,12 @@ def spoil(rig: Rig) -> None:
 def test_back_to_the_earliest_with_the_daemon_stopped(rig: Rig) -> None:
     """Rows come back, deleted ones stay away, the changelog has each change once."""
     first_four(rig)
-    assert rig.run(config(rig)) is Exit.OK
+    assert rig.run(config(rig, static=True)) is Exit.OK
     assert (rig.rows("orders"), offsets(rig)) == (ROWS, ONCE)
     spoil(rig)
-    done = reset(config(rig), "--to", "earliest", "--execute")
+    done = reset(config(rig, static=True), "--to", "earliest", "--execute")
     assert done.exit_code == 0, done.output
-    assert rig.run(config(rig)) is Exit.OK
+    assert rig.run(config(rig, static=True)) is Exit.OK
     assert (rig.rows("orders"), offsets(rig)) == (ROWS, ONCE)
     assert rig.events("start_position")[-1]["offset"] == 0
     state = rig.snapshot().partitions[TopicPartition(rig.topic, 0)]
@@ -111,7 +115,7 @@ def test_back_to_the_earliest_with_the_daemon_stopped(rig: Rig) -> None:
 @pytest.mark.timeout(300)
 def test_back_on_the_running_daemon(rig: Rig, log: Log) -> None:
     """Another pipeline of it goes on, and so does the session."""
-    path = config(rig, q=other_pipeline(rig))
+    path = config(rig, static=True, q=other_pipeline(rig))
     set_up_logs(load(path).log)
     first_four(rig)
     member = Member(rig, path)
