@@ -62,6 +62,7 @@ class CommitterLogic:
         self._spills: dict[str, SpillMark] = dict(recorded.spills)
         self._rebuilding = set(recorded.rebuilds)
         self._on_disk: Snapshot | None = None
+        self._owned: tuple[TopicPartition, ...] = ()
         self._saving: Snapshot | None = None
         self._releasing: tuple[TopicPartition, ...] = ()
         self._ending = False
@@ -273,10 +274,13 @@ class CommitterLogic:
 
     def _save(self) -> list[object]:
         snapshot = self.snapshot()
-        if snapshot == self._on_disk:
+        owned = tuple(self._epochs)
+        # The same words of more partitions are news: a store keeps those of the owned ones alone.
+        if snapshot == self._on_disk and owned == self._owned:
             return self._saved_as(msg.Saved(self._ledger.frontiers()))
         self._saving = snapshot
-        return [fx.SaveSnapshot(snapshot, tuple(self._epochs))]
+        self._owned = owned
+        return [fx.SaveSnapshot(snapshot, owned)]
 
     def _saved_as(self, saved: msg.Saved) -> list[object]:
         """They are durable: only now may the group hear of these frontiers."""
@@ -301,6 +305,7 @@ class CommitterLogic:
     def _save_failed(self, reason: str) -> list[object]:
         """What was stored before is whole, the group's commit at or below it: time is lost."""
         self._saving, self._save_error = None, reason
+        self._on_disk = None
         out: list[object] = [fx.Log("error", "offsets_not_stored", {"reason": reason})]
         if self._releasing:
             self._let_go(self._releasing)
