@@ -112,7 +112,7 @@ def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish
         around = Surroundings(
             {source: Watermarks(low[source], high[source]) for source in chosen},
             _committed(config, pipeline),
-            _compacted(admin, {source.topic for source in chosen}),
+            compacted(admin, {source.topic for source in chosen}),
             any(route.mode is Mode.APPEND for route in section.routes()),
         )
         request = ResetRequest(
@@ -279,7 +279,8 @@ def _at(
     return {source: offset for source, offset in found.items() if offset >= 0}
 
 
-def _compacted(admin: AdminClient, topics: set[str]) -> frozenset[str]:
+def compacted(admin: AdminClient, topics: set[str]) -> frozenset[str]:
+    """The topics of which older messages of a key may be gone, wherever the log begins."""
     resources = {topic: ConfigResource(ResourceType.TOPIC, topic) for topic in topics}
     asked = admin.describe_configs(list(resources.values()), request_timeout=ANSWER_TIMEOUT_S)
     return frozenset(
