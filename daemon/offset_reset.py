@@ -301,8 +301,10 @@ def _committed(config: Config, pipeline: str) -> dict[TopicPartition, int]:
 
 
 def _group(config: Config, pipeline: str) -> KafkaCommitStore:
-    topics = config.pipeline[pipeline].topics
-    return KafkaCommitStore(_settings(config, pipeline), topics, pipeline, config.group(pipeline))
+    topics, settings = config.pipeline[pipeline].topics, _settings(config, pipeline)
+    # After a stop the static member counts for a while yet: the commit takes its place.
+    member = member_settings(settings, pipeline, state_id(config.daemon.state_dir))
+    return KafkaCommitStore(settings, topics, pipeline, config.group(pipeline), member=member)
 
 
 def _settings(config: Config, pipeline: str) -> dict[str, Any]:
