@@ -1,0 +1,345 @@
+"""Decodes messages of one row each, of typed JSON values: what Maxwell's and GoldenGate's share.
+
+A block of messages is read by the layout's own decoder and handled a member at a time. What does
+not fit the layout is taken with care, one message, and the layout grows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import UNSET, Raw, Struct
+from msgspec.structs import astuple
+
+from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, Text, assemble
+from changes.convert import Converter
+from changes.formats.json_layout import Documents, JsonLayout, is_document
+from changes.formats.layout import Refused
+from changes.model import BadRecord, Changes, FormatOptions, Mode, TableName, TableSchema
+
+_INSERT, _UPDATE = b"IU"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One message's row with nothing assumed about its columns; ``op`` is I, U or D.
+
+    ``names`` is the text in which the message names its key, ``keys`` what that says.
+    """
+
+    op: str
+    now: Mapping[str, Raw]
+    was: Mapping[str, Raw] | None
+    names: Raw
+    keys: tuple[str, ...]
+
+
+class Dialect(Protocol):
+    """What a format says about its messages. A change has its row in ``now``, a D perhaps only in
+    ``was``; what an update replaced is in ``was``, as far as it is told."""
+
+    letters: Mapping[str, str]
+    """I, U or D by what stands in ``kind``."""
+
+    drops_nulls: bool
+    """Whether nulls may be left out: then an insert lacks nothing, and what an update lacks
+    but had is null."""
+
+    def message(self, row: type[Struct]) -> type[Struct]:
+        """Make the struct of a message: kind, now, was, names, and odd, which is None unless it
+        has to be read with care."""
+        ...
+
+    def read(self, value: bytes) -> Row:
+        """Read any message of rows; raises Refused."""
+        ...
+
+    def table_of(self, value: bytes) -> TableName | None:
+        """Tell whose row it is, for what is said about it; None where that can't be told."""
+        ...
+
+
+class JsonTableDecoder:
+    """The ``TableDecoder`` of such a format.
+
+    A call that raises leaves what is known of the columns as it was, so the records before the
+    bad one can be decoded again without it.
+    """
+
+    def __init__(
+        self, dialect: Dialect, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None
+    ) -> None:
+        self._dialect = dialect
+        self._options = options
+        keys = () if mode is Mode.APPEND else (keys or None)
+        self._fixed = keys is not None
+        self._layout = JsonLayout(dialect.message, {}, keys, {})
+        self._names: frozenset[bytes] = frozenset()
+        self._seen = False
+
+    @property
+    def schema(self) -> TableSchema | None:
+        return self._layout.schema if self._seen else None
+
+    @property
+    def positions(self) -> str | None:
+        return None
+
+    def decode(
+        self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
+    ) -> Changes | None:
+        reading = _Reading(self._dialect, self._layout, self._fixed, self._names)
+        refused = reading.read(values)
+        layout = reading.layout
+        converter = Converter(self._options.time_zone, self._options.zero_dates)
+        table = None
+        if reading.segments:
+            pieces = Pieces(reading.segments, layout.columns, layout.keys or (), self._fixed)
+            try:
+                table = assemble(pieces, converter, layout.declared, partition, offsets)
+            except Misfit as misfit:
+                raise self._bad(misfit.record, str(misfit), values) from misfit
+        if refused is not None:
+            raise self._bad(reading.place, str(refused), values) from refused
+        if table is None:
+            return None
+        self._layout, self._names, self._seen = layout, frozenset(reading.names), True
+        mode = Mode.UPSERT if layout.keys else Mode.APPEND
+        return Changes(table, layout.schema, mode, reading.count, converter.nulled)
+
+    def _bad(self, place: int, reason: str, values: Sequence[bytes]) -> BadRecord:
+        """Put the table's name before the reason; several tables may feed one target."""
+        table = self._dialect.table_of(values[place])
+        return BadRecord(place, reason if table is None else f"{table}: {reason}")
+
+
+class _Reading:
+    """One call's way through its messages: columns of text, in segments of one layout each."""
+
+    def __init__(
+        self, dialect: Dialect, layout: JsonLayout, fixed: bool, names: frozenset[bytes]
+    ) -> None:
+        self.layout = layout
+        self.names = set(names)
+        """The texts that name the key of the layout."""
+        self.place = 0
+        self.segments: list[Segment] = []
+        self._dialect = dialect
+        self._fixed = fixed
+        self._segment_layout: JsonLayout | None = None
+        self._moved = 0
+
+    @property
+    def count(self) -> int:
+        """Row changes so far; one that changes a key makes two rows."""
+        return sum(len(segment.ops) for segment in self.segments) - self._moved
+
+    def read(self, values: Sequence[bytes]) -> Refused | None:
+        """Take the messages in; give what stopped it at ``place``, None when all are in."""
+        try:
+            while self.place < len(values):
+                self._read_block(values[self.place : self.place + BLOCK_ROWS])
+        except Refused as refused:
+            return refused
+        return None
+
+    def _read_block(self, values: Sequence[bytes]) -> None:
+        """Read these messages, or as many as the present layout's decoder is good for."""
+        layout = self.layout
+        messages = self._decoded(values)
+        at = 0
+        while at < len(messages):
+            strange = self._first_strange(messages, at)
+            if strange > at and not self._add_known(messages[at:strange]):
+                return
+            if strange < len(messages):
+                self._read_careful(values[strange])
+                if self.layout is not layout:
+                    return
+            at = strange + 1
+        if len(messages) < len(values):
+            self._read_careful(values[len(messages)])
+
+    def _decoded(self, values: Sequence[bytes]) -> list[Any]:
+        """Decode messages by the layout, up to the first that does not have it."""
+        messages: list[Any] = []
+        if self.layout.keys is not None and self.layout.columns:
+            with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
+                # Those before an error stay: a list grows as it takes from an iterator.
+                messages.extend(map(self.layout.decode, values))
+        return messages
+
+    def _first_strange(self, messages: Sequence[Any], at: int) -> int:
+        """Find the first message, from ``at`` on, that has to be read with care."""
+        kinds, nows, _, names, odds = zip(*map(astuple, messages[at:]), strict=True)
+        row = self.layout.row
+        letters = self._dialect.letters
+        alike = (
+            odds.count(None) == len(odds)
+            and set(map(type, nows)) == {row}
+            and letters.keys() >= set(kinds)
+            and self._name_key(names)
+        )
+        if alike:
+            return len(messages)
+        for place, message in enumerate(messages[at:], at):
+            known = message.kind in letters and message.odd is None
+            if not known or not self._name_key((message.names,)):
+                return place
+            gone = letters[message.kind] == "D" and isinstance(message.was, row)
+            if not (isinstance(message.now, row) or gone):
+                return place
+        return len(messages)
+
+    def _name_key(self, names: Sequence[Raw]) -> bool:
+        """Tell whether these all name the key that the layout has."""
+        if self._fixed:
+            return True
+        if names.count(names[0]) == len(names):
+            return bytes(names[0]) in self.names
+        return self.names.issuperset(map(bytes, names))
+
+    def _add_known(self, messages: Sequence[Any]) -> bool:
+        """Add messages of the layout; False, and none, where the layout has to be another."""
+        kinds, nows, wases, _, _ = zip(*map(astuple, messages), strict=True)
+        ops = "".join(map(self._dialect.letters.__getitem__, kinds)).encode()
+        olds = [None if was is UNSET else was for was in wases]
+        rows: list[Any] = [
+            old if now is None or now is UNSET else now for now, old in zip(nows, olds, strict=True)
+        ]
+        return self._add(ops, rows, olds)
+
+    def _add(self, ops: bytes, rows: list[Struct], olds: list[Struct | None]) -> bool:
+        layout = self.layout
+        records = list(range(self.place, self.place + len(rows)))
+        moved: list[int] = []
+        if layout.keys and _may_move(layout, ops, rows, olds):
+            ops, rows, olds, records, moved = _moves(layout, ops, rows, olds, self.place)
+        try:
+            texts = layout.texts(rows)
+        except Documents as found:
+            self.layout = layout.with_documents(found.names)
+            return False
+        if self._dialect.drops_nulls:
+            texts = _with_nulls(layout, ops, olds, texts)
+        segment = self._segment()
+        segment.moved += [len(segment.ops) + place for place in moved]
+        segment.blocks.append(dict(zip(layout.columns, texts, strict=True)))
+        segment.ops += ops
+        segment.records += records
+        self._moved += len(moved)
+        self.place = records[-1] + 1
+        return True
+
+    def _segment(self) -> Segment:
+        """The segment of the present layout; a new one where the columns have changed."""
+        if self._segment_layout is not self.layout:
+            self._segment_layout = self.layout
+            self.segments.append(Segment(self.layout.columns))
+        return self.segments[-1]
+
+    def _read_careful(self, value: bytes) -> None:
+        row = self._dialect.read(value)
+        self._learn(row)
+        layout = self.layout
+        was = None if row.was is None else layout.row_of(row.was)
+        added = self._add(row.op.encode(), [layout.row_of(row.now)], [was])
+        assert added, "a layout knows the documents of what it has learned"
+
+    def _learn(self, row: Row) -> None:
+        """Take in what the message tells of columns and key."""
+        layout = self.layout
+        if not self._fixed and bytes(row.names) not in self.names:
+            if layout.keys is None:
+                layout = layout.with_keys(row.keys)
+            elif set(row.keys) != set(layout.keys):
+                raise Refused(f"the key was {_list(layout.keys)} and is now {_list(row.keys)}")
+            self.names.add(bytes(row.names))
+        images = (row.now, row.was or {})
+        if not row.now:
+            raise Refused("a row without columns")
+        layout = layout.grown({}, dict.fromkeys(name for image in images for name in image), b"")
+        for key in layout.keys or ():
+            if key not in layout.columns:
+                raise Refused(f"key column {key} is missing")
+        documents = {
+            name for image in images for name, raw in image.items() if is_document(raw)
+        } - layout.documents
+        self.layout = layout.with_documents(documents) if documents else layout
+
+
+def _may_move(
+    layout: JsonLayout, ops: bytes, rows: Sequence[Struct], olds: Sequence[Struct | None]
+) -> bool:
+    """Tell whether a row may have another key than before; False is sure."""
+    pairs = [
+        (row, old)
+        for op, row, old in zip(ops, rows, olds, strict=True)
+        if op == _UPDATE and old is not None
+    ]
+    if not pairs:
+        return False
+    for field in layout.key_fields:
+        get = operator.attrgetter(field)
+        now = [get(row) for row, _ in pairs]
+        was = [get(old) for _, old in pairs]
+        if was.count(UNSET) < len(was) and now != was:
+            return True
+    return False
+
+
+def _moves(
+    layout: JsonLayout,
+    ops: bytes,
+    rows: Sequence[Struct],
+    olds: Sequence[Struct | None],
+    first: int,
+) -> tuple[bytes, list[Struct], list[Struct | None], list[int], list[int]]:
+    """Put before each row whose key changed the old key's end.
+
+    Gives ops, rows, what they replaced, their records, and the places of those that moved.
+    """
+    all_ops, found, replaced = bytearray(), list[Struct](), list[Struct | None]()
+    records, moved = list[int](), list[int]()
+    for record, (op, row, old) in enumerate(zip(ops, rows, olds, strict=True), first):
+        if op == _UPDATE and old is not None:
+            layout.complete_key(old, row)
+            if layout.moves(old, row):
+                all_ops += b"D"
+                found.append(layout.gone(old, row))
+                replaced.append(None)
+                records.append(record)
+                moved.append(len(found))
+        all_ops.append(op)
+        found.append(row)
+        replaced.append(old)
+        records.append(record)
+    return bytes(all_ops), found, replaced, records, moved
+
+
+def _with_nulls(
+    layout: JsonLayout, ops: bytes, olds: Sequence[Struct | None], texts: Sequence[Text]
+) -> list[Text]:
+    """Where nulls are left out: an insert has every column, an update what it had before."""
+    inserted: pa.Array | None = None
+    found: list[Text] = []
+    for field, text in zip(layout.fields.values(), texts, strict=True):
+        if text.carried is None:
+            found.append(text)
+            continue
+        if inserted is None:
+            inserted = pa.array([op == _INSERT for op in ops])
+        had = [old is not None and getattr(old, field) is not UNSET for old in olds]
+        found.append(Text(text.values, pc.or_(text.carried, pc.or_(inserted, pa.array(had)))))
+    return found
+
+
+def _list(keys: Sequence[str]) -> str:
+    return f"({', '.join(keys)})" if keys else "none"
