@@ -14,12 +14,16 @@ import msgspec
 import pyarrow as pa
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from changes.assemble import Text
+from changes.assemble import Text, as_texts
 from changes.formats.json_text import text_of
 from changes.formats.layout import Layout, Refused
 from changes.types import TEXT, SourceType
 
 _value = msgspec.json.Decoder(float_hook=str)
+
+_NULL = {type(None)}
+_TEXT = {str}
+_DOCUMENTS = {dict, list}
 
 MessageType = Callable[[type[Struct]], type[Struct]]
 """Makes the struct of a format's message out of that of its rows."""
@@ -79,16 +83,20 @@ class JsonLayout(Layout):
     def texts(self, rows: Sequence[Struct]) -> list[Text]:
         """The rows' columns as text; raises Documents where a column turns out to hold such."""
         columns = list(zip(*map(msgspec.structs.astuple, rows), strict=True))
-        found: list[Text] = []
-        strange: list[str] = []
-        for name, values, kind in zip(self.columns, columns, self.kinds, strict=True):
-            try:
-                found.append(_as_text(values, kind))
-            except _IsDocument:
-                strange.append(name)
+        seen = [set(map(type, values)) - _NULL for values in columns]
+        found: list[Text | None] = [None] * len(columns)
+        plain = [place for place, types in enumerate(seen) if types <= _TEXT]
+        together = as_texts([columns[place] for place in plain]) if plain else []
+        for place, text in zip(plain, together, strict=True):
+            found[place] = text
+        names = list(self.columns)
+        strange = [names[place] for place, types in enumerate(seen) if types & _DOCUMENTS]
         if strange:
             raise Documents(strange)
-        return found
+        return [
+            _as_text(columns[place], seen[place], kind) if text is None else text
+            for place, (text, kind) in enumerate(zip(found, self.kinds, strict=True))
+        ]
 
 
 class Documents(Exception):
@@ -97,10 +105,6 @@ class Documents(Exception):
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(", ".join(names))
         self.names = names
-
-
-class _IsDocument(Exception):
-    """A value is an object or a list."""
 
 
 def is_document(raw: Raw) -> bool:
@@ -116,23 +120,17 @@ def plain_value(raw: Raw) -> object:
         raise Refused(f"a value is not valid JSON: {error}") from error
 
 
-def _as_text(values: Sequence[object], kind: SourceType) -> Text:
-    """One column's values as text; raises _IsDocument."""
-    seen = set(map(type, values))
+def _as_text(values: Sequence[object], seen: set[type], kind: SourceType) -> Text:
+    """One column's values, of these types beside null, as text."""
     if UnsetType in seen:
         carried = pa.array([value is not UNSET for value in values])
-        text = _as_text([None if value is UNSET else value for value in values], kind).values
-        return Text(text, carried)
-    seen.discard(type(None))
-    if seen <= {str}:
-        return Text(pa.array(values, pa.string()), None)
+        given = [None if value is UNSET else value for value in values]
+        return Text(_as_text(given, seen - {UnsetType}, kind).values, carried)
     if seen == {int}:
         try:
             return Text(pa.array(values, pa.int64()).cast(pa.string()), None)
         except (OverflowError, pa.ArrowInvalid):
             pass  # beyond 64 bits: each by itself
-    if seen & {dict, list}:
-        raise _IsDocument
     return Text(pa.array([_text(value, kind) for value in values], pa.string()), None)
 
 

@@ -24,7 +24,7 @@ from changes.formats.json_layout import Documents, JsonLayout, is_document
 from changes.formats.layout import Refused
 from changes.model import BadRecord, Changes, FormatOptions, Mode, TableName, TableSchema
 
-_INSERT, _UPDATE = b"IU"
+_INSERT, _UPDATE, _DELETE = b"IUD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +154,12 @@ class _Reading:
         """Read these messages, or as many as the present layout's decoder is good for."""
         layout = self.layout
         messages = self._decoded(values)
-        at = 0
-        while at < len(messages):
-            strange = self._first_strange(messages, at)
-            if strange > at and not self._add_known(messages[at:strange]):
-                return
-            if strange < len(messages):
-                self._read_careful(values[strange])
+        if messages and not self._add_alike(messages):
+            for message, value in zip(messages, values, strict=False):
+                if self.layout is layout and not self._add_known(message):
+                    self._read_careful(value)
                 if self.layout is not layout:
                     return
-            at = strange + 1
         if len(messages) < len(values):
             self._read_careful(values[len(messages)])
 
@@ -176,27 +172,40 @@ class _Reading:
                 messages.extend(map(self.layout.decode, values))
         return messages
 
-    def _first_strange(self, messages: Sequence[Any], at: int) -> int:
-        """Find the first message, from ``at`` on, that has to be read with care."""
-        kinds, nows, _, names, odds = zip(*map(astuple, messages[at:]), strict=True)
-        row = self.layout.row
-        letters = self._dialect.letters
-        alike = (
-            odds.count(None) == len(odds)
-            and set(map(type, nows)) == {row}
-            and letters.keys() >= set(kinds)
-            and self._name_key(names)
-        )
-        if alike:
-            return len(messages)
-        for place, message in enumerate(messages[at:], at):
-            known = message.kind in letters and message.odd is None
-            if not known or not self._name_key((message.names,)):
-                return place
-            gone = letters[message.kind] == "D" and isinstance(message.was, row)
-            if not (isinstance(message.now, row) or gone):
-                return place
-        return len(messages)
+    def _add_alike(self, messages: Sequence[Any]) -> bool:
+        """Add messages that are all of the layout; False, and none, if one is not.
+
+        A loop over them would cost as much as their decoding, so each member is looked at as a
+        column. True also where the layout has to be another first: then none was added.
+        """
+        kinds, nows, wases, names, odds = zip(*map(astuple, messages), strict=True)
+        row, letters = self.layout.row, self._dialect.letters
+        if odds.count(None) < len(odds) or not letters.keys() >= set(kinds):
+            return False
+        if not self._name_key(names):
+            return False
+        ops = "".join(map(letters.__getitem__, kinds)).encode()
+        rows: list[Any] = list(nows)
+        if set(map(type, nows)) != {row}:
+            for place, now in enumerate(nows):
+                if not isinstance(now, row):
+                    if ops[place] != _DELETE or not isinstance(wases[place], row):
+                        return False
+                    rows[place] = wases[place]
+        self._add(ops, rows, wases)
+        return True
+
+    def _add_known(self, message: Any) -> bool:
+        """Add a message of a known shape; False if it is not and has to be read with care."""
+        letters, row = self._dialect.letters, self.layout.row
+        if message.kind not in letters or message.odd is not None:
+            return False
+        op = letters[message.kind]
+        now = message.was if op == "D" and not isinstance(message.now, row) else message.now
+        if not isinstance(now, row) or not self._name_key((message.names,)):
+            return False
+        self._add(op.encode(), [now], (message.was,))
+        return True
 
     def _name_key(self, names: Sequence[Raw]) -> bool:
         """Tell whether these all name the key that the layout has."""
@@ -206,19 +215,12 @@ class _Reading:
             return bytes(names[0]) in self.names
         return self.names.issuperset(map(bytes, names))
 
-    def _add_known(self, messages: Sequence[Any]) -> bool:
-        """Add messages of the layout; False, and none, where the layout has to be another."""
-        kinds, nows, wases, _, _ = zip(*map(astuple, messages), strict=True)
-        ops = "".join(map(self._dialect.letters.__getitem__, kinds)).encode()
-        olds = [None if was is UNSET else was for was in wases]
-        rows: list[Any] = [
-            old if now is None or now is UNSET else now for now, old in zip(nows, olds, strict=True)
-        ]
-        return self._add(ops, rows, olds)
-
-    def _add(self, ops: bytes, rows: list[Struct], olds: list[Struct | None]) -> bool:
+    def _add(self, ops: bytes, rows: Sequence[Struct], olds: Sequence[Any]) -> None:
+        """Add rows with what they replaced, each of a message; where a column turns out to hold
+        documents, the layout is another afterwards, and nothing was added."""
         layout = self.layout
-        records = list(range(self.place, self.place + len(rows)))
+        records: Sequence[int] = range(self.place, self.place + len(rows))
+        after = self.place + len(rows)
         moved: list[int] = []
         if layout.keys and _may_move(layout, ops, rows, olds):
             ops, rows, olds, records, moved = _moves(layout, ops, rows, olds, self.place)
@@ -226,7 +228,7 @@ class _Reading:
             texts = layout.texts(rows)
         except Documents as found:
             self.layout = layout.with_documents(found.names)
-            return False
+            return
         if self._dialect.drops_nulls:
             texts = _with_nulls(layout, ops, olds, texts)
         segment = self._segment()
@@ -235,8 +237,7 @@ class _Reading:
         segment.ops += ops
         segment.records += records
         self._moved += len(moved)
-        self.place = records[-1] + 1
-        return True
+        self.place = after
 
     def _segment(self) -> Segment:
         """The segment of the present layout; a new one where the columns have changed."""
@@ -250,8 +251,7 @@ class _Reading:
         self._learn(row)
         layout = self.layout
         was = None if row.was is None else layout.row_of(row.was)
-        added = self._add(row.op.encode(), [layout.row_of(row.now)], [was])
-        assert added, "a layout knows the documents of what it has learned"
+        self._add(row.op.encode(), [layout.row_of(row.now)], [was])
 
     def _learn(self, row: Row) -> None:
         """Take in what the message tells of columns and key."""
@@ -275,41 +275,36 @@ class _Reading:
         self.layout = layout.with_documents(documents) if documents else layout
 
 
-def _may_move(
-    layout: JsonLayout, ops: bytes, rows: Sequence[Struct], olds: Sequence[Struct | None]
-) -> bool:
+def _may_move(layout: JsonLayout, ops: bytes, rows: Sequence[Struct], olds: Sequence[Any]) -> bool:
     """Tell whether a row may have another key than before; False is sure."""
+    old_type = layout.row
     pairs = [
         (row, old)
         for op, row, old in zip(ops, rows, olds, strict=True)
-        if op == _UPDATE and old is not None
+        if op == _UPDATE and isinstance(old, old_type)
     ]
     if not pairs:
         return False
+    after, before = zip(*pairs, strict=True)
     for field in layout.key_fields:
         get = operator.attrgetter(field)
-        now = [get(row) for row, _ in pairs]
-        was = [get(old) for _, old in pairs]
-        if was.count(UNSET) < len(was) and now != was:
+        was = list(map(get, before))
+        if was.count(UNSET) < len(was) and list(map(get, after)) != was:
             return True
     return False
 
 
 def _moves(
-    layout: JsonLayout,
-    ops: bytes,
-    rows: Sequence[Struct],
-    olds: Sequence[Struct | None],
-    first: int,
-) -> tuple[bytes, list[Struct], list[Struct | None], list[int], list[int]]:
+    layout: JsonLayout, ops: bytes, rows: Sequence[Struct], olds: Sequence[Any], first: int
+) -> tuple[bytes, list[Struct], list[Any], list[int], list[int]]:
     """Put before each row whose key changed the old key's end.
 
     Gives ops, rows, what they replaced, their records, and the places of those that moved.
     """
-    all_ops, found, replaced = bytearray(), list[Struct](), list[Struct | None]()
+    all_ops, found, replaced = bytearray(), list[Struct](), list[Any]()
     records, moved = list[int](), list[int]()
     for record, (op, row, old) in enumerate(zip(ops, rows, olds, strict=True), first):
-        if op == _UPDATE and old is not None:
+        if op == _UPDATE and isinstance(old, layout.row):
             layout.complete_key(old, row)
             if layout.moves(old, row):
                 all_ops += b"D"
@@ -325,7 +320,7 @@ def _moves(
 
 
 def _with_nulls(
-    layout: JsonLayout, ops: bytes, olds: Sequence[Struct | None], texts: Sequence[Text]
+    layout: JsonLayout, ops: bytes, olds: Sequence[Any], texts: Sequence[Text]
 ) -> list[Text]:
     """Where nulls are left out: an insert has every column, an update what it had before."""
     inserted: pa.Array | None = None
@@ -336,7 +331,7 @@ def _with_nulls(
             continue
         if inserted is None:
             inserted = pa.array([op == _INSERT for op in ops])
-        had = [old is not None and getattr(old, field) is not UNSET for old in olds]
+        had = [isinstance(old, layout.row) and getattr(old, field) is not UNSET for old in olds]
         found.append(Text(text.values, pc.or_(text.carried, pc.or_(inserted, pa.array(had)))))
     return found
 
