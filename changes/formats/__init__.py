@@ -7,11 +7,13 @@ from collections.abc import Callable
 from changes.formats.base import Format
 from changes.formats.canal_json import CanalJson
 from changes.formats.maxwell_json import MaxwellJson
+from changes.formats.ogg_json import OggJson
 from changes.model import FormatOptions
 
 FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
     "canal-json": CanalJson,
     "maxwell-json": MaxwellJson,
+    "ogg-json": OggJson,
 }
 """Every format by the name that the configuration calls it. Making one raises ValueError where
 its options can't be met."""

@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from changes.convert import check_zone
 from changes.formats.base import RowChange, Statement
+from changes.formats.json_explain import explain_row
 from changes.formats.json_rows import JsonTableDecoder
 from changes.formats.layout import Refused
 from changes.formats.maxwell_ddl import TYPES, read_statement, statement_of
-from changes.formats.maxwell_explain import explain_row, moment
-from changes.formats.maxwell_rows import LETTERS, MaxwellDialect
+from changes.formats.maxwell_rows import LETTERS, MaxwellDialect, moment
 from changes.formats.maxwell_sealed import NO_KEY, Opener
 from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
 
@@ -128,7 +128,7 @@ class MaxwellJson:
                 return tuple(told) or (Statement(*statement_of(value), ts_ms),)
             assert head.table is not None
             row = self._dialect.read(value)
-            return (explain_row(head.table, row, self._options, ts_ms),)
+            return (explain_row(head.table, row, self._options, ts_ms, drops_nulls=True),)
         except Refused as refused:
             about = "" if head.table is None else f"{head.table}: "
             raise BadMessage(f"{about}{refused}") from refused

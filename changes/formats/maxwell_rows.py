@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
@@ -17,6 +18,11 @@ LETTERS = {"insert": "I", "update": "U", "delete": "D", "bootstrap-insert": "I"}
 """What happened to a row, by the type of its message."""
 
 
+_FIRST_MILLISECONDS = 100_000_000_000
+"""From here on a number is no time in seconds (the year 5138) but one in milliseconds (1973):
+Maxwell tells rows by the former and statements by the latter."""
+
+
 class Message(Struct, gc=False):
     """A message of a row with nothing assumed about its columns."""
 
@@ -29,10 +35,14 @@ class Message(Struct, gc=False):
     reason: Any = None
     database: str | None = None
     table: str | None = None
-    ts: Any = None
+
+
+class _Times(Struct, gc=False):
+    ts: Raw = Raw()
 
 
 _message = msgspec.json.Decoder(Message)
+_times = msgspec.json.Decoder(_Times)
 _key_names = msgspec.json.Decoder(list[str] | None)
 
 
@@ -90,6 +100,17 @@ class MaxwellDialect:
         except Refused:
             return None
         return TableName(message.database or "", message.table or "")
+
+
+def moment(value: bytes) -> int | None:
+    """When the change happened, in milliseconds; None where the message does not say."""
+    try:
+        given = Decimal(bytes(_times.decode(value).ts).decode())
+    except InvalidOperation:
+        return None
+    if not given.is_finite() or not 0 < given < _FIRST_MILLISECONDS**2:
+        return None
+    return int(given if given >= _FIRST_MILLISECONDS else given * 1000)
 
 
 def key_columns(names: bytes, carried: Collection[str]) -> tuple[str, ...]:
