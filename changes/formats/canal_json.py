@@ -66,6 +66,7 @@ class CanalJson:
     """
 
     name: str = "canal-json"
+    keyed: bool = False
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)
