@@ -6,8 +6,12 @@ from collections.abc import Callable
 
 from changes.formats.base import Format
 from changes.formats.canal_json import CanalJson
+from changes.formats.debezium_json import DebeziumJson
 from changes.model import FormatOptions
 
-FORMATS: dict[str, Callable[[FormatOptions], Format]] = {"canal-json": CanalJson}
+FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
+    "canal-json": CanalJson,
+    "debezium-json": DebeziumJson,
+}
 """Every format by the name that the configuration calls it. Making one raises ValueError where
 its options can't be met."""
