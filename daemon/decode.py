@@ -13,7 +13,7 @@ from typing import TextIO
 
 import msgspec
 
-from changes.formats.base import Format, RowChange, Statement
+from changes.formats.base import Format, RowChange, Statement, pack
 from changes.model import BadMessage
 
 STDIN = "-"
@@ -102,7 +102,7 @@ def _decode_lines(
     good = True
     for line, value in messages(_text(lines)):
         try:
-            changes = format_.explain(value)
+            changes = format_.explain(keyed_record(value) if format_.keyed else value)
         except BadMessage as bad:
             good = False
             print(f"{shown}:{line}: {bad}", file=errors)
@@ -113,6 +113,40 @@ def _decode_lines(
                 good = False
                 print(f"{shown}:{line}: {change.table}: {change.misfit}", file=errors)
     return good
+
+
+class _Record(msgspec.Struct, forbid_unknown_fields=True):
+    key: msgspec.Raw
+    value: msgspec.Raw
+    headers: dict[str, str | None] = {}
+
+
+_record = msgspec.json.Decoder(_Record)
+
+
+def keyed_record(line: bytes) -> bytes:
+    """Pack a record of a format that needs keys (``Format.keyed``).
+
+    A line with ``key`` and ``value``, perhaps ``headers``, and nothing else is a whole record
+    where its value is an object, null, or a text that holds one; any other line is a value.
+    """
+    try:
+        record = _record.decode(line)
+        key, value = _part(record.key), _part(record.value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return pack(None, line)
+    if value is not None and not value.startswith(b"{"):
+        return pack(None, line)
+    headers = [(n, None if v is None else v.encode()) for n, v in record.headers.items()]
+    return pack(key, value, headers)
+
+
+def _part(raw: msgspec.Raw) -> bytes | None:
+    """A key or value: JSON as it stands, or as a text; null is none."""
+    text = bytes(raw)
+    if text == b"null":
+        return None
+    return msgspec.json.decode(text, type=str).encode() if text.startswith(b'"') else text
 
 
 def _text(lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 from changes.formats.base import Format
 from changes.formats.canal_json import CanalJson
+from changes.formats.debezium_json import DebeziumJson
 from changes.formats.maxwell_json import MaxwellJson
 from changes.formats.ogg_json import OggJson
 from changes.model import FormatOptions
 
 FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
     "canal-json": CanalJson,
+    "debezium-json": DebeziumJson,
     "maxwell-json": MaxwellJson,
     "ogg-json": OggJson,
 }

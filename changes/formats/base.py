@@ -29,6 +29,10 @@ _PREFIX = struct.Struct("<iiI")
 VALUE_AT = _PREFIX.size
 """Where in a packed record its value begins: what ``unpack`` would copy can be read in place."""
 
+sizes = _PREFIX.unpack_from
+"""Of a packed record: bytes of its value, which begins at ``VALUE_AT``, of its key behind that (-1
+each: there is none), and of its headers."""
+
 _headers = msgspec.msgpack.Decoder(list[tuple[str, bytes | None]])
 
 

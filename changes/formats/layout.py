@@ -52,7 +52,7 @@ class Layout(abc.ABC):
         self.declared: Final = dict(declared)
         self.known: Final = set(known)
         self.fields: Final = {name: f"f{place}" for place, name in enumerate(columns)}
-        names = {field: _json_name(name, field) for name, field in self.fields.items()}
+        names = {field: json_name(name, field) for name, field in self.fields.items()}
         self.row: Final = self._struct("Row", self.fields.values(), names, strict=True)
         self.key_fields: Final = [self.fields[key] for key in keys or () if key in self.fields]
         self.old: Final = self._struct("Old", self.key_fields, names, strict=False)
@@ -123,7 +123,7 @@ class Layout(abc.ABC):
     def with_keys(self, keys: tuple[str, ...]) -> Self:
         """Fix the key; raises Refused where a column has a name that the changelog needs."""
         for name in self.columns:
-            _check_name(name, (), keys)
+            check_name(name, (), keys)
         return self.made_anew(self.columns, keys, self.known)
 
     def grown(self, types: Mapping[str, str], carried: Iterable[str], text: bytes) -> Self:
@@ -140,7 +140,7 @@ class Layout(abc.ABC):
             seen = None if declared is None else from_mysql(declared)
             stored = columns.get(name)
             if stored is None:
-                _check_name(name, columns, self.keys)
+                check_name(name, columns, self.keys)
                 columns[name] = TEXT if seen is None else seen
             elif seen is not None:
                 columns[name] = self._wider(name, stored, seen, declared)
@@ -180,7 +180,8 @@ def _same_words(stored: SourceType, now: SourceType) -> bool:
     return stored.reading is now.reading and _begins(now.labels, stored.labels)
 
 
-def _check_name(name: str, others: Iterable[str], keys: tuple[str, ...] | None) -> None:
+def check_name(name: str, others: Iterable[str], keys: tuple[str, ...] | None) -> None:
+    """Raise Refused for a name that is ours, or differs from another's by case only."""
     lower = name.lower()
     if lower.startswith(_RESERVED_PREFIX) or (keys == () and lower in _CHANGELOG_NAMES):
         raise Refused(f"the column name {name} is one that binlogd needs for itself")
@@ -189,7 +190,7 @@ def _check_name(name: str, others: Iterable[str], keys: tuple[str, ...] | None) 
             raise Refused(f"the column names {other} and {name} differ by case only")
 
 
-def _json_name(name: str, field: str) -> str:
+def json_name(name: str, field: str) -> str:
     """A name that msgspec can't match gets one that no MySQL column has (it ends in a space).
 
     Rows with such a column take the careful way.

@@ -47,6 +47,7 @@ class MaxwellJson:
     """
 
     name: str = "maxwell-json"
+    keyed: bool = False
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)

@@ -47,6 +47,7 @@ class OggJson:
     """
 
     name: str = "ogg-json"
+    keyed: bool = False
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)
