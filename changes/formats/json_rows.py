@@ -31,13 +31,13 @@ _INSERT, _UPDATE, _DELETE = b"IUD"
 class Row:
     """One message's row with nothing assumed about its columns; ``op`` is I, U or D.
 
-    ``names`` is the text in which the message names its key, ``keys`` what that says.
+    ``names`` is the text in which the record names its key, ``keys`` what that says.
     """
 
     op: str
     now: Mapping[str, Raw]
     was: Mapping[str, Raw] | None
-    names: Raw
+    names: bytes
     keys: tuple[str, ...]
 
 
@@ -55,6 +55,15 @@ class Dialect(Protocol):
     def message(self, row: type[Struct]) -> type[Struct]:
         """Make the struct of a message: kind, now, was, names, and odd, which is None unless it
         has to be read with care."""
+        ...
+
+    def bodies(self, values: Sequence[bytes]) -> Sequence[bytes]:
+        """Give the messages themselves, of records that may come packed."""
+        ...
+
+    def key_texts(self, names: Sequence[Raw], values: Sequence[bytes]) -> Sequence[bytes]:
+        """Give the texts by which records name their keys: ``Row.names``; ``names`` is what
+        stands in the messages."""
         ...
 
     def read(self, value: bytes) -> Row:
@@ -154,13 +163,13 @@ class _Reading:
         """Read these messages, or as many as the present layout's decoder is good for."""
         layout = self.layout
         messages = self._decoded(values)
-        if messages and not self._add_alike(messages):
+        if messages and not self._add_alike(messages, values):
             for message, value in zip(messages, values, strict=False):
-                if self.layout is layout and not self._add_known(message):
+                if not self._add_known(message, value):
                     self._read_careful(value)
                 if self.layout is not layout:
                     return
-        if len(messages) < len(values):
+        if self.layout is layout and len(messages) < len(values):
             self._read_careful(values[len(messages)])
 
     def _decoded(self, values: Sequence[bytes]) -> list[Any]:
@@ -169,10 +178,10 @@ class _Reading:
         if self.layout.keys is not None and self.layout.columns:
             with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
                 # Those before an error stay: a list grows as it takes from an iterator.
-                messages.extend(map(self.layout.decode, values))
+                messages.extend(map(self.layout.decode, self._dialect.bodies(values)))
         return messages
 
-    def _add_alike(self, messages: Sequence[Any]) -> bool:
+    def _add_alike(self, messages: Sequence[Any], values: Sequence[bytes]) -> bool:
         """Add messages that are all of the layout; False, and none, if one is not.
 
         A loop over them would cost as much as their decoding, so each member is looked at as a
@@ -182,7 +191,7 @@ class _Reading:
         row, letters = self.layout.row, self._dialect.letters
         if odds.count(None) < len(odds) or not letters.keys() >= set(kinds):
             return False
-        if not self._name_key(names):
+        if not self._name_key(names, values[: len(names)]):
             return False
         ops = "".join(map(letters.__getitem__, kinds)).encode()
         rows: list[Any] = list(nows)
@@ -195,25 +204,21 @@ class _Reading:
         self._add(ops, rows, wases)
         return True
 
-    def _add_known(self, message: Any) -> bool:
+    def _add_known(self, message: Any, value: bytes) -> bool:
         """Add a message of a known shape; False if it is not and has to be read with care."""
         letters, row = self._dialect.letters, self.layout.row
         if message.kind not in letters or message.odd is not None:
             return False
         op = letters[message.kind]
         now = message.was if op == "D" and not isinstance(message.now, row) else message.now
-        if not isinstance(now, row) or not self._name_key((message.names,)):
+        if not isinstance(now, row) or not self._name_key((message.names,), (value,)):
             return False
         self._add(op.encode(), [now], (message.was,))
         return True
 
-    def _name_key(self, names: Sequence[Raw]) -> bool:
+    def _name_key(self, names: Sequence[Raw], values: Sequence[bytes]) -> bool:
         """Tell whether these all name the key that the layout has."""
-        if self._fixed:
-            return True
-        if names.count(names[0]) == len(names):
-            return bytes(names[0]) in self.names
-        return self.names.issuperset(map(bytes, names))
+        return self._fixed or self.names.issuperset(self._dialect.key_texts(names, values))
 
     def _add(self, ops: bytes, rows: Sequence[Struct], olds: Sequence[Any]) -> None:
         """Add rows with what they replaced, each of a message; where a column turns out to hold
@@ -256,12 +261,12 @@ class _Reading:
     def _learn(self, row: Row) -> None:
         """Take in what the message tells of columns and key."""
         layout = self.layout
-        if not self._fixed and bytes(row.names) not in self.names:
+        if not self._fixed and row.names not in self.names:
             if layout.keys is None:
                 layout = layout.with_keys(row.keys)
             elif set(row.keys) != set(layout.keys):
                 raise Refused(f"the key was {_list(layout.keys)} and is now {_list(row.keys)}")
-            self.names.add(bytes(row.names))
+            self.names.add(row.names)
         images = (row.now, row.was or {})
         if not row.now:
             raise Refused("a row without columns")

@@ -9,11 +9,12 @@ import msgspec
 from msgspec import Struct
 
 from changes.convert import check_zone
-from changes.formats.base import RowChange, Statement
+from changes.formats.base import VALUE_AT, RowChange, Statement, sizes
 from changes.formats.json_explain import explain_row
 from changes.formats.json_rows import JsonTableDecoder
 from changes.formats.layout import Refused
 from changes.formats.maxwell_ddl import TYPES, read_statement, statement_of
+from changes.formats.maxwell_keys import body
 from changes.formats.maxwell_rows import LETTERS, MaxwellDialect, moment
 from changes.formats.maxwell_sealed import NO_KEY, Opener
 from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
@@ -40,31 +41,32 @@ class _Head(Struct, gc=False):
 
 
 class MaxwellJson:
-    """The ``Format`` of Maxwell's JSON.
+    """The ``Format`` of Maxwell's JSON. Records come packed (``Format.keyed``): the key tells which
+    columns are the table's key where the message does not.
 
     The option ``encryption_key`` opens what was encrypted. Raises ValueError where it is no AES
     key, or where the time zone isn't known here.
     """
 
     name: str = "maxwell-json"
-    keyed: bool = False
+    keyed: bool = True
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)
         self._options = options
         key = options.extra.get("encryption_key")
         self._opener = None if key is None else Opener(key)
-        self._dialect = MaxwellDialect(self._opener)
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str, str | None, str | None], Head] = {}
 
     def peek(self, value: bytes | None) -> Head:
-        if not value:
+        text = b"" if value is None else body(value)
+        if not text:
             return _NOTHING  # a tombstone: the delete came before it
         try:
-            head = self._head(value)
+            head = self._head(text)
             if not head.type and head.encrypted is not None:
-                head = self._opened(value)
+                head = self._head(self._plain(text))
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise BadMessage(f"not a Maxwell message: {error}") from error
         except Refused as refused:
@@ -75,7 +77,8 @@ class MaxwellJson:
         decode, known = self._head, self._heads.get
         for value in values:
             try:
-                head = decode(value)  # type: ignore[arg-type]
+                # Written out, for it is done for every message: ``body``.
+                head = decode(value[VALUE_AT : VALUE_AT + sizes(value)[0]])  # type: ignore[index, arg-type]
             except (msgspec.DecodeError, ValueError, RecursionError, TypeError):
                 yield self.peek(value)  # which says what is wrong with it, or that nothing is
                 continue
@@ -87,12 +90,6 @@ class MaxwellJson:
                         self._heads.clear()
                     self._heads[(head.type, head.database, head.table)] = seen
             yield seen
-
-    def _opened(self, value: bytes) -> _Head:
-        """Look at a message that is encrypted as a whole."""
-        if self._opener is None:
-            raise Refused(NO_KEY)
-        return self._head(self._opener.opened(value))
 
     def _judge(self, head: _Head) -> Head:
         kind = _KINDS.get(head.type)
@@ -113,7 +110,7 @@ class MaxwellJson:
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         try:
-            return read_statement(self._plain(value))
+            return read_statement(self._plain(body(value)))
         except Refused as refused:
             raise BadMessage(str(refused)) from refused
 
@@ -121,26 +118,26 @@ class MaxwellJson:
         head = self.peek(value)
         if value is None or head.kind is Kind.NOTHING:
             return ()
+        table = head.table
         try:
-            value = self._plain(value)
-            ts_ms = moment(value)
-            if head.kind is Kind.DDL:
-                told = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in read_statement(value)]
-                return tuple(told) or (Statement(*statement_of(value), ts_ms),)
-            assert head.table is not None
-            row = self._dialect.read(value)
-            return (explain_row(head.table, row, self._options, ts_ms, drops_nulls=True),)
+            text = self._plain(body(value))
+            ts_ms = moment(text)
+            if table is None:
+                told = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in read_statement(text)]
+                return tuple(told) or (Statement(*statement_of(text), ts_ms),)
+            row = MaxwellDialect(self._opener).read(value)
+            return (explain_row(table, row, self._options, ts_ms, drops_nulls=True),)
         except Refused as refused:
-            about = "" if head.table is None else f"{head.table}: "
+            about = "" if table is None else f"{table}: "
             raise BadMessage(f"{about}{refused}") from refused
 
-    def _plain(self, value: bytes) -> bytes:
+    def _plain(self, text: bytes) -> bytes:
         """The message without encryption; raises Refused."""
-        if self._head(value).encrypted is None:
-            return value
+        if self._head(text).encrypted is None:
+            return text
         if self._opener is None:
             raise Refused(NO_KEY)
-        return self._opener.opened(value)
+        return self._opener.opened(text)
 
     def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> JsonTableDecoder:
-        return JsonTableDecoder(self._dialect, self._options, mode, keys)
+        return JsonTableDecoder(MaxwellDialect(self._opener), self._options, mode, keys)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -58,6 +58,14 @@ class OggDialect:
         }
         return msgspec.defstruct("Message", fields, rename=names, gc=False)
 
+    def bodies(self, values: Sequence[bytes]) -> Sequence[bytes]:
+        return values
+
+    def key_texts(self, names: Sequence[Raw], values: Sequence[bytes]) -> Sequence[bytes]:
+        if names.count(names[0]) == len(names):
+            return (bytes(names[0]),)
+        return list(map(bytes, names))
+
     def read(self, value: bytes) -> Row:
         message = read_message(value)
         if message.op_type not in LETTERS:
@@ -68,7 +76,7 @@ class OggDialect:
             image = "before" if op == "D" else "after"
             raise Refused(f"a message of op_type {message.op_type} without {image}")
         was = message.before if op == "U" else None
-        return Row(op, row, was, message.primary_keys, _keys(message.primary_keys))
+        return Row(op, row, was, bytes(message.primary_keys), _keys(message.primary_keys))
 
     def table_of(self, value: bytes) -> TableName | None:
         try:

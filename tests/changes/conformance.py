@@ -28,6 +28,15 @@ def folder() -> Path:
     pytest.skip(reason)
 
 
+def cases(pattern: str) -> list[Any]:
+    """The files of a pattern as parameters of a test, their ids the paths. Without samples one
+    that is None: the test calls ``folder``, which tells so."""
+    named = os.environ.get("CONFORMANCE_DIR")
+    root = Path(named) if named else BESIDE
+    found = [pytest.param(p, id=str(p.relative_to(root))) for p in sorted(root.glob(pattern))]
+    return found or [pytest.param(None, id="no-samples")]
+
+
 def canal_files() -> Iterator[tuple[Path, dict[str, Any]]]:
     """Every file of Canal messages with what is expected of it."""
     for path in sorted(folder().glob("*/expectations.json")):
