@@ -29,7 +29,7 @@ Maxwell tells rows by the former and statements by the latter."""
 class Message(Struct, gc=False):
     """A message of a row with nothing assumed about its columns."""
 
-    type: str
+    type: str = ""
     data: dict[str, Raw] | None = None
     old: dict[str, Raw] | None = None
     primary_key_columns: Raw = Raw()
