@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from changes.formats.aliyun_dts_avro import AliyunDtsAvro
 from changes.formats.base import Format
 from changes.formats.canal_json import CanalJson
 from changes.formats.debezium_json import DebeziumJson
@@ -12,6 +13,7 @@ from changes.formats.ogg_json import OggJson
 from changes.model import FormatOptions
 
 FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
+    "aliyun-dts-avro": AliyunDtsAvro,
     "canal-json": CanalJson,
     "debezium-json": DebeziumJson,
     "maxwell-json": MaxwellJson,

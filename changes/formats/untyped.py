@@ -1,9 +1,9 @@
-"""Statements about tables whose rows come without types: every column is text in the lake."""
+"""Statements about tables whose rows come without types, or with fewer than their source has."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -14,19 +14,31 @@ from changes.types import TEXT
 
 def as_text_columns(ddl: Ddl) -> Ddl:
     """The statement with the types that rows will have: a change of type alone is none."""
-    return replace(ddl, steps=tuple(_steps(ddl)))
+    return retyped(ddl, as_text_column)
 
 
-def _steps(ddl: Ddl) -> Iterator[DdlStep]:
+def retyped(ddl: Ddl, column: Callable[[AddColumn], AddColumn | None]) -> Ddl:
+    """The statement with its new columns as rows will have them, None where rows will add it."""
+    return replace(ddl, steps=tuple(_steps(ddl, column)))
+
+
+def _steps(ddl: Ddl, column: Callable[[AddColumn], AddColumn | None]) -> Iterator[DdlStep]:
     for step in ddl.steps:
         match step:
-            case AddColumn(column, default):
-                yield AddColumn(Column(column.name, TEXT.arrow), _printed(default))
-            case ChangeColumn(old, column):
-                if old != column.name:
-                    yield RenameColumn(old, column.name)
+            case AddColumn():
+                added = column(step)
+                if added is not None:
+                    yield added
+            case ChangeColumn(old, changed):
+                if old != changed.name:
+                    yield RenameColumn(old, changed.name)
             case _:
                 yield step
+
+
+def as_text_column(step: AddColumn) -> AddColumn:
+    """The new column as text."""
+    return AddColumn(Column(step.column.name, TEXT.arrow), _printed(step.default))
 
 
 def _printed(value: object) -> str | None:
