@@ -113,6 +113,7 @@ class PipelineSection(FaultSection):
     default_database: str | None = Field(None, min_length=1)
     default_table: str | None = Field(None, min_length=1)
     positions: Literal["tidb-commit-ts"] | None = None
+    encryption_key: str | None = Field(None, min_length=1)
     target: str | None = None
     mode: Literal["upsert", "append"] = "upsert"
     keys: list[str] | None = Field(None, min_length=1)
@@ -203,6 +204,7 @@ class PipelineSection(FaultSection):
             "default_database": self.default_database,
             "default_table": self.default_table,
             "positions": self.positions,
+            "encryption_key": self.encryption_key,
         }
         extra = {option: name for option, name in named.items() if name is not None}
         return FormatOptions(self.time_zone, self.zero_dates, extra)
@@ -277,6 +279,7 @@ class Config(Section):
             self.spark.conf,
             *(pipeline.kafka for pipeline in self.pipeline.values()),
             *(sink.catalog for sink in self.sink.values()),
+            *({"encryption_key": pipeline.encryption_key} for pipeline in self.pipeline.values()),
         ]
         return self._secrets.union(*map(secrets_in, tables))
 

@@ -14,8 +14,8 @@ from changes.formats.layout import Refused
 from changes.model import TableName
 
 Images = list[Any]
-"""A row's values in the order of ``Record.fields``: None, a name of EmptyObject, or a pair of the
-record's full name and its members."""
+"""A row's values in the order of ``Record.fields``: None, or a pair of a kind's full name and its
+members. Of EmptyObject the symbol, alone or as the second of a pair."""
 
 _LONGEST_LONG = 10
 """Bytes of a number at most."""

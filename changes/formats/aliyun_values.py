@@ -21,8 +21,6 @@ from changes.formats.layout import Refused
 from changes.formats.untyped import as_text_column, retyped
 from changes.model import AddColumn, Column, Ddl
 
-_NULL, _NONE = "NULL", "NONE"
-
 MYSQL_SOURCES = frozenset(("MySQL", "DRDS"))
 """Sources whose ``dataTypeNumber`` is MySQL's; DRDS is a MySQL to its clients."""
 
@@ -84,11 +82,12 @@ def declared_types(fields: tuple[tuple[str, int], ...], source: str) -> dict[str
 
 def text_of(value: Any, declared: str | None) -> str | UnsetType | None:
     """A value's text, UNSET for one that is not there; raises Refused."""
-    if value is None or value == _NULL:
+    if value is None:
         return None
-    if value == _NONE:
-        return UNSET
-    name, members = value
+    # fastavro names an enumeration where the schema spells it out, not where it refers to it.
+    name, members = ("", value) if isinstance(value, str) else value
+    if isinstance(members, str):
+        return None if members == "NULL" else UNSET  # EmptyObject has but these two
     read = _READERS.get(name.rpartition(".")[2])
     if read is None:
         raise Refused(f"a value of unknown kind {name}")

@@ -67,6 +67,7 @@ class CanalJson:
 
     name: str = "canal-json"
     keyed: bool = False
+    binary: bool = False
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)

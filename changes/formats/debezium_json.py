@@ -63,6 +63,7 @@ class DebeziumJson:
 
     name: str = "debezium-json"
     keyed: bool = True
+    binary: bool = False
 
     def __init__(self, options: FormatOptions) -> None:
         """Raises ValueError where an option can't be met."""

@@ -50,6 +50,7 @@ class MaxwellJson:
 
     name: str = "maxwell-json"
     keyed: bool = True
+    binary: bool = False
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)

@@ -48,6 +48,7 @@ class OggJson:
 
     name: str = "ogg-json"
     keyed: bool = False
+    binary: bool = False
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)
