@@ -112,6 +112,7 @@ class PipelineSection(FaultSection):
     zero_dates: ZeroDates = "null"
     default_database: str | None = Field(None, min_length=1)
     default_table: str | None = Field(None, min_length=1)
+    unavailable_value: str | None = Field(None, min_length=1)
     positions: Literal["tidb-commit-ts"] | None = None
     target: str | None = None
     mode: Literal["upsert", "append"] = "upsert"
@@ -202,6 +203,7 @@ class PipelineSection(FaultSection):
         named = {
             "default_database": self.default_database,
             "default_table": self.default_table,
+            "unavailable_value": self.unavailable_value,
             "positions": self.positions,
         }
         extra = {option: name for option, name in named.items() if name is not None}

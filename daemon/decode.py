@@ -13,6 +13,7 @@ from typing import TextIO
 
 import msgspec
 
+from changes.bare_numbers import with_text_for_bare_numbers
 from changes.formats.base import Format, RowChange, Statement, pack
 from changes.model import BadMessage
 
@@ -131,7 +132,7 @@ def keyed_record(line: bytes) -> bytes:
     where its value is an object, null, or a text that holds one; any other line is a value.
     """
     try:
-        record = _record.decode(line)
+        record = _record.decode(with_text_for_bare_numbers(line))
         key, value = _part(record.key), _part(record.value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return pack(None, line)
