@@ -111,7 +111,7 @@ class Layout:
                 unsettled |= set() if seen else {name}
             elif seen is not None and seen != stored:
                 columns[name] = self._wider(name, stored, seen, told[name].words)
-        self.declared.update({name: column.words for name, column in told.items()})
+        self.declared.update({name: column.words for name, column in told.items() if column.type})
         for name, raw in carried.items():
             wire = wire_of(bytes(raw))
             if wire is None or _takes(columns[name].wire, wire, bytes(raw)):

@@ -281,9 +281,15 @@ class _Reading:
         elif set(names) != set(layout.keys):
             raise Refused(f"the key was {_list(layout.keys)} and is now {_list(names)}")
 
-    def _learn(self, told: Mapping[str, Field], carried: Mapping[str, Raw]) -> None:
-        """Take in what a record tells of columns: by its schema, and by its values."""
+    def _learn(
+        self, told: Mapping[str, Field], carried: Mapping[str, Raw], unsent: Sequence[str] = ()
+    ) -> None:
+        """Take in what a record tells of columns: by its schema, and by its values.
+
+        ``unsent`` are columns that it has, but no values of.
+        """
         types = {name: Told(from_schema(each), words(each)) for name, each in told.items()}
+        types |= {name: Told(None, "") for name in unsent if name not in told}
         layout = self.state.layout.grown(types, carried)
         for key in layout.keys or ():
             if key not in layout.columns:
@@ -327,7 +333,7 @@ class _Reading:
             old = replaced(record, key, keys, configured=self._fixed)
         if old is not None:
             self._learn(record.fields or {}, old)
-        self._learn(record.fields or {}, sent)
+        self._learn(record.fields or {}, sent, [name for name in after if name not in sent])
         row = self.state.layout.make(sent)
         if old is not None:
             self._segment().add(self._ended_row(old), "D", self.place)
