@@ -186,7 +186,10 @@ class RawSegment(Segment):
         for wire, columns in by_wire.items():
             if wire is Wire.STR or wire is Wire.RAW:
                 columns = {name: self._sent(name, values) for name, values in columns.items()}
-            found |= dict(zip(columns, _texts([*columns.values()], wire), strict=True))
+            if wire is Wire.RAW:
+                found |= {name: self._raw(name, values) for name, values in columns.items()}
+            else:
+                found |= dict(zip(columns, _texts([*columns.values()], wire), strict=True))
         self.blocks.append({name: found[name] for name in self.columns})
         self.rows.clear()
 
@@ -196,10 +199,22 @@ class RawSegment(Segment):
         if not placeholders:
             return values
         first = len(self.ops) - len(self.rows)
-        for place in placeholders:
+        for place in sorted(placeholders):
             if self.ops[first + place] == ord("I"):
                 raise Misfit(self.records[first + place], f"{name}: {NOT_AT_HAND}")
         return [UNSET if place in placeholders else value for place, value in enumerate(values)]
+
+    def _raw(self, name: str, values: Sequence[Any]) -> Text:
+        """The JSON of values, which the decoder has not looked into."""
+        found: list[str | None] = []
+        for place, value in enumerate(values):
+            raw = NULL if value is UNSET or value is None else bytes(value)
+            try:
+                found.append(None if raw == NULL else raw.decode())
+            except UnicodeDecodeError as error:
+                record = self.records[len(self.ops) - len(self.rows) + place]
+                raise Misfit(record, f"{name}: not valid UTF-8: {error}") from error
+        return Text(pa.array(found, pa.string()), _carried(values))
 
 
 _ARROWS = {Wire.STR: pa.string(), Wire.INT: pa.int64(), Wire.FLOAT: pa.float64()}
@@ -208,8 +223,6 @@ _ARROWS[Wire.BOOL] = pa.bool_()
 
 def _texts(columns: Sequence[Sequence[Any]], wire: Wire) -> list[Text]:
     """Several columns of one length and wire, as one array cut up."""
-    if wire is Wire.RAW:
-        return [_raw_text(values) for values in columns]
     count = len(columns[0])
     try:
         cells = pa.array(list(chain.from_iterable(columns)), _ARROWS[wire])
@@ -232,12 +245,6 @@ def _plain(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else repr(value)
-
-
-def _raw_text(values: Sequence[Any]) -> Text:
-    found = [None if v is UNSET or v is None else bytes(v) for v in values]
-    texts = [None if v is None or v == NULL else v.decode() for v in found]
-    return Text(pa.array(texts, pa.string()), _carried(values))
 
 
 def _carried(values: Sequence[Any]) -> pa.Array | None:

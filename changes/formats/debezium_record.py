@@ -141,11 +141,11 @@ def read(packed: bytes, names: Names) -> Record:
 def members(text: bytes, what: str) -> Members:
     """An object's members. The bare NaN and Infinity of JsonConverter become text."""
     try:
-        return _members.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    try:
-        return _members.decode(with_text_for_bare_numbers(text))
+        text.decode()  # what stays raw is not looked at by the decoder
+        try:
+            return _members.decode(text)
+        except msgspec.DecodeError:
+            return _members.decode(with_text_for_bare_numbers(text))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(f"{what} is not an object of Debezium's JSON: {error}") from error
 
