@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
@@ -241,7 +242,7 @@ def _image(image: Mapping[str, object] | None) -> dict[str, object] | None:
 
 
 def _plain(value: object) -> object:
-    """Decimals as text, bytes in base64, times by ISO 8601; JSON has the rest."""
+    """Decimals, NaN, infinities as text, bytes in base64, times by ISO 8601; JSON has the rest."""
     match value:
         case Decimal():
             return f"{value:f}"
@@ -251,5 +252,7 @@ def _plain(value: object) -> object:
             return value.isoformat().replace("+00:00", "Z")
         case date():
             return value.isoformat()
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case _:
             return value
