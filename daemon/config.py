@@ -112,6 +112,7 @@ class PipelineSection(FaultSection):
     zero_dates: ZeroDates = "null"
     default_database: str | None = Field(None, min_length=1)
     default_table: str | None = Field(None, min_length=1)
+    unavailable_value: str | None = Field(None, min_length=1)
     positions: Literal["tidb-commit-ts"] | None = None
     encryption_key: str | None = Field(None, min_length=1)
     target: str | None = None
@@ -203,6 +204,7 @@ class PipelineSection(FaultSection):
         named = {
             "default_database": self.default_database,
             "default_table": self.default_table,
+            "unavailable_value": self.unavailable_value,
             "positions": self.positions,
             "encryption_key": self.encryption_key,
         }

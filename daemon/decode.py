@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
@@ -13,6 +14,7 @@ from typing import BinaryIO, TextIO
 
 import msgspec
 
+from changes.bare_numbers import with_text_for_bare_numbers
 from changes.formats.base import Format, RowChange, Statement, pack
 from changes.model import BadMessage
 from daemon.binary_file import binary_messages
@@ -131,7 +133,7 @@ def keyed_record(line: bytes) -> bytes:
     where its value is an object, null, or a text that holds one; any other line is a value.
     """
     try:
-        record = _record.decode(line)
+        record = _record.decode(with_text_for_bare_numbers(line))
         key, value = _part(record.key), _part(record.value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return pack(None, line)
@@ -240,7 +242,7 @@ def _image(image: Mapping[str, object] | None) -> dict[str, object] | None:
 
 
 def _plain(value: object) -> object:
-    """Decimals as text, bytes in base64, times by ISO 8601; JSON has the rest."""
+    """Decimals, NaN, infinities as text, bytes in base64, times by ISO 8601; JSON has the rest."""
     match value:
         case Decimal():
             return f"{value:f}"
@@ -250,5 +252,7 @@ def _plain(value: object) -> object:
             return value.isoformat().replace("+00:00", "Z")
         case date():
             return value.isoformat()
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case _:
             return value

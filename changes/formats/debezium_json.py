@@ -78,6 +78,7 @@ class DebeziumJson:
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str | None, ...], Head] = {}
         self._beginnings: dict[tuple[int, bytes], bytes] = {}
+        self._latest = b"\0"
 
     def peek(self, value: bytes | None) -> Head:
         if value is None:
@@ -101,11 +102,13 @@ class DebeziumJson:
             return None
         begin, last = VALUE_AT, end
         if packed.startswith(b'{"schema"', VALUE_AT):
-            mark = packed.find(_MARK, VALUE_AT, end)
-            known = self._beginnings.get((mark, packed[mark - _TAIL : mark]))
-            if known is None or not packed.startswith(known, VALUE_AT):
-                return None
-            begin, last = VALUE_AT + len(known), end - 1
+            if not packed.startswith(self._latest, VALUE_AT):
+                mark = packed.find(_MARK, VALUE_AT, end)
+                known = self._beginnings.get((mark, packed[mark - _TAIL : mark]))
+                if known is None or not packed.startswith(known, VALUE_AT):
+                    return None
+                self._latest = known
+            begin, last = VALUE_AT + len(self._latest), end - 1
         try:
             head = self._head(packed[begin:last])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -18,7 +18,8 @@ import pyarrow as pa
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import astuple
 
-from changes.assemble import Segment, Text
+from changes.assemble import Misfit, Segment, Text
+from changes.formats.debezium_shapes import NOTHING_UNAVAILABLE, Unavailable
 from changes.formats.debezium_types import UNDECLARED, Wire, WireType
 from changes.formats.layout import Refused, check_name, json_name
 from changes.model import Column, TableSchema
@@ -110,7 +111,7 @@ class Layout:
                 unsettled |= set() if seen else {name}
             elif seen is not None and seen != stored:
                 columns[name] = self._wider(name, stored, seen, told[name].words)
-        self.declared.update({name: column.words for name, column in told.items()})
+        self.declared.update({name: column.words for name, column in told.items() if column.type})
         for name, raw in carried.items():
             wire = wire_of(bytes(raw))
             if wire is None or _takes(columns[name].wire, wire, bytes(raw)):
@@ -159,26 +160,61 @@ class Layout:
         return self.row(**{**dict.fromkeys(self.fields.values(), None), **key})
 
 
+NOT_AT_HAND = "a new row without this value, and the row that had it is not at hand"
+"""What is wrong with an insert that holds a placeholder."""
+
+
 @dataclass(slots=True)
 class RawSegment(Segment):
-    """Rows whose cells are of the kinds that JSON has; as columns they are all text."""
+    """Rows whose cells are of the kinds that JSON has; as columns they are all text.
+
+    Cells that stand for a value which was not sent become absent here.
+    """
+
+    unavailable: Unavailable = NOTHING_UNAVAILABLE
 
     def seal(self) -> None:
-        """Turn the latest rows into columns."""
+        """Turn the latest rows into columns. Raises Misfit for an insert that is not whole."""
         if not self.rows:
             return
         cells = list(zip(*map(astuple, self.rows), strict=True))
-        block: dict[str, Text] = {}
-        by_wire: dict[Wire, list[int]] = {}
-        names = list(self.columns)
-        for place, kind in enumerate(self.columns.values()):
+        found: dict[str, Text] = {}
+        by_wire: dict[Wire, dict[str, Sequence[Any]]] = {}
+        for (name, kind), values in zip(self.columns.items(), cells, strict=True):
             assert isinstance(kind, WireType)
-            by_wire.setdefault(kind.wire, []).append(place)
-        for wire, places in by_wire.items():
-            found = _texts([cells[place] for place in places], wire)
-            block |= dict(zip([names[place] for place in places], found, strict=True))
-        self.blocks.append(block)
+            by_wire.setdefault(kind.wire, {})[name] = values
+        for wire, columns in by_wire.items():
+            if wire is Wire.STR or wire is Wire.RAW:
+                columns = {name: self._sent(name, values) for name, values in columns.items()}
+            if wire is Wire.RAW:
+                found |= {name: self._raw(name, values) for name, values in columns.items()}
+            else:
+                found |= dict(zip(columns, _texts([*columns.values()], wire), strict=True))
+        self.blocks.append({name: found[name] for name in self.columns})
         self.rows.clear()
+
+    def _sent(self, name: str, values: Sequence[Any]) -> Sequence[Any]:
+        """A column's values, UNSET for those that were not sent."""
+        placeholders = self.unavailable.among(values)
+        if not placeholders:
+            return values
+        first = len(self.ops) - len(self.rows)
+        for place in sorted(placeholders):
+            if self.ops[first + place] == ord("I"):
+                raise Misfit(self.records[first + place], f"{name}: {NOT_AT_HAND}")
+        return [UNSET if place in placeholders else value for place, value in enumerate(values)]
+
+    def _raw(self, name: str, values: Sequence[Any]) -> Text:
+        """The JSON of values, which the decoder has not looked into."""
+        found: list[str | None] = []
+        for place, value in enumerate(values):
+            raw = NULL if value is UNSET or value is None else bytes(value)
+            try:
+                found.append(None if raw == NULL else raw.decode())
+            except UnicodeDecodeError as error:
+                record = self.records[len(self.ops) - len(self.rows) + place]
+                raise Misfit(record, f"{name}: not valid UTF-8: {error}") from error
+        return Text(pa.array(found, pa.string()), _carried(values))
 
 
 _ARROWS = {Wire.STR: pa.string(), Wire.INT: pa.int64(), Wire.FLOAT: pa.float64()}
@@ -187,8 +223,6 @@ _ARROWS[Wire.BOOL] = pa.bool_()
 
 def _texts(columns: Sequence[Sequence[Any]], wire: Wire) -> list[Text]:
     """Several columns of one length and wire, as one array cut up."""
-    if wire is Wire.RAW:
-        return [_raw_text(values) for values in columns]
     count = len(columns[0])
     try:
         cells = pa.array(list(chain.from_iterable(columns)), _ARROWS[wire])
@@ -201,10 +235,8 @@ def _texts(columns: Sequence[Sequence[Any]], wire: Wire) -> list[Text]:
 
 def _text(values: Sequence[Any]) -> Text:
     """One column's values: UNSET stands for one that was not carried."""
-    texts = [_plain(value) for value in values]
-    if UNSET not in values:
-        return Text(pa.array(texts, pa.string()), None)
-    return Text(pa.array(texts, pa.string()), pa.array([value is not UNSET for value in values]))
+    texts = pa.array([_plain(value) for value in values], pa.string())
+    return Text(texts, _carried(values))
 
 
 def _plain(value: Any) -> str | None:
@@ -215,12 +247,10 @@ def _plain(value: Any) -> str | None:
     return value if isinstance(value, str) else repr(value)
 
 
-def _raw_text(values: Sequence[Any]) -> Text:
-    found = [None if v is UNSET or v is None else bytes(v) for v in values]
-    texts = pa.array([None if v is None or v == NULL else v.decode() for v in found], pa.string())
+def _carried(values: Sequence[Any]) -> pa.Array | None:
     if UNSET not in values:
-        return Text(texts, None)
-    return Text(texts, pa.array([value is not UNSET for value in values]))
+        return None
+    return pa.array([value is not UNSET for value in values])
 
 
 def wire_of(raw: bytes) -> Wire | None:

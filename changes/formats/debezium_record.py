@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from changes.bare_numbers import with_text_for_bare_numbers
 from changes.formats.base import Packed, unpack
 from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_types import Field
@@ -32,7 +33,6 @@ _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
 _WRAPPED = frozenset(("schema", "payload"))
 _HEARTBEAT = frozenset(("ts_ms", "ts_us", "ts_ns"))
 _MYSQL = frozenset(("mysql", "mariadb"))
-_NO_JSON = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b', re.DOTALL)
 _MARKS = frozenset(("__op", "__deleted", "__table", "__db", "__schema"))
 _METADATA = re.compile(
     r"__(op|deleted|table|db|schema|lsn|ts_ms|ts_us|ts_ns|name|connector|version|snapshot|sequence"
@@ -141,19 +141,13 @@ def read(packed: bytes, names: Names) -> Record:
 def members(text: bytes, what: str) -> Members:
     """An object's members. The bare NaN and Infinity of JsonConverter become text."""
     try:
-        return _members.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        problem: Exception = error
-    if b"NaN" in text or b"Infinity" in text:
+        text.decode()  # what stays raw is not looked at by the decoder
         try:
-            return _members.decode(_NO_JSON.sub(_quoted, text))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            problem = error
-    raise Refused(f"{what} is not an object of Debezium's JSON: {problem}") from problem
-
-
-def _quoted(found: re.Match[bytes]) -> bytes:
-    return found[0] if found[0].startswith(b'"') else b'"' + found[0] + b'"'
+            return _members.decode(text)
+        except msgspec.DecodeError:
+            return _members.decode(with_text_for_bare_numbers(text))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(f"{what} is not an object of Debezium's JSON: {error}") from error
 
 
 def field_of(raw: Raw | None) -> Field | None:
@@ -295,10 +289,9 @@ def _flat(found: Members, field: Field | None, names: Names) -> Record:
     letter = "D" if gone else _LETTERS.get((_text(found, "__op") or "u").lower())
     if letter is None:
         raise Refused(f"unknown op {_text(found, '__op')!r}")
-    told = columns_of(field) or None
-    # What is not known to be an insert may follow on another row of its key: the same thing here.
+    told = {n: each for n, each in columns_of(field).items() if not _METADATA.fullmatch(n)}
     before, after = (row, None) if letter == "D" else (None, row)
-    return Record(Kind.ROWS, letter, table, before, after, found, told)
+    return Record(Kind.ROWS, letter, table, before, after, found, told or None)
 
 
 def _source(found: Members) -> Source | None:

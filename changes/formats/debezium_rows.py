@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import astuple
 
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, assemble
 from changes.formats import debezium_record as careful
 from changes.formats.base import VALUE_AT, packed_header, sizes
 from changes.formats.debezium_convert import DebeziumConverter
 from changes.formats.debezium_keys import deleted, ended, replaced
-from changes.formats.debezium_layout import Layout, RawSegment, Told, cell
+from changes.formats.debezium_layout import NOT_AT_HAND, Layout, RawSegment, Told, cell
 from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Names, Record
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
@@ -68,16 +71,16 @@ class DebeziumTableDecoder:
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
         reading = _Reading(self._state, self._fixed, self._names, self._unavailable)
-        refused = reading.read(values)
-        layout = reading.state.layout
         converter = DebeziumConverter(self._options.zero_dates)
         table = None
-        if reading.segments:
-            pieces = Pieces(reading.segments, layout.columns, layout.keys or (), self._fixed)
-            try:
+        try:
+            refused = reading.read(values)
+            layout = reading.state.layout
+            if reading.segments:
+                pieces = Pieces(reading.segments, layout.columns, layout.keys or (), self._fixed)
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
-            except Misfit as misfit:
-                raise self._bad(misfit.record, str(misfit), values) from misfit
+        except Misfit as misfit:
+            raise self._bad(misfit.record, str(misfit), values) from misfit
         if refused is not None:
             raise self._bad(reading.place, str(refused), values) from refused
         if table is None:
@@ -126,12 +129,12 @@ class _Reading:
         """Take the records in; give what stopped it at ``place``, None when all are in."""
         try:
             while self.place < len(values):
-                for packed in values[self.place : self.place + BLOCK_ROWS]:
-                    if not self._take(packed):
-                        self._read_careful(packed)
-                    self.place += 1
+                self._take_block(values[self.place : self.place + BLOCK_ROWS])
                 if self.segments and self.segments[-1].is_full:
                     self.segments[-1].seal()
+                elif self.place < len(values):
+                    self._read_careful(values[self.place])
+                    self.place += 1
         except Refused as refused:
             return refused
         return None
@@ -141,49 +144,96 @@ class _Reading:
         layout = self.state.layout
         if self._segment_layout is not layout:
             self._segment_layout = layout
-            self.segments.append(RawSegment(layout.columns))
+            self.segments.append(RawSegment(layout.columns, unavailable=self._unavailable))
         return self.segments[-1]
 
     # --- records of a known shape
 
-    def _take(self, packed: bytes) -> bool:
-        """Add a record of a known shape; False if it is not and has to be read with care."""
+    def _take_block(self, values: Sequence[bytes]) -> None:
+        """Add the first of these records, as many as are of a known shape."""
+        messages = self._decoded(values)
+        if not messages or self._take_alike(messages):
+            return
+        for message, packed in zip(messages, values, strict=False):
+            if not self._take(message, packed):
+                return
+
+    def _decoded(self, values: Sequence[bytes]) -> list[Any]:
+        """Decode records up to the first that has another shape."""
         layout, shapes = self.state.layout, self.state.shapes
-        size, key_size, told = sizes(packed)
-        if size <= 0 or layout.keys is None:
+        if layout.keys is None:
+            return []
+        payloads: list[bytes] = []
+        check, keys = None if self._fixed else shapes.bare_key, []
+        for packed in values:
+            size, key_size, told = sizes(packed)
+            end = VALUE_AT + size
+            begin = shapes.payload(packed, end) if size > 0 else -1
+            if begin < 0 or (told and announces(packed)):
+                break
+            if not self._fixed and not shapes.has_key(packed, end, key_size):
+                if check is None or key_size < 0:
+                    break
+                keys.append(packed[end : end + key_size])
+            payloads.append(packed[begin : end - 1 if begin > VALUE_AT else end])
+        messages: list[Any] = []
+        checked: list[Any] = []
+        # Those before an error stay: a list grows as it takes from an iterator.
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            messages.extend(map(layout.decode, payloads))
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            checked.extend(map(check, keys))  # type: ignore[arg-type]
+        if len(checked) < len(keys):
+            del messages[len(checked) :]
+        return messages
+
+    def _take_alike(self, messages: Sequence[Any]) -> bool:
+        """Add inserts and updates without a look at each; False, and none, if one is more.
+
+        A loop over them would cost as much as their decoding.
+        """
+        layout = self.state.layout
+        befores, rows, ops = zip(*map(astuple, messages), strict=True)
+        letters = "".join([_LETTERS.get(op, "?") for op in ops])
+        if "D" in letters or "?" in letters or None in rows:
             return False
-        end = VALUE_AT + size
-        begin = shapes.payload(packed, end)
-        if begin < 0 or not (self._fixed or shapes.has_key(packed, end, key_size)):
-            return False
-        try:
-            message = layout.decode(packed[begin : end - 1 if begin > VALUE_AT else end])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return False
-        letter, row = _LETTERS.get(message.op), message.after
-        if letter == "D":
-            if told or key_size < 0:
+        if layout.key is not None and "U" in letters:
+            pairs = zip(letters, befores, rows, strict=True)
+            updated = [(old, new) for letter, old, new in pairs if letter == "U"]
+            known = [(old, new) for old, new in updated if old is not None]
+            if len(known) < len(updated) and not self.state.covered:
                 return False
-            row = self._gone(message.before)
-        if row is None or (letter != "D" and not self._keeps(message, packed, key_size)):
-            return False
-        self._segment().add(row, letter, self.place)  # type: ignore[arg-type]
-        self._ended = _Ended(packed[end : end + key_size], False) if letter == "D" else None
+            key = layout.key
+            if [key(old) for old, _ in known] != [key(new) for _, new in known]:
+                return False
+        segment = self._segment()
+        segment.rows += rows
+        segment.ops += letters.encode()
+        segment.records += range(self.place, self.place + len(rows))
+        self.place += len(rows)
+        self._ended = None
         return True
 
-    def _keeps(self, message: Struct, packed: bytes, key_size: int) -> bool:
-        """Tell whether a new row is whole and keeps its key, or lacks only what is not sent."""
-        layout, before, row = self.state.layout, message.before, message.after  # type: ignore
-        op = message.op  # type: ignore[attr-defined]
-        if op == "u" and layout.key is not None:
-            if before is None:
-                if key_size >= 0 and not self.state.covered:
-                    return False
-            elif layout.key(before) != layout.key(row):
+    def _take(self, message: Any, packed: bytes) -> bool:
+        """Add a record of a known shape; False if it has to be read with care."""
+        size, key_size, _ = sizes(packed)
+        layout, row, letter = self.state.layout, message.after, _LETTERS.get(message.op)
+        ended = None
+        if letter == "D":
+            row = self._gone(message.before)
+            begin = VALUE_AT + size
+            ended = None if key_size < 0 else _Ended(packed[begin : begin + key_size], False)
+        elif letter == "U" and layout.key is not None:
+            if message.before is None:
+                row = row if self.state.covered or key_size < 0 else None
+            elif row is not None and layout.key(message.before) != layout.key(row):
                 return False
-        if self._unavailable.may_be_in(packed):
-            return op == "u" and (self._unavailable.blank(row) or True)
-        return op in _LETTERS
+        if row is None or letter is None:
+            return False
+        self._segment().add(row, letter, self.place)
+        self._ended = ended
+        self.place += 1
+        return True
 
     def _gone(self, before: Struct | None) -> Struct | None:
         """The row of a delete: in a changelog the old one, else just its key. None: look again."""
@@ -231,9 +281,15 @@ class _Reading:
         elif set(names) != set(layout.keys):
             raise Refused(f"the key was {_list(layout.keys)} and is now {_list(names)}")
 
-    def _learn(self, told: Mapping[str, Field], carried: Mapping[str, Raw]) -> None:
-        """Take in what a record tells of columns: by its schema, and by its values."""
+    def _learn(
+        self, told: Mapping[str, Field], carried: Mapping[str, Raw], unsent: Sequence[str] = ()
+    ) -> None:
+        """Take in what a record tells of columns: by its schema, and by its values.
+
+        ``unsent`` are columns that it has, but no values of.
+        """
         types = {name: Told(from_schema(each), words(each)) for name, each in told.items()}
+        types |= {name: Told(None, "") for name in unsent if name not in told}
         layout = self.state.layout.grown(types, carried)
         for key in layout.keys or ():
             if key not in layout.columns:
@@ -277,7 +333,7 @@ class _Reading:
             old = replaced(record, key, keys, configured=self._fixed)
         if old is not None:
             self._learn(record.fields or {}, old)
-        self._learn(record.fields or {}, sent)
+        self._learn(record.fields or {}, sent, [name for name in after if name not in sent])
         row = self.state.layout.make(sent)
         if old is not None:
             self._segment().add(self._ended_row(old), "D", self.place)
@@ -285,9 +341,7 @@ class _Reading:
         elif record.letter == "I" and keys and len(sent) < len(after):
             if not (self._ended and self._ended.moves and packed_header(packed, OLD_KEY)):
                 lost = next(name for name in after if name not in sent)
-                raise Refused(
-                    f"{lost}: a new row without this value, and the row that had it is not at hand"
-                )
+                raise Refused(f"{lost}: {NOT_AT_HAND}")
             self._came_from_there()
         self._segment().add(row, record.letter, self.place)
 
@@ -296,6 +350,11 @@ class _Reading:
         segment = self._segment()
         segment.moved.append(len(segment.ops))
         self._moved += 1
+
+
+def announces(packed: bytes) -> bool:
+    """Tell whether a record's headers say that it is half of a key change."""
+    return any(packed_header(packed, name) is not None for name in (NEW_KEY, OLD_KEY))
 
 
 def _key_fields(key: Key | None) -> Mapping[str, Field]:

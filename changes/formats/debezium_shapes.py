@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Raw
 
 from changes.formats.base import VALUE_AT
 
@@ -31,14 +31,15 @@ class Shapes:
     """What stands before a payload that is wrapped, the latest first."""
     bare: bool = False
     """Whether envelopes come without a wrapping."""
-    keys: list[bytes] = field(default_factory=list)
+    keys: tuple[bytes, ...] = ()
+    """What stands before the columns of a key that is wrapped, the latest first."""
     bare_key: Any = None
     """The decoder of a key that is not wrapped; it takes just these columns."""
     keyless: bool = False
 
     def copy(self) -> Shapes:
         """The same, to be changed apart."""
-        return Shapes([*self.payloads], self.bare, [*self.keys], self.bare_key, self.keyless)
+        return Shapes([*self.payloads], self.bare, self.keys, self.bare_key, self.keyless)
 
     def payload(self, packed: bytes, end: int) -> int:
         """Where the payload begins of a value that ends at ``end``; -1: the shape is not known.
@@ -51,19 +52,11 @@ class Shapes:
         return VALUE_AT if self.bare else -1
 
     def has_key(self, packed: bytes, begin: int, size: int) -> bool:
-        """Tell whether the key surely has the columns that keys had so far."""
-        if size < 0:
-            return self.keyless
-        for prefix in self.keys:
-            if packed.startswith(prefix, begin):
-                return True
-        if self.bare_key is None:
-            return False
-        try:
-            self.bare_key(packed[begin : begin + size])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return False
-        return True
+        """Tell whether the key surely has the columns that keys had so far.
+
+        One that is not wrapped takes ``bare_key`` to tell.
+        """
+        return self.keyless if size < 0 else packed.startswith(self.keys, begin)
 
     def learn_payload(self, prefix: bytes) -> None:
         """Take in what stands before a payload; nothing where it is bare."""
@@ -76,7 +69,7 @@ class Shapes:
         """Take in how a key begins; one that is bare has an empty beginning."""
         if prefix:
             if prefix not in self.keys:
-                self.keys[:] = [prefix, *self.keys[: _MOST - 1]]
+                self.keys = (prefix, *self.keys[: _MOST - 1])
         elif prefix is not None and all(name.isidentifier() for name in names):
             cells = [(f"f{place}", Raw) for place in range(len(names))]
             rename = {f"f{place}": name for place, name in enumerate(names)}
@@ -95,7 +88,6 @@ class Unavailable:
 
     texts: frozenset[str]
     raws: frozenset[bytes]
-    needles: tuple[bytes, ...]
 
     @classmethod
     def of(cls, placeholder: str) -> Unavailable:
@@ -108,28 +100,23 @@ class Unavailable:
         forms: list[Any] = [text, coded, [text], [coded], list(octets), {text: text}]
         raws = [json.dumps(f, separators=(",", ":"), ensure_ascii=False).encode() for f in forms]
         raws.append(json.dumps(raws[-1].decode(), ensure_ascii=False).encode())  # a map as text
-        needles = (text.encode(), coded.encode(), raws[4].strip(b"[]"))
-        return cls(frozenset((text, coded, raws[5].decode())), frozenset(raws), needles)
+        return cls(frozenset((text, coded, raws[5].decode())), frozenset(raws))
 
-    def may_be_in(self, packed: bytes) -> bool:
-        """Tell whether a record may hold it."""
-        first, second, third = self.needles
-        return first in packed or second in packed or third in packed
-
-    def blank(self, row: Struct) -> bool:
-        """Let a row lack what stands for no value; tell whether there was any."""
-        found = False
-        for name in row.__struct_fields__:
-            value = getattr(row, name)
-            if isinstance(value, str):
-                stands = value in self.texts
-            else:
-                stands = isinstance(value, Raw) and bytes(value) in self.raws
-            if stands:
-                setattr(row, name, UNSET)
-                found = True
-        return found
+    def among(self, values: Sequence[Any]) -> set[int]:
+        """The places of values, text or raw JSON, that stand for one that was not sent."""
+        if isinstance(next((v for v in values if v is not None and v is not UNSET), ""), str):
+            if self.texts.isdisjoint(values):
+                return set()
+            return {place for place, value in enumerate(values) if value in self.texts}
+        return {
+            place
+            for place, value in enumerate(values)
+            if isinstance(value, Raw) and bytes(value) in self.raws
+        }
 
     def without(self, values: Mapping[str, Raw]) -> dict[str, Raw]:
         """The values that were sent."""
         return {name: raw for name, raw in values.items() if bytes(raw) not in self.raws}
+
+
+NOTHING_UNAVAILABLE = Unavailable(frozenset(), frozenset())

@@ -10,15 +10,16 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import date
-from decimal import Context, Decimal, DecimalException
+from decimal import Context, Decimal, DecimalException, Inexact, InvalidOperation, Overflow
 from typing import Any
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _DAY_S = 86_400
 _ISO_TIME = re.compile(r"(-?)(\d{2,3}):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?Z?", re.ASCII)
 _SRID_BYTES = 4
-_EXACT = Context(prec=1000)
-"""More digits than any source has: nothing computed in it is rounded."""
+_MOST_DIGITS = 1000
+_EXACT = Context(prec=_MOST_DIGITS, traps=[InvalidOperation, Inexact, Overflow])
+"""More digits than any source has; nothing computed in it is rounded."""
 
 INFINITE = ("POSITIVE_INFINITY", "NEGATIVE_INFINITY")
 
@@ -48,10 +49,12 @@ def unscaled(text: str) -> int:
 def number_at_scale(text: str, scale: int) -> int:
     """A JSON number as the integer of a Decimal of that scale; digits beyond it are a misfit."""
     try:
-        moved = _EXACT.scaleb(Decimal(text), scale)
+        moved = _EXACT.scaleb(_EXACT.create_decimal(text), scale)
     except DecimalException as error:
         raise ValueError("not a number") from error
-    if not moved.is_finite() or moved != moved.to_integral_value(context=_EXACT):
+    if not moved.is_finite() or moved.adjusted() > _MOST_DIGITS:
+        raise ValueError("not a number of a source")
+    if moved != moved.to_integral_value(context=_EXACT):
         raise ValueError("more digits than the scale has")
     return int(moved)
 
@@ -77,6 +80,8 @@ def variable_text(raw: str) -> str:
     if isinstance(value, str):  # of decimal.handling.mode=string
         return value
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        if isinstance(value, Decimal) and abs(value.adjusted()) > _MOST_DIGITS:
+            raise ValueError("not a number of a source")
         return f"{value:f}"
     raise ValueError("not a decimal")
 
