@@ -118,5 +118,5 @@ def _name(told: _Named | None, header: TableName) -> TableName:
 
 
 def _same(one: TableName, other: TableName) -> bool:
-    """With lower_case_table_names a table is told in lower case, and a statement as it was typed."""
+    """With lower_case_table_names a table is told in lower case, a statement as it was typed."""
     return one == other or str(one).lower() == str(other).lower()
