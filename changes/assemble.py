@@ -76,7 +76,7 @@ class Segment:
         """Turn the latest rows into columns."""
         if self.rows:
             columns = list(zip(*map(astuple, self.rows), strict=True))
-            self.blocks.append(dict(zip(self.columns, _as_texts(columns), strict=True)))
+            self.blocks.append(dict(zip(self.columns, as_texts(columns), strict=True)))
             self.rows.clear()
 
     def column(self, name: str) -> list[Text]:
@@ -287,7 +287,7 @@ class _Columns:
             raise Misfit(self._records[self._good], self._reason)
 
 
-def _as_texts(columns: Sequence[Sequence[object]]) -> list[Text]:
+def as_texts(columns: Sequence[Sequence[object]]) -> list[Text]:
     """Several columns of one length, as one array cut up: a call costs as much as 100 cells."""
     count = len(columns[0])
     try:

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 import msgspec
 
 from changes.bare_numbers import with_text_for_bare_numbers
 from changes.formats.base import Format, RowChange, Statement, pack
 from changes.model import BadMessage
+from daemon.binary_file import binary_messages
 
 STDIN = "-"
 
@@ -83,10 +84,10 @@ def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: Tex
             if name == STDIN and sys.stdin is None:
                 raise NotText("is closed")
             if name == STDIN:
-                good &= _decode_lines(sys.stdin.buffer, shown, format_, out, errors)
+                good &= _decode_file(sys.stdin.buffer, shown, format_, out, errors)
             else:
-                with Path(name).open("rb") as lines:
-                    good &= _decode_lines(lines, shown, format_, out, errors)
+                with Path(name).open("rb") as file:
+                    good &= _decode_file(file, shown, format_, out, errors)
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -98,22 +99,21 @@ def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: Tex
     return good
 
 
-def _decode_lines(
-    lines: Iterable[bytes], shown: str, format_: Format, out: TextIO, errors: TextIO
-) -> bool:
+def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, errors: TextIO) -> bool:
     good = True
-    for line, value in messages(_text(lines)):
+    found = binary_messages(file.read()) if format_.binary else messages(_text(file))
+    for place, value in found:
         try:
             changes = format_.explain(keyed_record(value) if format_.keyed else value)
         except BadMessage as bad:
             good = False
-            print(f"{shown}:{line}: {bad}", file=errors)
+            print(f"{shown}:{place}: {bad}", file=errors)
             continue
         for change in changes:
             _write(as_line(change), out)
             if isinstance(change, RowChange) and change.misfit is not None:
                 good = False
-                print(f"{shown}:{line}: {change.table}: {change.misfit}", file=errors)
+                print(f"{shown}:{place}: {change.table}: {change.misfit}", file=errors)
     return good
 
 

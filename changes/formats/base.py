@@ -147,6 +147,9 @@ class Format(Protocol):
     """Whether it needs a record's key or headers: then what it is given as a value, by whomever,
     is the record as ``pack`` makes it, and never None."""
 
+    binary: bool
+    """Whether messages are bytes that may hold anything: no file has one a line."""
+
     def peek(self, value: bytes | None) -> Head:
         """Tell what a message is without decoding its rows; raises BadMessage."""
         ...

@@ -13,14 +13,14 @@ from msgspec import Raw
 from changes.convert import ValueMisfit
 from changes.formats import debezium_record as careful
 from changes.formats.base import RowChange
-from changes.formats.canal_explain import shortest
-from changes.formats.canal_layout import Refused
 from changes.formats.debezium_convert import DebeziumConverter
 from changes.formats.debezium_keys import ended, replaced
 from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_record import Record
 from changes.formats.debezium_shapes import Unavailable
 from changes.formats.debezium_types import Field, Sense, Wire, WireType, from_schema, words
+from changes.formats.images import shortest
+from changes.formats.layout import Refused
 from changes.model import FormatOptions, TableName
 
 Image = dict[str, object]

@@ -14,12 +14,12 @@ from msgspec import Raw, Struct
 from changes.convert import check_zone
 from changes.formats import debezium_record as careful
 from changes.formats.base import VALUE_AT, RowChange, Statement, sizes
-from changes.formats.canal_layout import Refused
 from changes.formats.debezium_explain import explain_row
 from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_record import Names, Record, Source
 from changes.formats.debezium_rows import DebeziumTableDecoder
 from changes.formats.debezium_shapes import Unavailable
+from changes.formats.layout import Refused
 from changes.model import (
     BadMessage,
     Ddl,
@@ -63,6 +63,7 @@ class DebeziumJson:
 
     name: str = "debezium-json"
     keyed: bool = True
+    binary: bool = False
 
     def __init__(self, options: FormatOptions) -> None:
         """Raises ValueError where an option can't be met."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Raw
 
-from changes.formats.canal_layout import Refused
 from changes.formats.debezium_layout import NULL
 from changes.formats.debezium_record import Key, Members, Record
+from changes.formats.layout import Refused
 
 _FULL = "PostgreSQL tells it under REPLICA IDENTITY FULL"
 

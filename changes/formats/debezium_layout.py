@@ -19,9 +19,9 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import astuple
 
 from changes.assemble import Misfit, Segment, Text
-from changes.formats.canal_layout import Refused, check_name, json_name
 from changes.formats.debezium_shapes import NOTHING_UNAVAILABLE, Unavailable
 from changes.formats.debezium_types import UNDECLARED, Wire, WireType
+from changes.formats.layout import Refused, check_name, json_name
 from changes.model import Column, TableSchema
 from changes.types import widen
 

@@ -16,9 +16,9 @@ from msgspec import Raw
 
 from changes.bare_numbers import with_text_for_bare_numbers
 from changes.formats.base import Packed, unpack
-from changes.formats.canal_layout import Refused
 from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_types import Field
+from changes.formats.layout import Refused
 from changes.model import Kind, TableName
 
 Members = Mapping[str, Raw]

@@ -14,13 +14,13 @@ from msgspec.structs import astuple
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, assemble
 from changes.formats import debezium_record as careful
 from changes.formats.base import VALUE_AT, packed_header, sizes
-from changes.formats.canal_layout import Refused
 from changes.formats.debezium_convert import DebeziumConverter
 from changes.formats.debezium_keys import deleted, ended, replaced
 from changes.formats.debezium_layout import NOT_AT_HAND, Layout, RawSegment, Told, cell
 from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Names, Record
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
+from changes.formats.layout import Refused
 from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}

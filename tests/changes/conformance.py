@@ -28,6 +28,14 @@ def folder() -> Path:
     pytest.skip(reason)
 
 
+def cases(pattern: str) -> list[Any]:
+    """The files of a pattern as parameters of a test, their ids the paths. Without samples one
+    that is None: the test calls ``folder``, which tells so."""
+    root = _place()
+    found = [pytest.param(p, id=str(p.relative_to(root))) for p in sorted(root.glob(pattern))]
+    return found or [pytest.param(None, id="no-samples")]
+
+
 def present() -> Path | None:
     """The same folder, None where it is missing: for naming a test's cases."""
     found = _place()
