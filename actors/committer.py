@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actors import effects as fx
 from actors import messages as msg
@@ -12,6 +12,7 @@ from actors.figures import CommitterFigures, Figures, LaneFigures, PartitionFigu
 from actors.mailbox import Tick
 from actors.messages import Address
 from offsets.ledger import LaneLedger
+from offsets.log_epochs import LogEpochs
 from offsets.position import Lane, TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 from offsets.timeline import Timeline
@@ -53,7 +54,8 @@ class CommitterLogic:
         self._until = dict(until or {})
         self._tell_caught_up = until is not None
         self._confirmed = {s: state.confirmed for s, state in recorded.partitions.items()}
-        self._left = {s: state.frontier for s, state in recorded.partitions.items()}
+        self._left = dict(recorded.partitions)
+        self._logs: dict[TopicPartition, LogEpochs] = {}
         self._marks: dict[str, TargetMark] = dict(recorded.targets)
         self._spills: dict[str, SpillMark] = dict(recorded.spills)
         self._on_disk: Snapshot | None = None
@@ -111,6 +113,7 @@ class CommitterLogic:
         self._epochs[source] = started.epoch
         self._ledger.assign(source, started.start)
         self._timelines[source] = Timeline()
+        self._logs[source] = LogEpochs(started.log)
         self._until.setdefault(source, started.until)
         self._confirmed[source] = started.confirmed
         # File before data: a start that was configured or forced must not be decided anew, at
@@ -123,6 +126,8 @@ class CommitterLogic:
         self._ledger.dispatched(
             sent.source, sent.next_offset, sent.lanes, sent.runs, sent.fragments
         )
+        for span in sent.epochs:
+            self._logs[sent.source].add(span)
         if sent.time_ms is not None:
             timeline = self._timelines[sent.source]
             timeline.add(sent.next_offset, sent.time_ms)
@@ -206,14 +211,18 @@ class CommitterLogic:
 
     def snapshot(self) -> Snapshot:
         """What the stores should say now."""
-        frontiers = {**self._left, **self._ledger.frontiers()}
+        frontiers = self._ledger.frontiers()
+        read = {
+            source: PartitionState(frontier, None, self._logs[source].below(frontier))
+            for source, frontier in frontiers.items()
+        }
         return Snapshot(
             pipeline=self._recorded.pipeline,
             group=self._recorded.group,
             topic_ids=self._recorded.topic_ids,
             partitions={
-                source: PartitionState(frontier, self._confirmed.get(source))
-                for source, frontier in frontiers.items()
+                source: replace(state, confirmed=self._confirmed.get(source))
+                for source, state in {**self._left, **read}.items()
             },
             targets=dict(self._marks),
             forced=self._recorded.forced,
@@ -264,7 +273,9 @@ class CommitterLogic:
     def _let_go(self, sources: tuple[TopicPartition, ...]) -> None:
         for source in sources:
             if source in self._epochs:
-                self._left[source] = self._ledger.frontier(source)
+                frontier = self._ledger.frontier(source)
+                known = self._logs.pop(source).below(frontier)
+                self._left[source] = PartitionState(frontier, None, known)
                 del self._epochs[source]
                 del self._timelines[source]
                 self._ledger.drop(source)

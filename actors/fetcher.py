@@ -20,6 +20,7 @@ from actors.messages import MESSAGE_OVERHEAD, Address
 from changes.formats.base import Format
 from changes.model import BadMessage, Kind, TableName
 from changes.routing import RouteConflict, Router, TargetRoute, shard_of
+from offsets.log_epochs import EpochSpan
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 
@@ -203,7 +204,9 @@ class FetcherLogic:
             shard = self._processors[shard_of(target, len(self._processors))]
             by_shard.setdefault(shard, []).append(share)
         self._messages += good
-        out: list[object] = [self._dispatched(source, next_offset, lanes, fetched.time_ms)]
+        out: list[object] = [
+            self._dispatched(source, next_offset, lanes, fetched.time_ms, fetched.epochs)
+        ]
         reading = self._reading[source]
         for to, mine in by_shard.items():
             size = sum(share.size for share in mine)
@@ -296,12 +299,12 @@ class FetcherLogic:
         next_offset: int,
         lanes: dict[str, tuple[int, int]],
         time_ms: int | None = None,
+        epochs: tuple[EpochSpan, ...] = (),
     ) -> fx.Tell:
         self._positions[source] = next_offset
-        return fx.Tell(
-            self._committer,
-            msg.Dispatched(self._reading[source].epoch, source, next_offset, lanes, time_ms),
-        )
+        epoch = self._reading[source].epoch
+        sent = msg.Dispatched(epoch, source, next_offset, lanes, time_ms, epochs=epochs)
+        return fx.Tell(self._committer, sent)
 
     # --- backpressure
 
@@ -354,7 +357,8 @@ class FetcherLogic:
             self._reading[source] = _Reading(self._epoch, log)
             self._positions[source] = start
             confirmed = assigned.confirmed.get(source)
-            started = msg.EpochStarted(self._epoch, source, start, log.high, confirmed)
+            known = assigned.epochs.get(source)
+            started = msg.EpochStarted(self._epoch, source, start, log.high, confirmed, known)
             out.append(fx.Tell(self._committer, started))
         # A pause survives a rebalance in librdkafka, even revoke and reassign: say it again.
         out.append(fx.Pause() if self._paused else fx.Resume())

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from actors.ports import SpillRecord, SpillState, StagedBatch, TargetState
 from changes.model import KeyBound, Mode, TableSchema, TargetName
 from changes.routing import TargetRoute
+from offsets.log_epochs import EpochSpan, LogEpoch
 from offsets.position import Run, TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import SpillMark
@@ -49,6 +50,8 @@ class Fetched:
     next_offset: int
     time_ms: int | None = None
     """When the last one was made, in Unix milliseconds, as the log has it."""
+    epochs: tuple[EpochSpan, ...] = ()
+    """Their leader epochs, where the broker tells them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,8 @@ class Assigned:
     starts: Mapping[TopicPartition, int]
     logs: Mapping[TopicPartition, Watermarks]
     confirmed: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+    epochs: Mapping[TopicPartition, LogEpoch] = field(default_factory=dict)
+    """Of the logs below the starts, where they are recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +339,8 @@ class Settled:
 class EpochStarted:
     """A partition is read from ``start`` under a new epoch.
 
-    ``until`` is the log's end as it was then, ``confirmed`` the broker's last known commit.
+    ``until`` is the log's end as it was then, ``confirmed`` the broker's last known commit,
+    ``log`` the leader epoch that was recorded with the start.
     """
 
     epoch: int
@@ -342,6 +348,7 @@ class EpochStarted:
     start: int
     until: int
     confirmed: int | None
+    log: LogEpoch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,6 +367,7 @@ class Dispatched:
     time_ms: int | None = None
     runs: Mapping[str, tuple[Run, ...]] = field(default_factory=dict)
     fragments: Mapping[str, int] = field(default_factory=dict)
+    epochs: tuple[EpochSpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -303,10 +303,12 @@ def tables_retry(
 
 def _print_snapshot(console: Console, snapshot: Snapshot) -> None:
     console.print(f"pipeline {snapshot.pipeline}, group {snapshot.group}", highlight=False)
-    partitions = Table("partition", "frontier", "confirmed by the broker", box=None)
+    titles = ("partition", "frontier", "confirmed by the broker", "leader epoch")
+    partitions = Table(*titles, box=None)
     for source, state in sorted(snapshot.partitions.items()):
         confirmed = "-" if state.confirmed is None else str(state.confirmed)
-        partitions.add_row(str(source), str(state.frontier), confirmed)
+        epoch = "-" if state.log is None else str(state.log.epoch)
+        partitions.add_row(str(source), str(state.frontier), confirmed, epoch)
     console.print(partitions)
     targets = Table("target", "version", "high-water marks", box=None)
     for target, mark in sorted(snapshot.targets.items()):

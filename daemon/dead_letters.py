@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from actors.messages import DeadLetter
 from actors.ports import DeadLetterStore, NotKept
 from changes.formats.base import unpack
-from daemon.kafka_positions import connection_settings
+from daemon.kafka_settings import connection_settings
 from daemon.log_reader import LogReader, LogRecord, LogUnreadable
 from offsets.position import TopicPartition
 

@@ -20,6 +20,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from actors.messages import Assigned
 from daemon.config import PipelineSection
+from daemon.kafka_settings import connection_settings
+from daemon.log_check import check_logs
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, StartAt, Watermarks, start_position
 from offsets.snapshot import Snapshot
@@ -40,19 +42,6 @@ class BrokerUnreachable(Exception):
 
 class TopicMissing(Exception):
     """A configured topic is not on the broker."""
-
-
-CONNECTION = (
-    "bootstrap.", "security.", "sasl.", "ssl.", "client.", "socket.", "broker.",
-    "enable.ssl.", "enable.sasl.",
-)  # fmt: skip
-"""How the names of those settings begin that are about the way to a broker, for any client."""
-
-
-def connection_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client beside the consumer takes from its settings; it logs nothing by itself."""
-    # Its own log lines would go to standard error; what matters comes as the answer's error.
-    return {k: v for k, v in settings.items() if k.startswith(CONNECTION)} | {"log_level": 0}
 
 
 def admin_client(settings: Mapping[str, Any]) -> AdminClient:
@@ -171,7 +160,16 @@ class PositionResolver:
             for source in sources
         }
         self._resolved |= set(sources)
-        return Assigned(starts, logs, {source: commits.get(source) for source in sources})
+        epochs = {
+            source: state.log
+            for source, at in starts.items()
+            if (state := recorded.partitions.get(source)) is not None
+            and state.log is not None
+            and state.frontier == at
+        }
+        check_logs(self.settings, epochs, ANSWER_TIMEOUT_S)
+        confirmed = {source: commits.get(source) for source in sources}
+        return Assigned(starts, logs, confirmed, epochs)
 
     def _decide(
         self,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
 from typing import Any
 
 import structlog
@@ -26,6 +27,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from actors.messages import Assigned, Confirmed, Fetched, Polled, Revoked, SourceState
 from actors.ports import SourceListener
 from changes.formats.base import pack
+from offsets.log_epochs import EpochSpan
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError
 
@@ -355,7 +357,22 @@ def _fetched(source: TopicPartition, messages: list[Message], values: list[Any])
     offsets: list[Any] = [message.offset() for message in messages]
     kind, time_ms = messages[-1].timestamp()
     known = None if kind == TIMESTAMP_NOT_AVAILABLE else time_ms
-    return Fetched(source, offsets, values, offsets[-1] + 1, known)
+    return Fetched(source, offsets, values, offsets[-1] + 1, known, _epochs(messages))
+
+
+def _epochs(messages: list[Message]) -> tuple[EpochSpan, ...]:
+    """Mostly one: only where first and last differ, all are asked."""
+    first, last = messages[0].leader_epoch(), messages[-1].leader_epoch()
+    if first is None or last is None:  # of a log older than the epochs
+        return ()
+    if first == last:
+        return (EpochSpan(first, messages[0].offset(), messages[-1].offset()),)  # type: ignore[arg-type]
+    spans: list[EpochSpan] = []
+    for epoch, group in groupby(messages, key=Message.leader_epoch):
+        mine: list[Any] = [message.offset() for message in group]
+        if epoch is not None:
+            spans.append(EpochSpan(epoch, mine[0], mine[-1]))
+    return tuple(spans)
 
 
 def source_state(statistics: str) -> SourceState:

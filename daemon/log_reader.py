@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from daemon.kafka_positions import connection_settings
+from daemon.kafka_settings import connection_settings
 from offsets.position import TopicPartition
 
 SILENCE_S = 10.0

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition
 
 VERSION = 1
@@ -25,11 +26,12 @@ class PartitionState:
     """Where one partition stands.
 
     ``frontier``: every message below it is done. ``confirmed``: the last frontier of which the
-    broker said that it has it, None before the first one.
+    broker said that it has it, None before the first one. ``log``: the epoch of the log below it.
     """
 
     frontier: int
     confirmed: int | None = None
+    log: LogEpoch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +105,15 @@ def decode(text: str, edited: bool = False) -> Snapshot:
         raise DamagedSnapshot(f"a member is missing or has the wrong type: {error}") from error
 
 
+class _LeaderEpoch(msgspec.Struct, forbid_unknown_fields=True):
+    epoch: Annotated[int, msgspec.Meta(ge=0)]
+    below: Annotated[int, msgspec.Meta(ge=1)]
+
+
 class _Partition(msgspec.Struct, forbid_unknown_fields=True):
     frontier: Annotated[int, msgspec.Meta(ge=0)]
     confirmed: Annotated[int, msgspec.Meta(ge=0)] | None
+    leader_epoch: _LeaderEpoch | None = None
 
 
 class _Mark(msgspec.Struct, forbid_unknown_fields=True):
@@ -150,7 +158,7 @@ def _body(snapshot: Snapshot) -> dict[str, Any]:
         "group": snapshot.group,
         "topic_ids": dict(sorted(snapshot.topic_ids.items())),
         "partitions": {
-            names[source]: {"frontier": state.frontier, "confirmed": state.confirmed}
+            names[source]: _partition(state)
             for source, state in sorted(snapshot.partitions.items())
         },
         "targets": {
@@ -165,13 +173,26 @@ def _body(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
+def _partition(state: PartitionState) -> dict[str, Any]:
+    said: dict[str, Any] = {"frontier": state.frontier, "confirmed": state.confirmed}
+    if state.log is not None:
+        said["leader_epoch"] = {"epoch": state.log.epoch, "below": state.log.below}
+    return said
+
+
+def _log_epoch(said: dict[str, int] | None) -> LogEpoch | None:
+    return None if said is None else LogEpoch(said["epoch"], said["below"])
+
+
 def _from_body(body: dict[str, Any]) -> Snapshot:
     return Snapshot(
         pipeline=body["pipeline"],
         group=body["group"],
         topic_ids=body["topic_ids"],
         partitions={
-            TopicPartition.parse(source): PartitionState(state["frontier"], state["confirmed"])
+            TopicPartition.parse(source): PartitionState(
+                state["frontier"], state["confirmed"], _log_epoch(state.get("leader_epoch"))
+            )
             for source, state in body["partitions"].items()
         },
         targets={

@@ -95,7 +95,7 @@ class DebeziumConverter:
         if _fits(plain, kind):
             return _convert(plain, kind)
         row = _first_misfit(plain, kind)
-        shown = repr(text[row].as_py()[:_VALUE_SHOWN])
+        shown = repr(plain[row].as_py()[:_VALUE_SHOWN])
         kinds = declared or str(kind.arrow)
         article = "an" if kinds[:1].lower() in "aeiou" else "a"
         raise ValueMisfit(row, f"{shown} is not {article} {kinds}")

@@ -19,7 +19,8 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from daemon.kafka_positions import ANSWER_TIMEOUT_S, connection_settings
+from daemon.kafka_positions import ANSWER_TIMEOUT_S
+from daemon.kafka_settings import connection_settings
 from daemon.stores.worker import SET_TIMEOUT_S, SetQueue
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot

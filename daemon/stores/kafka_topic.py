@@ -24,9 +24,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from daemon.kafka_positions import (
     ANSWER_TIMEOUT_S,
     admin_client,
-    connection_settings,
     list_offsets,
 )
+from daemon.kafka_settings import connection_settings
 from daemon.stores.topic_records import Entries, Record, records
 from daemon.stores.topic_tail import TailBehind, TopicTail, seconds_left
 from daemon.stores.worker import SET_TIMEOUT_S, SetQueue

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 from offsets.store import Loaded
@@ -29,6 +30,7 @@ class _Partition(msgspec.Struct):
     version: int
     frontier: int
     confirmed: int | None
+    leader_epoch: LogEpoch | None = None
 
 
 class _Target(msgspec.Struct):
@@ -66,7 +68,7 @@ def records(batch: Snapshot) -> Records:
         [
             _record(
                 (*place, "partition", str(source)),
-                _Partition(VERSION, state.frontier, state.confirmed),
+                _Partition(VERSION, state.frontier, state.confirmed, state.log),
             )
             for source, state in sorted(batch.partitions.items())
         ],
@@ -127,7 +129,9 @@ class Entries:
                     case ["partition", name]:
                         state = _read(value, _Partition)
                         source = TopicPartition.parse(name)
-                        partitions[source] = PartitionState(state.frontier, state.confirmed)
+                        partitions[source] = PartitionState(
+                            state.frontier, state.confirmed, state.leader_epoch
+                        )
                     case ["target", name]:
                         mark = _read(value, _Target)
                         hwms = {TopicPartition.parse(s): hwm for s, hwm in mark.hwms.items()}

@@ -12,6 +12,7 @@ from actors.committer import CommitterLogic
 from actors.mailbox import Tick
 from actors.messages import Address
 from actors.performers import CommitterEffects
+from offsets.log_epochs import EpochSpan, LogEpoch
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
@@ -28,6 +29,12 @@ def assigned(commits: bool) -> CommitterLogic:
     logic.handle(msg.EpochStarted(1, MINE, 5, 9, 5), 0.0)
     logic.handle(msg.Dispatched(1, MINE, 9, {}), 0.0)
     return logic
+
+
+def stored(logic: CommitterLogic) -> PartitionState:
+    """What it would have stored now of its own partition."""
+    (save,) = (e for e in logic.handle(Tick(), 1.0) if isinstance(e, fx.SaveSnapshot))
+    return save.snapshot.partitions[MINE]
 
 
 def saved(logic: CommitterLogic, request: object) -> list[object]:
@@ -111,3 +118,15 @@ def test_a_refusal_at_the_end_ends_the_pipeline_named(commits: bool) -> None:
     told = logic.handle(msg.SaveFailed("file: disk full"), 1.0)
     failed = msg.PipelineFailed("p", "the positions can't be stored: file: disk full")
     assert fx.Tell(Address("p", "supervisor"), failed) in told
+
+
+def test_the_leader_epoch_below_the_frontier_is_stored_with_it() -> None:
+    """What was recorded, until a message of this run is done; then that one's, with the revoke."""
+    logic = CommitterLogic("p", RECORDED, 5.0, None)
+    logic.handle(msg.EpochStarted(1, MINE, 5, 9, 5, LogEpoch(2, 5)), 0.0)
+    assert stored(logic).log == LogEpoch(2, 5)
+    span = EpochSpan(7, 5, 8)
+    logic.handle(msg.Dispatched(1, MINE, 9, {}, epochs=(span,)), 0.0)
+    assert stored(logic) == PartitionState(9, 5, LogEpoch(7, 9))
+    logic.handle(msg.Release((MINE,)), 1.0)
+    assert logic.snapshot().partitions[MINE].log == LogEpoch(7, 9)

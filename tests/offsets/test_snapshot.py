@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition
 from offsets.snapshot import (
     DamagedSnapshot,
@@ -23,13 +24,14 @@ SOURCES = st.builds(
     TopicPartition, st.from_regex(r"[a-zA-Z0-9._-]{1,20}", fullmatch=True), st.integers(0, 999)
 )
 OFFSETS = st.integers(0, 2**62)
+LOGS = st.none() | st.builds(LogEpoch, st.integers(0, 99), OFFSETS)
 SNAPSHOTS = st.builds(
     Snapshot,
     pipeline=st.text(max_size=10),
     group=st.text(max_size=10),
     topic_ids=st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3),
     partitions=st.dictionaries(
-        SOURCES, st.builds(PartitionState, OFFSETS, st.none() | OFFSETS), max_size=4
+        SOURCES, st.builds(PartitionState, OFFSETS, st.none() | OFFSETS, LOGS), max_size=4
     ),
     targets=st.dictionaries(
         st.text(max_size=12),

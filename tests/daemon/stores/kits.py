@@ -13,6 +13,7 @@ from daemon.stores.file import FileStore
 from daemon.stores.kafka_commit import KafkaCommitStore
 from daemon.stores.kafka_topic import KafkaTopicStore
 from daemon.stores.memory import MemoryStore
+from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 from offsets.store import OffsetStore
@@ -145,7 +146,8 @@ class TopicKit:
 def batch(topic: str, frontiers: dict[int, int], forced: str | None = None) -> Snapshot:
     """A batch of frontiers with all that a snapshot has beside them."""
     partitions = {
-        TopicPartition(topic, n): PartitionState(at, max(0, at - 1)) for n, at in frontiers.items()
+        TopicPartition(topic, n): PartitionState(at, max(0, at - 1), LogEpoch(3, at))
+        for n, at in frontiers.items()
     }
     marks = {f"lake.s.t{n}": TargetMark(f"v{at}", {TopicPartition(topic, n): at - 1})
              for n, at in frontiers.items()}  # fmt: skip
