@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from actors import effects as fx
 from actors import messages as msg
 from actors.barrier import BarrierPlanner
@@ -32,10 +34,12 @@ class Batches:
         batch_bytes: int,
         run_id: str,
         dead_letters: bool,
+        group: str,
     ) -> None:
         """``run_id`` makes batch names unique over restarts.
 
         ``dead_letters``: a record that can't be decoded is stored, instead of stopping its target.
+        ``group`` is what the batches carry of it.
         """
         self._dead_letters = Address(me.pipeline, "dead-letters") if dead_letters else None
         self._me = me
@@ -43,6 +47,7 @@ class Batches:
         self._barriers = barriers
         self._batch_bytes = batch_bytes
         self._run_id = run_id
+        self._group = group
         self._number = 0
 
     def close(self, buffer: TargetBuffer, now: float) -> list[object]:
@@ -228,6 +233,7 @@ class Batches:
         through: dict[TopicPartition, int],
         now: float,
     ) -> list[object]:
+        batch = replace(batch, group=self._group)
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
         for source, last in through.items():
             if buffer.through.get(source, last + 1) <= last:  # no piece waits behind this write

@@ -173,10 +173,6 @@ class TargetBuffer:
     marked: dict[TopicPartition, int] = field(default_factory=dict)
     """Of each lane, the assignment since which the marks were read, or are to be: before it
     another member may have moved them."""
-    landed: dict[TopicPartition, int] = field(default_factory=dict)
-    """Of each lane, the assignment under which it was last written."""
-    forgiven: dict[TopicPartition, int] = field(default_factory=dict)
-    """Of each lane, how often a write was fenced since the last one that landed."""
     fenced_at: Mapping[TopicPartition, int] | None = None
     """The marks as they were known when a write was fenced, until they are read again."""
     closing: Closing | None = None

@@ -71,6 +71,9 @@ class StagedBatch:
     takes_from: TargetName | None = None
     """That target has this one's name afterwards: its own write sees to that, this one waits
     (SinkUnavailable) until it is so."""
+    group: str = ""
+    """Whose members may write these lanes: the consumer group and its cluster. The target keeps
+    it beside each mark that the write moves. Empty: nobody's, and told from every other."""
 
     @property
     def is_barrier(self) -> bool:
@@ -122,9 +125,9 @@ class BatchWriter(Protocol):
         Marks of lanes that are not in ``batch.lanes`` are carried over. Where the target shows
         every ``through`` already, nothing is written and its state is returned: a retry after a
         lost reply is harmless. Raises Fenced when a lane's mark is neither ``after`` nor
-        ``through``; LostRace when another writer published meanwhile (the marks then decide);
-        SinkUnavailable when trying again may help; TargetRefused when the schema can't fit.
-        Whatever it raises, readers saw nothing.
+        ``through``, Straggler where the batch's own group moved it; LostRace when another writer
+        published meanwhile (the marks then decide); SinkUnavailable when trying again may help;
+        TargetRefused when the schema can't fit. Whatever it raises, readers saw nothing.
         """
         ...
 
@@ -199,6 +202,12 @@ class TargetRefused(Exception):
 
 class Fenced(Exception):
     """Another writer moved the target: what this one knows of its marks is out of date."""
+
+
+class Straggler(Fenced):
+    """It was a member of the batch's own group: by a write that was under way when its partition
+    went, or before it heard of that. Or the mark went back, which no writer does: whoever reads
+    it again sees that."""
 
 
 class SourceListener(Protocol):

@@ -16,7 +16,14 @@ import structlog
 
 from actors import effects as fx
 from actors.mailbox import Clock, DataQueue, Mailbox
-from actors.messages import ActorCrashed, Address, Offered, RecordBatch, RoomAgain
+from actors.messages import (
+    ActorCrashed,
+    Address,
+    Offered,
+    RecordBatch,
+    RoomAgain,
+    WriteBatch,
+)
 
 Perform = Callable[[Any], "object | None"]
 """Carries out one effect; returns its answer for the same logic, if it has one."""
@@ -83,14 +90,33 @@ class Directory:
         return self._refs[address].ask(message, timeout=timeout_s)
 
 
-class WorkQueue:
-    """The writers' common queue as an endpoint: whoever is free takes the oldest request.
+class _InTurns(DataQueue):
+    """Requests in their order, but a write has one opening before it, not a thousand.
 
+    After a restart all tables that have news are opened at once. In plain order the first write
+    would wait until the last of them is open, and the frontier with it.
+    """
+
+    def add(self, message: Any, size: int) -> None:
+        """Behind the last write and one opening, where those that follow are openings."""
+        if not isinstance(message, WriteBatch):
+            super().add(message, size)
+            return
+        writes = (at for at, (one, _) in enumerate(self.items) if isinstance(one, WriteBatch))
+        last = max(writes, default=-1)
+        self.items.insert(last + 2, (message, size))
+        self.used_bytes += size
+
+
+class WorkQueue:
+    """The writers' common queue as an endpoint: whoever is free takes what comes next.
+
+    Openings and writes take turns where both wait; among themselves the oldest is first.
     Unbounded in count, yet small: a target has one request in flight, and a request is a path.
     """
 
     def __init__(self) -> None:
-        self.data = DataQueue(capacity_bytes=1 << 62)
+        self.data = _InTurns(capacity_bytes=1 << 62)
         self._door = Mailbox(self.data)
 
     def tell(self, message: object) -> None:

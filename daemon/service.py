@@ -24,11 +24,13 @@ from changes.routing import Router
 from daemon.collector import calm_collector
 from daemon.config import Config
 from daemon.dead_letters import make_dead_letters
+from daemon.kafka_member import member_settings
 from daemon.kafka_positions import (
     BrokerUnreachable,
     PositionResolver,
     TopicMissing,
     check_topic_ids,
+    cluster_id,
     log_ends,
     topic_ids,
 )
@@ -43,6 +45,7 @@ from daemon.spill import Found, SpillError, SpillFolder
 from daemon.spills import open_spills
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
+from daemon.state_id import state_id
 from daemon.status import AskLife, LifeFigures
 from daemon.stores.chain import StoreChain, make_stores
 from daemon.topology import PipelineParts, Topology
@@ -225,8 +228,9 @@ class Service:
         resolver = PositionResolver(
             settings={
                 "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
-                **config.kafka,
-                **section.kafka,
+                **member_settings(
+                    {**config.kafka, **section.kafka}, name, state_id(config.daemon.state_dir)
+                ),
             },
             group=config.group(name),
             pipeline=section,
@@ -237,6 +241,7 @@ class Service:
         topics, group = section.topics, resolver.group
         try:
             source = KafkaSource(resolver.settings, topics, group, resolver, name, keyed=keyed)
+            group = f"{resolver.group}@{cluster_id(resolver.settings)}"
         except KafkaException as error:
             raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str().strip()}") from error
         except BrokerUnreachable as error:
@@ -252,7 +257,7 @@ class Service:
         found = self._spills(name, folder, recorded)
         marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
         begun = replace(recorded, forced=force, spills=marks)
-        return PipelineParts(name, source, store, begun, folder, found, letters, ends)
+        return PipelineParts(name, source, store, begun, folder, found, letters, ends, group)
 
     def _spills(self, name: str, folder: SpillFolder, recorded: Snapshot) -> tuple[Found, ...]:
         """What targets in quarantine left, checked against what is recorded of it."""

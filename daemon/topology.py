@@ -55,6 +55,8 @@ class PipelineParts:
     """The spills that an earlier run left."""
     dead_letters: DeadLetterStore | None = None
     until: Mapping[TopicPartition, int] | None = None
+    group: str = ""
+    """See ``StagedBatch.group``."""
 
 
 class Topology:
@@ -165,6 +167,7 @@ class Topology:
             buffer_bytes=max(1 << 20, held // 4),
             memory_bytes=held,
             staged_bytes=config.memory.staged_bytes // processors,
+            group=parts.group,
             ddl=config.pipeline[address.pipeline].ddl.policy,
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))

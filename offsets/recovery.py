@@ -120,5 +120,6 @@ def check_mark(source: TopicPartition, target: str, hwm: int, log: Watermarks) -
     if hwm >= log.high:
         raise PositionError(
             f"{source}: {target} holds changes up to {hwm}, but the log ends at {log.high}: the "
-            "topic was cut or made again, and what it now holds below that mark would be skipped"
+            "topic was cut or made again, and what it now holds below that mark would be skipped. "
+            "`binlogd tables list` shows the marks; drop the target, or give the topic another one"
         )

@@ -116,7 +116,7 @@ class _Partition(msgspec.Struct, forbid_unknown_fields=True):
     leader_epoch: _LeaderEpoch | None = None
 
 
-class _Mark(msgspec.Struct, forbid_unknown_fields=True):
+class _Mark(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     version: str | None
     hwms: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
 
@@ -161,16 +161,18 @@ def _body(snapshot: Snapshot) -> dict[str, Any]:
             names[source]: _partition(state)
             for source, state in sorted(snapshot.partitions.items())
         },
-        "targets": {
-            target: {
-                "version": mark.version,
-                "hwms": {names[source]: mark.hwms[source] for source in sorted(mark.hwms)},
-            }
-            for target in sorted(snapshot.targets)
-            for mark in (snapshot.targets[target],)
-        },
+        "targets": _targets(snapshot, names),
         "forced": snapshot.forced,
     }
+
+
+def _targets(snapshot: Snapshot, names: _Names) -> msgspec.Raw:
+    """By far the longest member, as text: the file and its checksum are both made from it."""
+    marks = {
+        target: _Mark(mark.version, {names[source]: hwm for source, hwm in mark.hwms.items()})
+        for target, mark in snapshot.targets.items()
+    }
+    return msgspec.Raw(msgspec.json.encode(marks, order="sorted"))
 
 
 def _partition(state: PartitionState) -> dict[str, Any]:

@@ -39,8 +39,10 @@ from sparkwriter.iceberg_look import (
     check_expected,
     covered,
     look,
+    text_after,
+    text_now,
 )
-from sparkwriter.iceberg_marks import HWM, marks_text
+from sparkwriter.iceberg_marks import HWM
 from sparkwriter.iceberg_publish import create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
@@ -129,7 +131,7 @@ class IcebergWriter:
                 seen = here if isinstance(here, Seen) else None
                 if seen is not None and covered(batch, seen.marks):
                     return replace(seen.state, covered=True)
-                check_expected(batch, here.marks)
+                check_expected(batch, here)
                 if seen is not None and seen.dropped and batch.path is not None:
                     self._barriers.move_aside(batch.target, seen)
                     continue
@@ -160,7 +162,7 @@ class IcebergWriter:
             if batch.positions is not None:
                 properties[POSITIONS] = batch.positions
                 columns = (*columns, LakeColumn(POSITION, "string"))
-            stamp = (HWM, marks_text(here.marks))
+            stamp = (HWM, text_now(here))
             self._catalog.create(batch.target, columns, properties, stamp)
             return
         try:
@@ -172,7 +174,7 @@ class IcebergWriter:
     def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
         table, branch = seen.table, self._upkeep.new_branch()
         marks = {**seen.marks, **{lane: span.through for lane, span in batch.lanes.items()}}
-        stamp = marks_text(marks)
+        stamp = text_after(batch, seen)
         try:
             create_branch(table, branch, seen.main)
             if batch.path is not None:

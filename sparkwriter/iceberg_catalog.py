@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from pyspark.sql import SparkSession
 
@@ -25,6 +26,7 @@ class LakeCatalog:
         self._gateway: Java = spark.sparkContext._gateway
         self._jvm: Java = spark.sparkContext._jvm
         self._catalogs: dict[str, Java] = {}
+        self._namespaces: dict[str, Java] = {}
 
     def check(self, sink: str) -> None:
         """Open the catalog and ask it something; raises one of JavaFailure."""
@@ -79,7 +81,7 @@ class LakeCatalog:
 
     def gone(self, target: TargetName) -> str | None:
         """The marks of a table that was dropped or renamed away, as ``bury`` wrote them."""
-        catalog, namespace = self._catalog(target.sink), self._name(target).namespace()
+        catalog, namespace = self._catalog(target.sink), self._namespace(target.namespace)
         try:
             value = catalog.loadNamespaceMetadata(namespace).get(f"{GONE}{target.table}")
         except JavaFailure as error:
@@ -94,7 +96,7 @@ class LakeCatalog:
         Raises TargetRefused where the catalog keeps no such notes.
         """
         self._make_namespace(target)
-        catalog, namespace = self._catalog(target.sink), self._name(target).namespace()
+        catalog, namespace = self._catalog(target.sink), self._namespace(target.namespace)
         try:
             catalog.setProperties(namespace, {f"{GONE}{target.table}": marks})
         except JavaFailure as error:
@@ -106,7 +108,7 @@ class LakeCatalog:
             raise
 
     def _make_namespace(self, target: TargetName) -> None:
-        catalog, namespace = self._catalog(target.sink), self._name(target).namespace()
+        catalog, namespace = self._catalog(target.sink), self._namespace(target.namespace)
         try:
             if not catalog.namespaceExists(namespace):
                 catalog.createNamespace(namespace)
@@ -128,7 +130,18 @@ class LakeCatalog:
         return self._catalogs[sink]
 
     def _name(self, target: TargetName) -> Java:
-        levels = self._gateway.new_array(self._jvm.String, 1)
-        levels[0] = target.namespace
-        catalog = self._jvm.org.apache.iceberg.catalog
-        return catalog.TableIdentifier.of(catalog.Namespace.of(levels), target.table)
+        """The table's name as Iceberg has it; a call or two once its namespace is known."""
+        return self._table_identifier(self._namespace(target.namespace), target.table)
+
+    @cached_property
+    def _table_identifier(self) -> Java:
+        """Java's ``TableIdentifier.of``: to find it are six calls into the JVM."""
+        return self._jvm.org.apache.iceberg.catalog.TableIdentifier.of
+
+    def _namespace(self, name: str) -> Java:
+        if name not in self._namespaces:
+            levels = self._gateway.new_array(self._jvm.String, 1)
+            levels[0] = name
+            of = self._jvm.org.apache.iceberg.catalog.Namespace.of
+            self._namespaces[name] = of(levels)
+        return self._namespaces[name]

@@ -181,7 +181,7 @@ def test_a_write_of_a_release_is_tried_again(tmp_path: Path, kind: msg.FailureKi
 def test_a_fenced_write_of_a_release_leaves_the_spill_whole(tmp_path: Path) -> None:
     """A former owner's write may have landed: released again, by the marks as they are."""
     rig = replaying(tmp_path)
-    rig.failing[T] = msg.FailureKind.FENCED
+    rig.failing[T] = msg.FailureKind.STRAGGLER
     rig.write()
     del rig.failing[T]
     rig.settle()

@@ -128,6 +128,20 @@ class Rig:
             producer.produce(topic or self.topic, message, partition=partition)
         assert producer.flush(30) == 0
 
+    def produce_in_transaction(self, *messages: bytes, abort: bool = False) -> None:
+        """Write messages to partition 0 in one transaction, then its marker behind them."""
+        settings = {"bootstrap.servers": self.broker.bootstrap, "transactional.id": self.db}
+        producer = Producer(settings)
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        for message in messages:
+            producer.produce(self.topic, message, partition=0)
+        assert producer.flush(30) == 0
+        if abort:
+            producer.abort_transaction(30)
+        else:
+            producer.commit_transaction(30)
+
     # --- the daemon
 
     def write_config(self, **pipelines: Mapping[str, Any]) -> Path:

@@ -83,6 +83,13 @@ MUTATIONS = (
         "        if self.offsets[0] > hwm or hwm >= 0:\n            return self\n",
         (SIMULATION,),
     ),
+    Mutation(
+        "stragglers of the own group are told from strangers",
+        "actors/processor.py",
+        "(straggler or over(write, self._epochs))",
+        "over(write, self._epochs)",
+        (f"{SIMULATION}/test_group.py",),
+    ),
 )
 
 

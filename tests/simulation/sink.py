@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from actors.ports import Fenced, StagedBatch, TargetState
+from actors.ports import Fenced, StagedBatch, Straggler, TargetState
 from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, OP, Mode
-from offsets.position import NO_OFFSET
+from offsets.position import NO_OFFSET, TopicPartition
 
 Row = dict[str, Any]
 """A staged row, with the columns that say what it is."""
@@ -22,6 +22,8 @@ class FakeSink:
     tables: dict[str, dict[tuple[Any, ...], Row]] = field(default_factory=dict)
     logs: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
     states: dict[str, TargetState] = field(default_factory=dict)
+    groups: dict[tuple[str, TopicPartition], str] = field(default_factory=dict)
+    """Who moved each lane's mark."""
 
     def state(self, target: str) -> TargetState:
         """As a reader of the target sees it."""
@@ -36,7 +38,9 @@ class FakeSink:
             return replace(held, covered=True)
         for source, span in batch.lanes.items():
             if marks[source] != span.after:
-                raise Fenced(f"{name}: {source} is at {marks[source]}, not {span.after}")
+                own = self.groups.get((name, source)) == batch.group
+                said = f"{name}: {source} is at {marks[source]}, not {span.after}"
+                raise Straggler(said) if own else Fenced(said)
         if rows is not None and batch.mode is Mode.APPEND:
             marks_of = [column for column, _ in CHANGELOG_COLUMNS]
             entries = (tuple(row[column] for column in marks_of) for row in rows)
@@ -44,6 +48,7 @@ class FakeSink:
         elif rows is not None:
             self._apply(self.tables.setdefault(name, {}), rows, batch)
         hwms = {**held.hwms, **{s: span.through for s, span in batch.lanes.items()}}
+        self.groups |= {(name, source): batch.group for source in batch.lanes}
         version = str(int(held.version or 0) + 1)
         state = self.states[name] = TargetState(batch.schema, batch.mode, hwms, version)
         return state

@@ -18,7 +18,7 @@ from actors.committer import Begin, CommitterLogic
 from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
-from actors.ports import Fenced, SinkUnavailable, StagedBatch
+from actors.ports import Fenced, SinkUnavailable, StagedBatch, Straggler
 from actors.processor import ProcessorLogic, ProcessorSettings
 from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode
@@ -50,6 +50,7 @@ SMALL = ProcessorSettings(
     writers=2,
     retry_base_s=0.1,
     retry_max_s=1.0,
+    group="g@cluster",
 )
 """Bounds that a stream of a few dozen messages reaches."""
 
@@ -424,6 +425,8 @@ class World:
                 raise SinkUnavailable("the reply is lost")
         except SinkUnavailable as error:
             return msg.Failed(batch.target, msg.FailureKind.RETRY, str(error))
+        except Straggler as error:
+            return msg.Failed(batch.target, msg.FailureKind.STRAGGLER, str(error))
         except Fenced as error:
             return msg.Failed(batch.target, msg.FailureKind.FENCED, str(error))
         return msg.Published(state, 0.0)
