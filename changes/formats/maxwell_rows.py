@@ -20,7 +20,6 @@ from changes.model import TableName
 LETTERS = {"insert": "I", "update": "U", "delete": "D", "bootstrap-insert": "I"}
 """What happened to a row, by the type of its message."""
 
-
 _FIRST_MILLISECONDS = 100_000_000_000
 """From here on a number is no time in seconds (the year 5138) but one in milliseconds (1973):
 Maxwell tells rows by the former and statements by the latter."""
