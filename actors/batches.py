@@ -18,7 +18,7 @@ from actors.closing import (
 )
 from actors.messages import WRITERS, Address
 from actors.ports import StagedBatch
-from offsets.position import TopicPartition
+from offsets.position import NO_OFFSET, TopicPartition
 
 
 class Batches:
@@ -222,7 +222,9 @@ class Batches:
             bounds=staged.bounds,
             positions=staged.positions,
         )
-        buffer.write_from = closing.firsts()
+        # A bad record at the front of a lane was given back: the write has nothing of it.
+        firsts = closing.firsts().items()
+        buffer.write_from = {s: at for s, at in firsts if at <= closing.through.get(s, NO_OFFSET)}
         return self._submit(buffer, batch, closing.epochs, closing.through, now)
 
     def _submit(

@@ -54,11 +54,14 @@ class CommitterLogic:
         self._until = dict(until or {})
         self._tell_caught_up = until is not None
         self._confirmed = {s: state.confirmed for s, state in recorded.partitions.items()}
+        # Of these the group does not know yet that an operator has moved them.
+        self._reset = {s for s, state in recorded.partitions.items() if state.reset}
         self._left = dict(recorded.partitions)
         self._logs: dict[TopicPartition, LogEpochs] = {}
         self._marks: dict[str, TargetMark] = dict(recorded.targets)
         self._spills: dict[str, SpillMark] = dict(recorded.spills)
         self._on_disk: Snapshot | None = None
+        self._owned: tuple[TopicPartition, ...] = ()
         self._saving: Snapshot | None = None
         self._releasing: tuple[TopicPartition, ...] = ()
         self._ending = False
@@ -84,6 +87,7 @@ class CommitterLogic:
                 out = self._started(message)
             case msg.Confirmed(frontiers):
                 self._confirmed.update(frontiers)
+                self._reset.difference_update(frontiers)
                 out = []
             case Begin():
                 out = [fx.WakeAt(now + self._interval_s)]
@@ -115,7 +119,7 @@ class CommitterLogic:
         self._timelines[source] = Timeline()
         self._logs[source] = LogEpochs(started.log)
         self._until.setdefault(source, started.until)
-        self._confirmed[source] = started.confirmed
+        self._confirmed[source] = None if source in self._reset else started.confirmed
         # File before data: a start that was configured or forced must not be decided anew, at
         # another place, because the process died before the first regular save.
         return self._save()
@@ -221,7 +225,9 @@ class CommitterLogic:
             group=self._recorded.group,
             topic_ids=self._recorded.topic_ids,
             partitions={
-                source: replace(state, confirmed=self._confirmed.get(source))
+                source: replace(
+                    state, confirmed=self._confirmed.get(source), reset=source in self._reset
+                )
                 for source, state in {**self._left, **read}.items()
             },
             targets=dict(self._marks),
@@ -231,10 +237,13 @@ class CommitterLogic:
 
     def _save(self) -> list[object]:
         snapshot = self.snapshot()
-        if snapshot == self._on_disk:
+        owned = tuple(self._epochs)
+        # The same words of more partitions are news: a store keeps those of the owned ones alone.
+        if snapshot == self._on_disk and owned == self._owned:
             return self._saved_as(msg.Saved(self._ledger.frontiers()))
         self._saving = snapshot
-        return [fx.SaveSnapshot(snapshot, tuple(self._epochs))]
+        self._owned = owned
+        return [fx.SaveSnapshot(snapshot, owned)]
 
     def _saved_as(self, saved: msg.Saved) -> list[object]:
         """They are durable: only now may the group hear of these frontiers."""
@@ -259,6 +268,7 @@ class CommitterLogic:
     def _save_failed(self, reason: str) -> list[object]:
         """What was stored before is whole, the group's commit at or below it: time is lost."""
         self._saving, self._save_error = None, reason
+        self._on_disk = None
         out: list[object] = [fx.Log("error", "offsets_not_stored", {"reason": reason})]
         if self._releasing:
             self._let_go(self._releasing)

@@ -48,7 +48,10 @@ def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[obje
         buffer.phase = Phase.READY
     buffer.reopen = True
     mine = {s: epoch for s, epoch in write.epochs.items() if epoch >= epochs.get(s, 0)}
-    gone = [*buffer.forget(frozenset(mine))]
+    # A lane may be over because another target's write was given up: what waits of it here is still
+    # of that assignment, and would go on as if the write had landed.
+    behind = {s for s, epoch in write.epochs.items() if buffer.waits_of(s, epoch)}
+    gone = [*buffer.forget(frozenset(mine.keys() | behind))]
     if write.batch.path is not None:
         gone.append(write.batch.path)
     for source, epoch in mine.items():

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from changes.model import KeyBound, Mode, TableSchema, TableStep, TargetName
+from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 
 if TYPE_CHECKING:  # messages and effects are made of the values below
@@ -128,6 +129,20 @@ class BatchWriter(Protocol):
         ``through``, Straggler where the batch's own group moved it; LostRace when another writer
         published meanwhile (the marks then decide); SinkUnavailable when trying again may help;
         TargetRefused when the schema can't fit. Whatever it raises, readers saw nothing.
+        """
+        ...
+
+
+class ResettableSink(BatchWriter, Protocol):
+    """A sink whose marks an operator may move. Called while no pipeline writes the target."""
+
+    def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
+        """Publish the moved marks in one atomic step; repeating it changes nothing.
+
+        Of a target that holds what happened as a list, what lies above a lowered mark goes in the
+        same step, for it is going to be written again. A keyed target's rows stay: they are
+        written over. A target that does not exist has nothing to be moved. Raises as
+        ``BatchWriter.write``, never Fenced.
         """
         ...
 

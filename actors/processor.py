@@ -169,7 +169,10 @@ class ProcessorLogic:
                 return [fx.Reply(ProcessorFigures(self._held, targets))]
             case _:
                 raise TypeError(f"a processor does not know {message!r}")
-        self._flying = sum(b.phase is Phase.WRITING for b in self._buffers.values())
+        # One that waits for its next attempt holds no writer: what it waits for may need that one.
+        self._flying = sum(
+            b.phase is Phase.WRITING and b.retry_at is None for b in self._buffers.values()
+        )
         for buffer in sorted(self._buffers.values(), key=_waiting_since):
             out += self._advance(buffer, now)
         out += self._settlements.answers(self._buffers.values())

@@ -49,7 +49,8 @@ class Endpoint(Protocol):
 
 
 class Directory:
-    """Who is where. Filled before the actors start, only read afterwards, from all threads."""
+    """Who is where. Read from all threads; an address is filled before anybody may tell it
+    something, and again when other actors take the place of those that have ended."""
 
     def __init__(self) -> None:
         self._endpoints: dict[Address, Endpoint] = {}
@@ -68,6 +69,10 @@ class Directory:
     def add_ref(self, address: Address, ref: pykka.ActorRef[Any]) -> None:
         """Make a started actor known, for questions and for its end."""
         self._refs[address] = ref
+
+    def ref(self, address: Address) -> pykka.ActorRef[Any]:
+        """The actor that was started last at an address."""
+        return self._refs[address]
 
     def refs(self) -> tuple[pykka.ActorRef[Any], ...]:
         """All started actors."""

@@ -18,6 +18,10 @@ GONE = "binlogd.gone."
 """
 
 
+FREE = "binlogd.free."
+"""Property of a namespace, with a table's name behind it: the renaming that may take this name."""
+
+
 class LakeCatalog:
     """The Iceberg catalogs of one Spark session, each by its sink's name."""
 
@@ -81,24 +85,38 @@ class LakeCatalog:
 
     def gone(self, target: TargetName) -> str | None:
         """The marks of a table that was dropped or renamed away, as ``bury`` wrote them."""
-        catalog, namespace = self._catalog(target.sink), self._namespace(target.namespace)
-        try:
-            value = catalog.loadNamespaceMetadata(namespace).get(f"{GONE}{target.table}")
-        except JavaFailure as error:
-            if java_class(error).endswith((".NoSuchNamespaceException", "OperationException")):
-                return None
-            raise
-        return None if value is None else str(value)
+        return self._noted(target, GONE)
 
     def bury(self, target: TargetName, marks: str) -> None:
         """Note in the namespace which marks the table had: they count while there is no table.
 
         Raises TargetRefused where the catalog keeps no such notes.
         """
+        self._note(target, GONE, marks)
+
+    def freed(self, target: TargetName) -> str | None:
+        """The renaming that may take the name, as ``free`` wrote it."""
+        return self._noted(target, FREE)
+
+    def free(self, target: TargetName, renaming: str) -> None:
+        """Note that all that the name was before a renaming is written. Raises as ``bury``."""
+        self._note(target, FREE, renaming)
+
+    def _noted(self, target: TargetName, what: str) -> str | None:
+        catalog, namespace = self._catalog(target.sink), self._namespace(target.namespace)
+        try:
+            value = catalog.loadNamespaceMetadata(namespace).get(f"{what}{target.table}")
+        except JavaFailure as error:
+            if java_class(error).endswith((".NoSuchNamespaceException", "OperationException")):
+                return None
+            raise
+        return None if value is None else str(value)
+
+    def _note(self, target: TargetName, what: str, text: str) -> None:
         self._make_namespace(target)
         catalog, namespace = self._catalog(target.sink), self._namespace(target.namespace)
         try:
-            catalog.setProperties(namespace, {f"{GONE}{target.table}": marks})
+            catalog.setProperties(namespace, {f"{what}{target.table}": text})
         except JavaFailure as error:
             if java_class(error).endswith("UnsupportedOperationException"):
                 raise TargetRefused(

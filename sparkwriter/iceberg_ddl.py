@@ -6,7 +6,8 @@ the statement's offset, and takes the branch away: nothing can come between the 
 A table's name is the catalog's, so a renaming has no snapshot to carry a mark. Three steps: the
 table is told the marks that it will have under its new name (which count only then), the namespace
 those of the old name (which count only while no table has it), and the catalog renames. The last
-one publishes both; before it, all is as it was and is done again.
+one publishes both; before it, all is as it was and is done again. None of it begins before the new
+name's own target has come to the statement, and says so in the namespace.
 """
 
 from __future__ import annotations
@@ -138,6 +139,8 @@ class Barriers:
             if there.marks.get(lane, NO_OFFSET) >= span.through:
                 raise TargetRefused(f"it is renamed to {to}, which is there already")
             raise SinkUnavailable(f"waits until {to}, which is to be its name, is free")
+        if self._catalog.freed(to) != f"{lane}:{span.through}":
+            raise SinkUnavailable(f"waits until what {to} was before is written")
         marks = json.loads(marks_text({lane: span.through}, {lane: batch.group}))
         intent = json.dumps({"to": str(to), "marks": marks}, ensure_ascii=False)
         before, after = _planned(batch, seen)
@@ -169,6 +172,9 @@ class Barriers:
             raise TargetRefused(f"{of} is renamed to it, and it is there already")
         if here.marks.get(lane, NO_OFFSET) != span.through - 1:
             check_expected(batch, here)
+        # All that this name was before is written: the other may come, and not earlier. It would
+        # else take the name from changes that still wait, and those would count as done.
+        self._catalog.free(batch.target, f"{lane}:{span.through}")
         if look(self._catalog, of).marks.get(lane, NO_OFFSET) < span.through:
             raise SinkUnavailable(f"waits until {of} has its name")
         here = look(self._catalog, batch.target)

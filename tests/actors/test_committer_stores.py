@@ -65,6 +65,19 @@ def test_without_kafka_commit_the_consumer_is_closed_all_the_same() -> None:
     assert told == [fx.Tell(Address("p", "fetcher"), msg.CommitFrontiers({}, {}, True))]
 
 
+def test_a_reset_frontier_is_committed_at_once_and_then_counts_as_any_other() -> None:
+    """Until the broker has confirmed it, no start may believe the group's commit from before."""
+    reset = Snapshot("p", "g", {"t": "id"}, {MINE: PartitionState(2, None, reset=True)})
+    logic = CommitterLogic("p", reset, 5.0, None)
+    told = saved(logic, msg.EpochStarted(1, MINE, 2, 9, confirmed=7))
+    assert told == [
+        fx.Tell(Address("p", "fetcher"), msg.CommitFrontiers({MINE: 2}, {MINE: 1}, False))
+    ]
+    assert logic.snapshot().partitions == {MINE: PartitionState(2, None, reset=True)}
+    logic.handle(msg.Confirmed({MINE: 2}), 1.0)
+    assert logic.snapshot().partitions == {MINE: PartitionState(2, 2)}
+
+
 class RefusingStore:
     """Holds what it is asked, and fails it."""
 
@@ -130,3 +143,17 @@ def test_the_leader_epoch_below_the_frontier_is_stored_with_it() -> None:
     assert stored(logic) == PartitionState(9, 5, LogEpoch(7, 9))
     logic.handle(msg.Release((MINE,)), 1.0)
     assert logic.snapshot().partitions[MINE].log == LogEpoch(7, 9)
+
+
+def test_a_partition_that_comes_where_it_was_left_is_stored() -> None:
+    """A save before it came was of no partition: a file that is new would never name it."""
+    logic = CommitterLogic("p", RECORDED, 5.0, None)
+    (early,) = (e for e in logic.handle(Tick(), 1.0) if isinstance(e, fx.SaveSnapshot))
+    logic.handle(msg.Saved({}), 1.0)
+    (save,) = (
+        e
+        for e in logic.handle(msg.EpochStarted(1, MINE, 5, 9, 5), 2.0)
+        if isinstance(e, fx.SaveSnapshot)
+    )
+    assert early.snapshot == save.snapshot
+    assert (early.owned, save.owned) == ((), (MINE,))

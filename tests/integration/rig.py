@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from actors.ports import BatchWriter
+from actors.ports import ResettableSink
 from daemon.config import Config
 from daemon.config_file import load
 from daemon.kafka_positions import log_ends
@@ -45,7 +45,7 @@ class SharedSpark:
     def start(self, config: Config) -> None:
         """It runs already."""
 
-    def sinks(self) -> Mapping[str, BatchWriter]:
+    def sinks(self) -> Mapping[str, ResettableSink]:
         """As the real tier makes them."""
         return {"lake": IcebergWriter(self._spark)}
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from actors.ports import BatchWriter, StagedBatch, TargetState
+from actors.ports import ResettableSink, StagedBatch, TargetState
 from daemon.config_file import load
 from daemon.lifecycle import Exit
 from daemon.logs import set_up_logs
@@ -124,7 +124,7 @@ class Gated(SharedSpark):
         super().__init__(rig.spark)
         self.begun, self.gate = threading.Semaphore(0), threading.Event()
 
-    def sinks(self) -> Mapping[str, BatchWriter]:
+    def sinks(self) -> Mapping[str, ResettableSink]:
         begun, gate = self.begun, self.gate
 
         class GatedWriter(IcebergWriter):

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from actors import effects as fx
 from actors import messages as msg
 from offsets.position import TopicPartition
+from tests.simulation.durable import Durable
+from tests.simulation.partitions import COMMITTER, FETCHER
 from tests.simulation.stream import SOURCES, Stream
-from tests.simulation.world import COMMITTER, FETCHER, Durable, World
+from tests.simulation.world import World
 
 
 @dataclass
