@@ -16,7 +16,8 @@ from changes.formats import debezium_record as careful
 from changes.formats.base import VALUE_AT, RowChange, Statement, sizes
 from changes.formats.debezium_explain import explain_row
 from changes.formats.debezium_layout import NULL, string_of
-from changes.formats.debezium_record import Names, Record, Source
+from changes.formats.debezium_names import Names, Source
+from changes.formats.debezium_record import Record
 from changes.formats.debezium_rows import DebeziumTableDecoder
 from changes.formats.debezium_shapes import Unavailable
 from changes.formats.layout import Refused
