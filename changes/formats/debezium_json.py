@@ -36,6 +36,10 @@ from changes.mysql_ddl import read_ddl
 _HEADS_KEPT = 10_000
 """Heads, and beginnings of records, kept ready: some for each table."""
 
+POSITIONS = "postgres-lsn"
+"""The positions that records of PostgreSQL carry. MySQL's number files, which another server
+numbers anew."""
+
 _PLACEHOLDER = "__debezium_unavailable_value"
 _MARK = b'"payload":'
 _TAIL = 96
@@ -69,8 +73,8 @@ class DebeziumJson:
     def __init__(self, options: FormatOptions) -> None:
         """Raises ValueError where an option can't be met."""
         check_zone(options.time_zone)
-        if options.extra.get("positions") is not None:
-            raise ValueError("debezium-json gives no positions")
+        if options.extra.get("positions", POSITIONS) != POSITIONS:
+            raise ValueError(f"debezium-json gives no other positions than {POSITIONS}")
         self._options = options
         self._names = Names(
             options.extra.get("default_database"), options.extra.get("default_table")

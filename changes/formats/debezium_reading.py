@@ -17,7 +17,7 @@ from changes.formats.base import VALUE_AT, packed_header, sizes
 from changes.formats.debezium_keys import deleted, ended, replaced
 from changes.formats.debezium_layout import NOT_AT_HAND, Layout, RawSegment, Told, cell
 from changes.formats.debezium_names import Names
-from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record
+from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record, position_of
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
 from changes.formats.layout import Refused
@@ -47,6 +47,8 @@ class Reading:
     """One call's way through its records: rows as structs, in segments of one layout each."""
 
     def __init__(self, state: State, fixed: bool, names: Names, unavailable: Unavailable) -> None:
+        self.positions: dict[int, str] | None = None
+        """By the record's place; None: the pipeline is not told to keep any."""
         self.state = replace(state, shapes=state.shapes.copy())
         self.place = 0
         self.segments: list[RawSegment] = []
@@ -81,7 +83,9 @@ class Reading:
         layout = self.state.layout
         if self._segment_layout is not layout:
             self._segment_layout = layout
-            self.segments.append(RawSegment(layout.columns, unavailable=self._unavailable))
+            segment = RawSegment(layout.columns, unavailable=self._unavailable)
+            segment.keyed = bool(layout.keys)
+            self.segments.append(segment)
         return self.segments[-1]
 
     # --- records of a known shape
@@ -98,7 +102,7 @@ class Reading:
     def _decoded(self, values: Sequence[bytes]) -> list[Any]:
         """Decode records up to the first that has another shape."""
         layout, shapes = self.state.layout, self.state.shapes
-        if layout.keys is None:
+        if layout.keys is None or self.positions is not None:
             return []
         payloads: list[bytes] = []
         check, keys = None if self._fixed else shapes.bare_key, []
@@ -195,6 +199,10 @@ class Reading:
             self.state = replace(self.state, covered=key.columns.keys() >= set(keys))
         if record.is_tombstone and not (keys and self._is_news(key)):
             return
+        if self.positions is not None:
+            if record.is_tombstone:  # it repeats a delete, and tells no position
+                return
+            self.positions[self.place] = position_of(record)
         if record.letter == "D":
             self._end(packed, record, key)
         else:
@@ -265,6 +273,12 @@ class Reading:
         if after is None:
             raise Refused("an insert or update without the new row")
         sent = self._unavailable.without(after)
+        lost = next((name for name in (*after, *(record.fields or ())) if name not in sent), None)
+        if lost is not None and self.positions is not None:
+            raise Refused(
+                f"column {lost} is missing: rows that carry only part of their columns can't be "
+                "put in order by a position a row"
+            )
         old = None
         if record.letter == "U" and keys:
             old = replaced(record, key, keys, configured=self._fixed)
@@ -277,7 +291,6 @@ class Reading:
             self._came_from_there()
         elif record.letter == "I" and keys and len(sent) < len(after):
             if not (self._ended and self._ended.moves and packed_header(packed, OLD_KEY)):
-                lost = next(name for name in after if name not in sent)
                 raise Refused(f"{lost}: {NOT_AT_HAND}")
             self._came_from_there()
         self._segment().add(row, record.letter, self.place)

@@ -21,6 +21,7 @@ from changes.formats.debezium_names import Names, Source, table_of
 from changes.formats.debezium_types import Field
 from changes.formats.layout import Refused
 from changes.model import Kind, TableName
+from changes.positions import position_text
 
 Members = Mapping[str, Raw]
 
@@ -263,6 +264,23 @@ def _source(found: Members) -> Source | None:
 def _text(found: Members, name: str) -> str | None:
     raw = bytes(found.get(name, Raw(NULL)))
     return string_of(raw) if raw.startswith(b'"') else None
+
+
+def position_of(record: Record) -> str:
+    """Where in PostgreSQL's log the row was changed: each change of a key has an LSN of its own.
+
+    Raises Refused where the record does not tell it.
+    """
+    found = record.payload or {}
+    try:
+        inner: Members = _members.decode(found["source"]) if "source" in found else {}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        inner = {}
+    for where, name in ((inner, "lsn"), (found, "__source_lsn"), (found, "__lsn")):
+        text = bytes(where[name]) if name in where else b""
+        if text.isdigit() and len(text) < 21:
+            return position_text(int(text))
+    raise Refused("the record has no source.lsn, which the configured positions are")
 
 
 def moment(found: Members | None) -> int | None:

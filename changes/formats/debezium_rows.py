@@ -33,6 +33,7 @@ class DebeziumTableDecoder:
         self._options = options
         self._names = names
         self._unavailable = unavailable
+        self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
         self._state = State(Layout({}, keys, {}), covered=keys is None)
@@ -44,19 +45,22 @@ class DebeziumTableDecoder:
 
     @property
     def positions(self) -> str | None:
-        return None
+        return self._positions
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
         reading = Reading(self._state, self._fixed, self._names, self._unavailable)
+        if self._positions is not None:
+            reading.positions = {}
         converter = DebeziumConverter(self._options.zero_dates)
         table = None
         try:
             refused = reading.read(values)
             layout = reading.state.layout
             if reading.segments:
-                pieces = Pieces(reading.segments, layout.columns, layout.keys or (), self._fixed)
+                keys, marks = layout.keys or (), reading.positions
+                pieces = Pieces(reading.segments, layout.columns, keys, self._fixed, marks)
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
         except Misfit as misfit:
             raise self._bad(misfit.record, str(misfit), values) from misfit
