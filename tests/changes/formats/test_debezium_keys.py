@@ -120,6 +120,17 @@ def test_a_configured_key_needs_the_old_row() -> None:
         decode(change("d", None, {"id": 1, "name": None}), keys=("name",))
 
 
+@pytest.mark.parametrize("op", ["c", "d"])
+def test_a_configured_key_needs_the_old_row_in_every_place(op: str) -> None:
+    """Also among records that are decoded as a block, be there deletes in it or not."""
+    row = {**ROW, "n": 1}
+    other = change(op, row, row)
+    values = [*[change("c", row)] * 3, other, change("u", row), change("c", row)]
+    with pytest.raises(BadRecord, match="its old row is null") as error:
+        decode(*values, keys=("name",))
+    assert error.value.index == 4
+
+
 def test_a_configured_key_that_was_null() -> None:
     """Where the rest of the old row is told, a null in it is one."""
     old, new = {"id": 1, "name": None, "c": 5}, {"id": 1, "name": "b", "c": 5}
