@@ -21,15 +21,21 @@ setup:
 demo: setup
 	@$(VENV)/python -m demo
 
+# Files of tests are shared out between two processes, each with a broker and a Spark session of
+# its own (docs/decisions/0021-two-test-workers.md). WORKERS=0 runs all in one, e.g. to debug.
+WORKERS ?= 2
+PYTEST := $(VENV)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	-p no:benchmark
+
 test: setup
-	@$(VENV)/python -m pytest
+	@$(PYTEST)
 
 check: setup
 	$(VENV)/ruff check .
 	$(VENV)/ruff format --check .
 	$(VENV)/mypy
 	$(VENV)/lint-imports
-	$(VENV)/python -m pytest -m "not integration"
+	$(PYTEST) -m "not integration"
 
 # BENCH_MESSAGES=... sets the topic's size; the figures go to var/bench.json, too.
 bench: setup

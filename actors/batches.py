@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from actors import effects as fx
 from actors import messages as msg
 from actors.barrier import BarrierPlanner
@@ -16,7 +18,7 @@ from actors.closing import (
 )
 from actors.messages import WRITERS, Address
 from actors.ports import StagedBatch
-from offsets.position import TopicPartition
+from offsets.position import NO_OFFSET, TopicPartition
 
 
 class Batches:
@@ -32,10 +34,12 @@ class Batches:
         batch_bytes: int,
         run_id: str,
         dead_letters: bool,
+        group: str,
     ) -> None:
         """``run_id`` makes batch names unique over restarts.
 
         ``dead_letters``: a record that can't be decoded is stored, instead of stopping its target.
+        ``group`` is what the batches carry of it.
         """
         self._dead_letters = Address(me.pipeline, "dead-letters") if dead_letters else None
         self._me = me
@@ -43,6 +47,7 @@ class Batches:
         self._barriers = barriers
         self._batch_bytes = batch_bytes
         self._run_id = run_id
+        self._group = group
         self._number = 0
 
     def close(self, buffer: TargetBuffer, now: float) -> list[object]:
@@ -217,7 +222,9 @@ class Batches:
             bounds=staged.bounds,
             positions=staged.positions,
         )
-        buffer.write_from = closing.firsts()
+        # A bad record at the front of a lane was given back: the write has nothing of it.
+        firsts = closing.firsts().items()
+        buffer.write_from = {s: at for s, at in firsts if at <= closing.through.get(s, NO_OFFSET)}
         return self._submit(buffer, batch, closing.epochs, closing.through, now)
 
     def _submit(
@@ -228,6 +235,7 @@ class Batches:
         through: dict[TopicPartition, int],
         now: float,
     ) -> list[object]:
+        batch = replace(batch, group=self._group)
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
         for source, last in through.items():
             if buffer.through.get(source, last + 1) <= last:  # no piece waits behind this write

@@ -112,18 +112,24 @@ class Closing:
     def cover(self, bad: msg.BadMessageAt | None) -> None:
         """Note what the staged file covers besides the pieces: all parts, or those before ``bad``.
 
-        Each lane's marks move in the order of its parts.
+        Each lane's marks move in the order of its parts. Behind ``bad`` that is still true of other
+        lanes' replays: they are no messages that could be closed again.
         """
+        waiting: set[TopicPartition] = set()
         for place, part in enumerate(self.parts):
             source, last = part.stretch.source, part.through
             if bad is not None and place == bad.stretch:
+                waiting.add(source)
                 if bad.index == 0:
-                    return
+                    continue
                 last = part.stretch.offsets[bad.index - 1]
+            elif bad is not None and place > bad.stretch:
+                if part.stretch.offsets:
+                    waiting.add(source)
+                if source in waiting:
+                    continue
             self.through[source] = last
             self.epochs[source] = part.epoch
-            if bad is not None and place == bad.stretch:
-                return
 
 
 class DeadRecord(NamedTuple):
@@ -173,10 +179,6 @@ class TargetBuffer:
     marked: dict[TopicPartition, int] = field(default_factory=dict)
     """Of each lane, the assignment since which the marks were read, or are to be: before it
     another member may have moved them."""
-    landed: dict[TopicPartition, int] = field(default_factory=dict)
-    """Of each lane, the assignment under which it was last written."""
-    forgiven: dict[TopicPartition, int] = field(default_factory=dict)
-    """Of each lane, how often a write was fenced since the last one that landed."""
     fenced_at: Mapping[TopicPartition, int] | None = None
     """The marks as they were known when a write was fenced, until they are read again."""
     closing: Closing | None = None
@@ -307,6 +309,16 @@ class TargetBuffer:
             source: Span(self.hwm(source), max(last, self.hwm(source)))
             for source, last in through.items()
         }
+
+    def waits_of(self, source: TopicPartition, epoch: int) -> bool:
+        """Tell whether something waits of a lane under that assignment: all that does, or none."""
+        parts = () if self.closing is None else self.closing.parts
+        read = {c.epoch for c in self.chunks if c.source == source}
+        read |= {part.epoch for part in parts if part.stretch.source == source}
+        holders = (self, self.closing) if self.closing is not None else (self,)
+        read |= {each.epochs[source] for each in holders if source in each.epochs}
+        dead = self.condemned is not None and self.condemned[:2] == (source, epoch)
+        return dead or epoch in read
 
     def forget(self, sources: frozenset[TopicPartition]) -> tuple[str, ...]:
         """Drop the lanes that were revoked; returns the paths of staged files to remove.

@@ -54,6 +54,8 @@ class CommitterLogic:
         self._until = dict(until or {})
         self._tell_caught_up = until is not None
         self._confirmed = {s: state.confirmed for s, state in recorded.partitions.items()}
+        # Of these the group does not know yet that an operator has moved them.
+        self._reset = {s for s, state in recorded.partitions.items() if state.reset}
         self._left = dict(recorded.partitions)
         self._logs: dict[TopicPartition, LogEpochs] = {}
         self._marks: dict[str, TargetMark] = dict(recorded.targets)
@@ -84,6 +86,7 @@ class CommitterLogic:
                 out = self._started(message)
             case msg.Confirmed(frontiers):
                 self._confirmed.update(frontiers)
+                self._reset.difference_update(frontiers)
                 out = []
             case Begin():
                 out = [fx.WakeAt(now + self._interval_s)]
@@ -115,7 +118,7 @@ class CommitterLogic:
         self._timelines[source] = Timeline()
         self._logs[source] = LogEpochs(started.log)
         self._until.setdefault(source, started.until)
-        self._confirmed[source] = started.confirmed
+        self._confirmed[source] = None if source in self._reset else started.confirmed
         # File before data: a start that was configured or forced must not be decided anew, at
         # another place, because the process died before the first regular save.
         return self._save()
@@ -221,7 +224,9 @@ class CommitterLogic:
             group=self._recorded.group,
             topic_ids=self._recorded.topic_ids,
             partitions={
-                source: replace(state, confirmed=self._confirmed.get(source))
+                source: replace(
+                    state, confirmed=self._confirmed.get(source), reset=source in self._reset
+                )
                 for source, state in {**self._left, **read}.items()
             },
             targets=dict(self._marks),

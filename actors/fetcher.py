@@ -111,6 +111,8 @@ class FetcherLogic:
         self._epoch = 0
         self._parked: dict[Address, deque[msg.RecordBatch]] = {p: deque() for p in self._processors}
         self._sent = dict.fromkeys(self._processors, 0)
+        self._asked: set[Address] = set()
+        self._refused: set[Address] = set()
         self._stopped = False
         self._closed = False
         self._paused = False
@@ -211,11 +213,12 @@ class FetcherLogic:
         for to, mine in by_shard.items():
             size = sum(share.size for share in mine)
             batch = msg.RecordBatch(reading.epoch, source, tuple(mine), size, reading.log)
-            if self._parked[to]:
+            if self._parked[to] or to in self._asked:
+                # One offer at a time: were the next one smaller, it might find room before this
+                # one, and overtake it in its lanes.
                 self._parked[to].append(batch)
             else:
-                self._sent[to] += 1
-                out.append(fx.Offer(to, batch))
+                out.append(self._offer(to, batch))
         if problem is None:
             return out, None
         if problem.lasting or not self._settings.dead_letters:
@@ -308,7 +311,14 @@ class FetcherLogic:
 
     # --- backpressure
 
+    def _offer(self, to: Address, batch: msg.RecordBatch) -> fx.Offer:
+        self._sent[to] += 1
+        self._asked.add(to)
+        self._refused.discard(to)
+        return fx.Offer(to, batch)
+
     def _offered(self, offered: msg.Offered, now: float) -> list[object]:
+        self._asked.discard(offered.to)
         if offered.taken:
             return self._offer_parked(offered.to)
         self._sent[offered.to] -= 1
@@ -317,8 +327,9 @@ class FetcherLogic:
             return [fx.Tell(offered.to, msg.Drain(self._sent[offered.to]))]
         if offered.batch.source not in self._reading:
             return []
-        if not self._blocked:
+        if not self._refused:
             self._blocked_at = now
+        self._refused.add(offered.to)
         self._parked[offered.to].appendleft(offered.batch)
         return []
 
@@ -326,9 +337,7 @@ class FetcherLogic:
         """Offer the oldest parked batch again; the next one follows when it was taken."""
         if not self._parked[to]:
             return []
-        batch = self._parked[to].popleft()
-        self._sent[to] += 1
-        out: list[object] = [fx.Offer(to, batch)]
+        out: list[object] = [self._offer(to, self._parked[to].popleft())]
         if not self._blocked:
             out += [*self._resume(), fx.WakeAt(0.0)]
         return out

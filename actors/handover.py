@@ -4,6 +4,11 @@ A write belongs to the assignments (epochs) that its messages were read under. O
 over, the write may still land, for its marks fence it, but it is never offered again: the next
 owner of that lane would find the mark moved under its hands. Its other lanes have their messages
 nowhere but in that batch, so they are read again from the log.
+
+A mark that moved under an owner's hands tells by whose: each is kept with the group that moved it.
+A straggler of the own group is forgiven, however often: the coordinator gives a partition to one
+member, so whoever else writes the lane ends at its next poll, and has no more than it holds by
+then. The marks are read anew, and the lanes of the batch with them.
 """
 
 from __future__ import annotations
@@ -15,10 +20,6 @@ from actors import messages as msg
 from actors.buffer import Phase, TargetBuffer
 from actors.messages import Address
 from offsets.position import TopicPartition
-
-STRAGGLERS = 5
-"""Writes of a former owner that may land one after another. Fewer: a member that was stopped for
-a while and wakes up ends its successor. More: a second daemon on the target is named later."""
 
 Epochs = dict[TopicPartition, int]
 """Of each partition, the oldest assignment whose messages are still taken."""
@@ -47,7 +48,10 @@ def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[obje
         buffer.phase = Phase.READY
     buffer.reopen = True
     mine = {s: epoch for s, epoch in write.epochs.items() if epoch >= epochs.get(s, 0)}
-    gone = [*buffer.forget(frozenset(mine))]
+    # A lane may be over because another target's write was given up: what waits of it here is still
+    # of that assignment, and would go on as if the write had landed.
+    behind = {s for s, epoch in write.epochs.items() if buffer.waits_of(s, epoch)}
+    gone = [*buffer.forget(frozenset(mine.keys() | behind))]
     if write.batch.path is not None:
         gone.append(write.batch.path)
     for source, epoch in mine.items():
@@ -59,33 +63,6 @@ def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[obje
     if mine:
         out.append(fx.Tell(fetcher, msg.ReadAgain(mine)))
     return out
-
-
-def landed(buffer: TargetBuffer, write: msg.WriteBatch, covered: bool) -> None:
-    """Note which lanes' marks this owner has moved: no former owner's write can land there now.
-
-    A lane of replays only stands where it stood, and so does what was ``covered`` already.
-    """
-    for source, span in write.batch.lanes.items():
-        if span.through > span.after and not covered:
-            buffer.landed[source] = write.epochs[source]
-            buffer.forgiven.pop(source, None)
-
-
-def may_be_a_straggler(buffer: TargetBuffer) -> bool:
-    """Whether a fenced write met the end of a former owner's.
-
-    That one was under way when the lane went and took longer than a revoke waits, or its process
-    has not heard yet that the lane is gone. It lands before this owner's first write, or never: a
-    lane that was written under its assignment has another writer beside it, and so has one that
-    is fenced again and again.
-    """
-    write = buffer.write
-    assert write is not None
-    new = [s for s, epoch in write.epochs.items() if buffer.landed.get(s) != epoch]
-    for source in new:
-        buffer.forgiven[source] = buffer.forgiven.get(source, 0) + 1
-    return any(buffer.forgiven[source] <= STRAGGLERS for source in new)
 
 
 def moved_back(buffer: TargetBuffer, found: msg.Opened) -> str | None:

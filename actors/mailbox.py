@@ -43,6 +43,11 @@ class DataQueue:
         """Whether an offer of that size would be taken. Hold ``changed``."""
         return not self.items or self.used_bytes + size <= self.capacity_bytes
 
+    def add(self, message: Any, size: int) -> None:
+        """Let a message wait behind the others. Hold ``changed``."""
+        self.items.append((message, size))
+        self.used_bytes += size
+
     def take(self) -> tuple[Any, list[Callable[[], None]]]:
         """The next item, and whom to tell that there is room again. Hold ``changed``."""
         message, size = self.items.popleft()
@@ -87,8 +92,7 @@ class Mailbox:
             if not self._data.has_room(size):
                 self._data.waiting.append(on_room)
                 return False
-            self._data.items.append((message, size))
-            self._data.used_bytes += size
+            self._data.add(message, size)
             self._data.changed.notify_all()
             return True
 

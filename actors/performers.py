@@ -26,6 +26,7 @@ from actors.ports import (
     StagedBatch,
     StagedFiles,
     Stager,
+    Straggler,
     TargetRefused,
 )
 from actors.shell import Directory, Run
@@ -247,6 +248,8 @@ class WriterEffects:
             return msg.Failed(target, msg.FailureKind.RETRY, str(error))
         except TargetRefused as error:
             return msg.Failed(target, msg.FailureKind.REFUSED, str(error))
+        except Straggler as error:
+            return msg.Failed(target, msg.FailureKind.STRAGGLER, str(error))
         except Fenced as error:
             return msg.Failed(target, msg.FailureKind.FENCED, str(error))
 

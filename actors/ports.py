@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from changes.model import KeyBound, Mode, TableSchema, TableStep, TargetName
+from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 
 if TYPE_CHECKING:  # messages and effects are made of the values below
@@ -71,6 +72,9 @@ class StagedBatch:
     takes_from: TargetName | None = None
     """That target has this one's name afterwards: its own write sees to that, this one waits
     (SinkUnavailable) until it is so."""
+    group: str = ""
+    """Whose members may write these lanes: the consumer group and its cluster. The target keeps
+    it beside each mark that the write moves. Empty: nobody's, and told from every other."""
 
     @property
     def is_barrier(self) -> bool:
@@ -122,9 +126,23 @@ class BatchWriter(Protocol):
         Marks of lanes that are not in ``batch.lanes`` are carried over. Where the target shows
         every ``through`` already, nothing is written and its state is returned: a retry after a
         lost reply is harmless. Raises Fenced when a lane's mark is neither ``after`` nor
-        ``through``; LostRace when another writer published meanwhile (the marks then decide);
-        SinkUnavailable when trying again may help; TargetRefused when the schema can't fit.
-        Whatever it raises, readers saw nothing.
+        ``through``, Straggler where the batch's own group moved it; LostRace when another writer
+        published meanwhile (the marks then decide); SinkUnavailable when trying again may help;
+        TargetRefused when the schema can't fit. Whatever it raises, readers saw nothing.
+        """
+        ...
+
+
+class ResettableSink(BatchWriter, Protocol):
+    """A sink whose marks an operator may move. Called while no pipeline writes the target."""
+
+    def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
+        """Publish the moved marks in one atomic step; repeating it changes nothing.
+
+        Of a target that holds what happened as a list, what lies above a lowered mark goes in the
+        same step, for it is going to be written again. A keyed target's rows stay: they are
+        written over. A target that does not exist has nothing to be moved. Raises as
+        ``BatchWriter.write``, never Fenced.
         """
         ...
 
@@ -199,6 +217,12 @@ class TargetRefused(Exception):
 
 class Fenced(Exception):
     """Another writer moved the target: what this one knows of its marks is out of date."""
+
+
+class Straggler(Fenced):
+    """It was a member of the batch's own group: by a write that was under way when its partition
+    went, or before it heard of that. Or the mark went back, which no writer does: whoever reads
+    it again sees that."""
 
 
 class SourceListener(Protocol):

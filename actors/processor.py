@@ -18,7 +18,7 @@ from actors.batches import Batches
 from actors.buffer import Chunk, Phase, TargetBuffer
 from actors.closing import DataError
 from actors.figures import Figures, ProcessorFigures
-from actors.handover import Settlements, give_up, landed, may_be_a_straggler, moved_back, over
+from actors.handover import Settlements, give_up, moved_back, over
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
 from actors.ports import SpillState
@@ -57,6 +57,8 @@ class ProcessorSettings:
     quarantine_full_stops: bool = False
     retry_base_s: float = 0.5
     retry_max_s: float = 30.0
+    group: str = ""
+    """See ``StagedBatch.group``."""
     ddl: DdlPolicy = field(default_factory=DdlPolicy)
 
 
@@ -90,7 +92,7 @@ class ProcessorLogic:
         self._settings = settings
         barriers = BarrierPlanner(format_, router, settings.ddl)
         self._batches = Batches(
-            address, barriers, settings.buffer_bytes, run_id, settings.dead_letters
+            address, barriers, settings.buffer_bytes, run_id, settings.dead_letters, settings.group
         )
         self._attempts = Attempts(address, settings.retry_base_s, settings.retry_max_s, jitter)
         self._settlements = Settlements(address)
@@ -167,7 +169,10 @@ class ProcessorLogic:
                 return [fx.Reply(ProcessorFigures(self._held, targets))]
             case _:
                 raise TypeError(f"a processor does not know {message!r}")
-        self._flying = sum(b.phase is Phase.WRITING for b in self._buffers.values())
+        # One that waits for its next attempt holds no writer: what it waits for may need that one.
+        self._flying = sum(
+            b.phase is Phase.WRITING and b.retry_at is None for b in self._buffers.values()
+        )
         for buffer in sorted(self._buffers.values(), key=_waiting_since):
             out += self._advance(buffer, now)
         out += self._settlements.answers(self._buffers.values())
@@ -310,7 +315,6 @@ class ProcessorLogic:
         if buffer.write is not None:
             buffer.tally.rows_stored += buffer.write.batch.rows
             buffer.tally.lasting = False
-            landed(buffer, buffer.write, written.state.covered)
             if buffer.write.batch.changes_name:
                 # The name has another table now, or none: its other marks are not those of before.
                 buffer.reopen = True
@@ -332,12 +336,10 @@ class ProcessorLogic:
             buffer.write = None
             return [fx.RemoveStaged((path,))] if path is not None else []
         kind = failed.kind
-        fenced = kind is msg.FailureKind.FENCED
+        straggler = kind is msg.FailureKind.STRAGGLER
+        fenced = straggler or kind is msg.FailureKind.FENCED
         write = None if kind is msg.FailureKind.REFUSED else buffer.write
-        # Looked at in this order: whose lane it no longer is has nothing to forgive.
-        if write is not None and (
-            over(write, self._epochs) or (fenced and may_be_a_straggler(buffer))
-        ):
+        if write is not None and (straggler or over(write, self._epochs)):
             buffer.fenced_at = dict(buffer.state.hwms) if fenced else None
             return self._give_up(buffer, failed.reason)
         if kind is msg.FailureKind.RACED:
@@ -348,7 +350,8 @@ class ProcessorLogic:
         if fenced:
             said += (
                 ": another writer moves this target. Two daemons share one only as members of one"
-                " group: look for a second one in another group"
+                " group: stop the other one, or route its tables elsewhere, then start this one"
+                " with `binlogd run`: it goes on from the marks"
             )
             return self._stop_target(buffer, said)
         return self._ended_in_refusal(buffer, said)

@@ -20,7 +20,7 @@ from actors.figures import QuarantineFigures
 from actors.messages import Address
 from actors.ports import SpillRecord, SpillState
 from actors.undone import chunks_of, covered, no_more_at_hand, stop_all_but_flying
-from offsets.position import TopicPartition
+from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import SpillMark
 
 
@@ -52,6 +52,8 @@ class Quarantine:
     """What is done once all that waits is spilled."""
     position: int | None = None
     """How far the spill is replayed, in bytes; None: it is not being released."""
+    ending: bool = False
+    """It is replayed and written, and the disk is to let it go: nothing more goes into it."""
     full: bool = False
     busy: bool = False
     """The disk has been asked, and its answer comes next."""
@@ -112,11 +114,20 @@ class Quarantines:
             if epochs.get(source) == epoch
         )
         chunks = [*chunks_of(buffer.closing, now), *buffer.chunks]
-        quarantine.waiting.extend(c for c in chunks if epochs.get(c.source) == c.epoch)
         for source, (epoch, last) in covered(buffer).items():
             if epochs.get(source) == epoch:
                 quarantine.through[source] = last
                 quarantine.epochs[source] = epoch
+        for chunk in chunks:
+            if epochs.get(chunk.source) != chunk.epoch:
+                continue
+            # Not what the target has: a release would find its mark beyond the spill.
+            fresh = chunk.above(buffer.hwm(chunk.source))
+            if fresh is not None:
+                quarantine.waiting.append(fresh)
+            else:
+                quarantine.through[chunk.source] = chunk.offsets[-1]
+                quarantine.epochs[chunk.source] = chunk.epoch
         gone = stop_all_but_flying(buffer)
         buffer.phase, buffer.quarantine = Phase.QUARANTINED, quarantine
         buffer.tally.failed(reason, now)
@@ -138,11 +149,11 @@ class Quarantines:
         return [*out, fx.Log("error", "release_broke_off", fields)]
 
     def take(self, buffer: TargetBuffer, chunk: Chunk) -> list[object]:
-        """What comes for it: to be spilled, unless the spill has it (it is read again)."""
+        """What comes for it: to be spilled, unless spill or target has it (it is read again)."""
         quarantine = buffer.quarantine
         assert quarantine is not None
-        lane = quarantine.spill.lanes.get(chunk.source)
-        fresh = chunk if lane is None else chunk.above(lane[1])
+        spilled = quarantine.spill.lanes.get(chunk.source, (NO_OFFSET, NO_OFFSET))[1]
+        fresh = chunk.above(max(spilled, buffer.hwm(chunk.source)))
         held = 0 if fresh is None else len(fresh.offsets)
         buffer.tally.messages_replayed += len(chunk.offsets) - held
         if fresh is not None:
@@ -163,7 +174,8 @@ class Quarantines:
         for source in sources:
             quarantine.through.pop(source, None)
             quarantine.epochs.pop(source, None)
-        if not quarantine.releasing or sources.isdisjoint(quarantine.spill.lanes):
+        replaying = quarantine.releasing and not quarantine.ending
+        if not replaying or sources.isdisjoint(quarantine.spill.lanes):
             return []
         # Messages of the spill may have been dropped with the partition: the replay begins anew.
         return self.relapse(buffer, "partitions were taken away during the release", now)
@@ -186,7 +198,7 @@ class Quarantines:
         name, position = buffer.route.name, quarantine.position
         assert position is not None
         if quarantine.read_all:
-            quarantine.busy = True
+            quarantine.busy = quarantine.ending = True
             return [fx.EndSpill(name)]
         if draining:
             return []
@@ -206,7 +218,7 @@ class Quarantines:
 
     def _spill_due(self, quarantine: Quarantine, now: float, draining: bool) -> bool:
         settings = self._settings
-        if quarantine.idle:
+        if quarantine.idle or quarantine.ending:
             return False
         size = quarantine.waiting_bytes
         if quarantine.read_all and size < settings.page_bytes and not draining:

@@ -36,8 +36,6 @@ class Releases:
         quarantine.position, quarantine.full = 0, False
         buffer.phase, buffer.reopen = Phase.OPENING, False
         spill = quarantine.spill
-        for source in spill.lanes:  # like an assignment: who wrote since is not known
-            buffer.landed.pop(source, None)
         held = f"{spill.messages} spilled messages ({spill.bytes} bytes)"
         said = f"{buffer.name}: {held} are being replayed"
         return [

@@ -16,7 +16,14 @@ import structlog
 
 from actors import effects as fx
 from actors.mailbox import Clock, DataQueue, Mailbox
-from actors.messages import ActorCrashed, Address, Offered, RecordBatch, RoomAgain
+from actors.messages import (
+    ActorCrashed,
+    Address,
+    Offered,
+    RecordBatch,
+    RoomAgain,
+    WriteBatch,
+)
 
 Perform = Callable[[Any], "object | None"]
 """Carries out one effect; returns its answer for the same logic, if it has one."""
@@ -42,7 +49,8 @@ class Endpoint(Protocol):
 
 
 class Directory:
-    """Who is where. Filled before the actors start, only read afterwards, from all threads."""
+    """Who is where. Read from all threads; an address is filled before anybody may tell it
+    something, and again when other actors take the place of those that have ended."""
 
     def __init__(self) -> None:
         self._endpoints: dict[Address, Endpoint] = {}
@@ -61,6 +69,10 @@ class Directory:
     def add_ref(self, address: Address, ref: pykka.ActorRef[Any]) -> None:
         """Make a started actor known, for questions and for its end."""
         self._refs[address] = ref
+
+    def ref(self, address: Address) -> pykka.ActorRef[Any]:
+        """The actor that was started last at an address."""
+        return self._refs[address]
 
     def refs(self) -> tuple[pykka.ActorRef[Any], ...]:
         """All started actors."""
@@ -83,14 +95,33 @@ class Directory:
         return self._refs[address].ask(message, timeout=timeout_s)
 
 
-class WorkQueue:
-    """The writers' common queue as an endpoint: whoever is free takes the oldest request.
+class _InTurns(DataQueue):
+    """Requests in their order, but a write has one opening before it, not a thousand.
 
+    After a restart all tables that have news are opened at once. In plain order the first write
+    would wait until the last of them is open, and the frontier with it.
+    """
+
+    def add(self, message: Any, size: int) -> None:
+        """Behind the last write and one opening, where those that follow are openings."""
+        if not isinstance(message, WriteBatch):
+            super().add(message, size)
+            return
+        writes = (at for at, (one, _) in enumerate(self.items) if isinstance(one, WriteBatch))
+        last = max(writes, default=-1)
+        self.items.insert(last + 2, (message, size))
+        self.used_bytes += size
+
+
+class WorkQueue:
+    """The writers' common queue as an endpoint: whoever is free takes what comes next.
+
+    Openings and writes take turns where both wait; among themselves the oldest is first.
     Unbounded in count, yet small: a target has one request in flight, and a request is a path.
     """
 
     def __init__(self) -> None:
-        self.data = DataQueue(capacity_bytes=1 << 62)
+        self.data = _InTurns(capacity_bytes=1 << 62)
         self._door = Mailbox(self.data)
 
     def tell(self, message: object) -> None:

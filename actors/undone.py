@@ -48,7 +48,7 @@ def no_more_at_hand(buffer: TargetBuffer) -> list[tuple[TopicPartition, int, int
 
 def covered(buffer: TargetBuffer) -> dict[TopicPartition, tuple[int, int]]:
     """The epoch of each lane and how far it is decoded: those messages are in the write, in
-    pieces, or without rows."""
+    pieces, without rows, or the last one is the bad record that waits for its store."""
     found: dict[TopicPartition, tuple[int, int]] = {}
     for held in (buffer.write, buffer.closing, buffer):
         if held is None:
@@ -56,6 +56,9 @@ def covered(buffer: TargetBuffer) -> dict[TopicPartition, tuple[int, int]]:
         for source, last in held.through.items():
             here = (held.epochs[source], last)
             found[source] = max(here, found.get(source, here))
+    if buffer.condemned is not None:
+        source, epoch, offset = buffer.condemned
+        found[source] = max((epoch, offset), found.get(source, (epoch, offset)))
     return found
 
 

@@ -71,9 +71,10 @@ def messages(count: int, tables: int = 20, rows: int = 1) -> Iterator[bytes]:
 
 
 def fill(bootstrap: str, topic: str, values: Iterator[bytes]) -> int:
-    """Make a topic of one partition and write the messages; returns their bytes."""
+    """Make a topic of one partition where there is none and write the messages; returns bytes."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    if topic not in admin.list_topics(timeout=20).topics:
+        admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
     producer = Producer(
         {"bootstrap.servers": bootstrap, "linger.ms": 20, "batch.size": 1 << 20,
          "queue.buffering.max.messages": 1_000_000}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, NamedTuple
@@ -61,6 +62,15 @@ class TargetName(NamedTuple):
     def __str__(self) -> str:
         """Unambiguous, for it names the target's lanes: a part that holds a dot is quoted."""
         return ".".join(f"`{part}`" if "." in part else part for part in self)
+
+    @classmethod
+    def parse(cls, text: str) -> TargetName:
+        """Read back what ``str()`` wrote. Raises ValueError."""
+        parts = [quoted or plain for quoted, plain in re.findall(r"`([^`]*)`|([^.`]+)", text)]
+        name = cls(*parts) if len(parts) == 3 else None
+        if name is None or str(name) != text:
+            raise ValueError(f"not a target's name, sink.namespace.table: {text!r}")
+        return name
 
 
 class Mode(Enum):

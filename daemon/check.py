@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, KafkaException
 from actors.ports import SinkUnavailable
 from daemon.config import Config, PipelineSection
 from daemon.kafka_positions import BrokerUnreachable, TopicMissing, topic_ids
-from daemon.kafka_source import consumer_settings
+from daemon.kafka_settings import consumer_settings
 from daemon.secrets import MASK, SHORTEST, looks_secret
 from sparkwriter.jars import JarsError, lake_jars
 from sparkwriter.java import JavaMissing, find_java

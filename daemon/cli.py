@@ -26,6 +26,7 @@ from daemon.offset_file import OffsetFile
 from daemon.progress import Bar, Quiet
 from daemon.secrets import Redactor
 from daemon.status_table import print_status
+from offsets.moves import MarkMoves
 from offsets.snapshot import Snapshot, encode
 from offsets.store import Loaded, StoreError
 
@@ -240,12 +241,7 @@ def offsets_export(
 ) -> None:
     """Print what is recorded of one pipeline as JSON. Status 1 where nothing or damage is."""
     settings = _load(config)
-    known = ", ".join(sorted(settings.pipeline))
-    if pipeline is None and len(settings.pipeline) > 1:
-        _refuse(f"--pipeline is wanted, one of: {known}")
-    name = pipeline or next(iter(settings.pipeline))
-    if name not in settings.pipeline:
-        _refuse(f"--pipeline {name}: unknown; the configuration has: {known}")
+    name = _pipeline(settings, pipeline)
     loaded = _recorded(settings, name)
     if loaded.snapshot is None:
         print(f"binlogd: pipeline {name}: nothing recorded", file=sys.stderr)
@@ -279,6 +275,45 @@ def offsets_import(
         sys.exit(Exit.PIPELINE_FAILED.value)
 
 
+@offsets_app.command("reset")
+def offsets_reset(
+    to: Annotated[
+        str, typer.Option(help="earliest, latest, timestamp, offset, or frontier (the group's).")
+    ],
+    at: Annotated[
+        str | None, typer.Option(help="The offset, or the timestamp with its zone (ISO 8601).")
+    ] = None,
+    config: ConfigOption = Path("config.toml"),
+    pipeline: Annotated[
+        str | None, typer.Option(help="Which pipeline; not needed where there is one.")
+    ] = None,
+    topic: Annotated[str | None, typer.Option(help="One of its topics alone.")] = None,
+    partition: Annotated[int | None, typer.Option(help="One partition alone.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="One target alone, as tables list names it.")
+    ] = None,
+    force: Annotated[bool, typer.Option(help="Do it though changes are lost by it.")] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Do it; without this, say what would be done.")
+    ] = False,
+) -> None:
+    """Read again from an earlier position, or skip to a later one: group and targets together.
+
+    On the running daemon, or on what is recorded of a stopped one. Status 2: refused.
+    """
+    settings = _load(config)
+    name = _pipeline(settings, pipeline)
+    from daemon.edits import EditRefused
+    from daemon.offset_reset import ResetWish
+    from daemon.reset_cli import run_reset
+
+    try:
+        wish = ResetWish(to, at, topic, partition, table, force)
+    except EditRefused as error:
+        _refuse(str(error))
+    sys.exit(run_reset(settings, name, wish, execute))
+
+
 @tables_app.command("list")
 def tables_list(
     config: ConfigOption = Path("config.toml"),
@@ -307,14 +342,24 @@ def _print_snapshot(console: Console, snapshot: Snapshot) -> None:
     partitions = Table(*titles, box=None)
     for source, state in sorted(snapshot.partitions.items()):
         confirmed = "-" if state.confirmed is None else str(state.confirmed)
+        confirmed += " (reset)" if state.reset else ""
         epoch = "-" if state.log is None else str(state.log.epoch)
         partitions.add_row(str(source), str(state.frontier), confirmed, epoch)
     console.print(partitions)
     targets = Table("target", "version", "high-water marks", box=None)
     for target, mark in sorted(snapshot.targets.items()):
         marks = ", ".join(f"{source}={hwm}" for source, hwm in sorted(mark.hwms.items()))
+        if mark.moves is not None:
+            marks += f" ({_moves(mark.moves)} at the next start)"
         targets.add_row(target, mark.version or "-", marks)
     console.print(targets)
+
+
+def _moves(moves: MarkMoves) -> str:
+    ways = ("lowered to", moves.lower), ("lifted to", moves.lift)
+    return ", ".join(
+        f"{source} {way} {to}" for way, at in ways for source, to in sorted(at.items())
+    )
 
 
 def _console() -> Console:
@@ -338,6 +383,17 @@ def _load(path: Path, lenient: bool = False) -> Config:
         for problem in error.problems:
             print(f"binlogd: {problem}", file=sys.stderr)
         sys.exit(Exit.UNUSABLE.value)
+
+
+def _pipeline(settings: Config, name: str | None) -> str:
+    """The pipeline that is meant: the only one need not be named."""
+    known = ", ".join(sorted(settings.pipeline))
+    if name is None and len(settings.pipeline) > 1:
+        _refuse(f"--pipeline is wanted, one of: {known}")
+    chosen = name or next(iter(settings.pipeline))
+    if chosen not in settings.pipeline:
+        _refuse(f"--pipeline {chosen}: unknown; the configuration has: {known}")
+    return chosen
 
 
 def _refuse(reason: str) -> NoReturn:

@@ -10,15 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
-from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
-    KafkaException,
-    TopicCollection,
-)
+from confluent_kafka import Consumer, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from actors.messages import Assigned
+from daemon.backoff import BackOff
 from daemon.config import PipelineSection
 from daemon.kafka_settings import connection_settings
 from daemon.log_check import check_logs
@@ -31,9 +28,11 @@ ANSWER_TIMEOUT_S = 20.0
 """For one question to a broker that is there: a leader election may be under way."""
 
 
-ASSIGN_ATTEMPTS = 3
-"""At an assignment. Each may take twice the time above, and the sum must stay well below
-``max.poll.interval.ms`` (5 minutes), or the member is put out of the group."""
+ASSIGN_WITHIN_S = 60.0
+"""For an assignment, from the first question to the last attempt's begin. That one asks up to four
+questions, each for a quarter of this time at most, and the sum must stay well below
+``max.poll.interval.ms`` (5 minutes), or the member is put out of the group. Shorter: a broker that
+starts anew ends the pipeline."""
 
 
 class BrokerUnreachable(Exception):
@@ -78,6 +77,17 @@ def topic_ids(
     return ids
 
 
+def cluster_id(settings: Mapping[str, Any], timeout_s: float = 10.0) -> str:
+    """The cluster's own id. Raises BrokerUnreachable.
+
+    Groups and topics of two clusters may have the same names, and mean different things.
+    """
+    try:
+        return str(admin_client(settings).list_topics(timeout=timeout_s).cluster_id)
+    except KafkaException as error:
+        raise BrokerUnreachable(f"the cluster's id can't be asked: {_said(error)}") from error
+
+
 def log_ends(settings: Mapping[str, Any], topics: list[str]) -> dict[TopicPartition, int]:
     """The end of every partition of the topics, now. Raises BrokerUnreachable."""
     admin = admin_client(settings)
@@ -90,15 +100,48 @@ def log_ends(settings: Mapping[str, Any], topics: list[str]) -> dict[TopicPartit
 
 
 def list_offsets(
-    admin: AdminClient, sources: list[TopicPartition], spec: OffsetSpec
+    admin: AdminClient,
+    sources: list[TopicPartition],
+    spec: OffsetSpec,
+    timeout_s: float = ANSWER_TIMEOUT_S,
 ) -> dict[TopicPartition, int]:
     """Offsets by a rule of the broker's. Raises KafkaException, TimeoutError."""
     asked = {KafkaPartition(s.topic, s.partition): spec for s in sources}
-    answers = admin.list_offsets(asked, request_timeout=ANSWER_TIMEOUT_S)
+    answers = admin.list_offsets(asked, request_timeout=timeout_s)
     return {
-        TopicPartition(p.topic, p.partition): future.result(ANSWER_TIMEOUT_S).offset
+        TopicPartition(p.topic, p.partition): future.result(timeout_s).offset
         for p, future in answers.items()
     }
+
+
+def group_commits(
+    settings: Mapping[str, Any],
+    group: str,
+    sources: list[TopicPartition],
+    timeout_s: float = ANSWER_TIMEOUT_S,
+) -> dict[TopicPartition, int]:
+    """The group's commits of those partitions that have one. Raises KafkaException.
+
+    Asked by a consumer that joins nothing. The admin client's call for it ends the process, by an
+    assertion of librdkafka 2.16.0, when the broker goes away while it waits.
+    """
+    consumer = Consumer(
+        {**connection_settings(settings), "group.id": group, "enable.auto.commit": False}
+    )
+    try:
+        asked = [KafkaPartition(s.topic, s.partition) for s in sources]
+        found = consumer.committed(asked, timeout=timeout_s)
+    finally:
+        consumer.close()
+    for partition in found:
+        if partition.error is not None:  # unknown is not the same as none
+            raise KafkaException(partition.error)
+    return {TopicPartition(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
+
+
+def _tell(error: Exception, attempt: int) -> None:
+    log = structlog.get_logger().bind(actor="fetcher-0")
+    log.warning("start_position_not_known", reason=_said(error), attempt=attempt)
 
 
 def _said(error: BaseException) -> str:
@@ -106,7 +149,7 @@ def _said(error: BaseException) -> str:
         return str(error.args[0].str())
     if isinstance(error, StoreError):
         return str(error)
-    return f"no answer within {ANSWER_TIMEOUT_S:.0f} s"
+    return "no answer in time"
 
 
 class PositionResolver:
@@ -123,36 +166,41 @@ class PositionResolver:
         pipeline: PipelineSection,
         load: Callable[[], Loaded],
         apply_force: bool,
+        within_s: float = ASSIGN_WITHIN_S,
     ) -> None:
-        """``apply_force``: the configuration's force text was not carried out yet."""
+        """``apply_force``: the configuration's force text was not carried out yet.
+
+        ``within_s``: for how long a broker that does not answer is asked again.
+        """
         self.settings = settings
         self.group = group
         self._pipeline = pipeline
         self._load = load
         self._apply_force = apply_force
+        self._back_off = BackOff(within_s)
+        self._answer_s = within_s / 4
         self._resolved: set[TopicPartition] = set()
 
     def __call__(self, sources: list[TopicPartition]) -> Assigned:
         """Read the file, the broker's commits and the logs; decide.
 
-        Raises PositionError. A broker that does not answer is asked again a few times, then the
+        Raises PositionError. A broker that does not answer is asked again for a while, then the
         error is a PositionError too: a partition must not be read from a guess.
         """
         if not sources:
             return Assigned({}, {}, {})
-        for attempt in range(1, ASSIGN_ATTEMPTS + 1):
-            try:
-                return self._resolve(sources)
-            except (KafkaException, TimeoutError, StoreError) as error:
-                said = _said(error)
-                log = structlog.get_logger().bind(actor="fetcher-0")
-                log.warning("start_position_not_known", reason=said, attempt=attempt)
-        raise PositionError(f"{sources[0]}: the start can't be decided: {said}")
+        passing = (KafkaException, TimeoutError, StoreError)
+        try:
+            return self._back_off.call(lambda: self._resolve(sources), passing, _tell)
+        except passing as error:
+            raise PositionError(
+                f"{sources[0]}: the start can't be decided: {_said(error)}"
+            ) from error
 
     def _resolve(self, sources: list[TopicPartition]) -> Assigned:
         admin = admin_client(self.settings)
         logs = self._watermarks(admin, sources)
-        commits = self._commits(admin, sources)
+        commits = group_commits(self.settings, self.group, sources, self._answer_s)
         configured = self._configured(admin, sources)
         recorded = self._load().snapshot or Snapshot("", "")
         starts = {
@@ -202,20 +250,9 @@ class PositionResolver:
     def _watermarks(
         self, admin: AdminClient, sources: list[TopicPartition]
     ) -> dict[TopicPartition, Watermarks]:
-        low = list_offsets(admin, sources, OffsetSpec.earliest())
-        high = list_offsets(admin, sources, OffsetSpec.latest())
+        low = list_offsets(admin, sources, OffsetSpec.earliest(), self._answer_s)
+        high = list_offsets(admin, sources, OffsetSpec.latest(), self._answer_s)
         return {source: Watermarks(low[source], high[source]) for source in sources}
-
-    def _commits(
-        self, admin: AdminClient, sources: list[TopicPartition]
-    ) -> dict[TopicPartition, int]:
-        partitions = [KafkaPartition(s.topic, s.partition) for s in sources]
-        request = [ConsumerGroupTopicPartitions(self.group, partitions)]
-        answer = admin.list_consumer_group_offsets(request, request_timeout=ANSWER_TIMEOUT_S)
-        found = answer[self.group].result(ANSWER_TIMEOUT_S).topic_partitions
-        return {
-            TopicPartition(p.topic, p.partition): p.offset for p in found or [] if p.offset >= 0
-        }
 
     def _configured(
         self, admin: AdminClient, sources: list[TopicPartition]
@@ -227,7 +264,7 @@ class PositionResolver:
             case StartAt.TIMESTAMP:
                 assert start.timestamp is not None
                 spec = OffsetSpec.for_timestamp(int(start.timestamp.timestamp() * 1000))
-                found = list_offsets(admin, sources, spec)
+                found = list_offsets(admin, sources, spec, self._answer_s)
                 return {source: offset for source, offset in found.items() if offset >= 0}
             case _:
                 return {}
@@ -240,6 +277,6 @@ def check_topic_ids(recorded: Snapshot, now: Mapping[str, str]) -> None:
             raise PositionError(
                 f"topic {topic!r} was deleted and made again since the last run (id {known} then, "
                 f"{now[topic]} now): the recorded positions and the targets' marks are of the old "
-                "one. Use another group and other targets, or remove the offset file and the "
-                "targets to read the new topic from its start"
+                "one (`binlogd offsets show`). Use another group and other targets, or remove the "
+                "offset file and the targets to read the new topic from its start"
             )

@@ -27,6 +27,13 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from actors.messages import Assigned, Confirmed, Fetched, Polled, Revoked, SourceState
 from actors.ports import SourceListener
 from changes.formats.base import pack
+from daemon.kafka_member import Claim
+from daemon.kafka_settings import (
+    INSTANCE_ID,
+    assigns_incrementally,
+    consumer_settings,
+    revoke_patience_s,
+)
 from offsets.log_epochs import EpochSpan
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError
@@ -57,54 +64,9 @@ PASSING = frozenset(
 a codec it lacks, a position outside the log) it goes on *behind* it, or never: that stops the
 pipeline, and of that partition nothing more is taken."""
 
-SESSION_TIMEOUT_MS = 45_000
-"""librdkafka's default, and the broker's where it decides (the new group protocol)."""
-
-MAX_POLL_INTERVAL_MS = 300_000
-"""librdkafka's default."""
-
 POSITIONS_INTERVAL_S = 1.0
 """How often positions are asked for while records come: past transaction markers at the end of
 one partition there is no message that would tell."""
-
-
-def consumer_settings(settings: Mapping[str, Any], group: str) -> dict[str, Any]:
-    """Our defaults, the configuration over them, and over both what being right rests on."""
-    defaults: dict[str, Any] = {
-        # The default of 1000 ms caps small queues at a third of the rate (measured).
-        "fetch.queue.backoff.ms": 10,
-        "fetch.wait.max.ms": 100,
-        # The client's own figures: the log's ends, and whether a broker is there.
-        "statistics.interval.ms": 1000,
-        "isolation.level": "read_committed",
-    }
-    if settings.get("group.protocol") != "consumer":  # which refuses a strategy of the client's
-        defaults["partition.assignment.strategy"] = "cooperative-sticky"
-    return {
-        **defaults,
-        **settings,
-        "group.id": group,
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "auto.offset.reset": "error",
-    }
-
-
-def assigns_incrementally(settings: Mapping[str, Any]) -> bool:
-    """Whether assignments come as differences: cooperative ones, and the new group protocol's."""
-    strategy = str(settings.get("partition.assignment.strategy", ""))
-    return settings.get("group.protocol") == "consumer" or strategy.startswith("cooperative")
-
-
-def revoke_patience_s(settings: Mapping[str, Any]) -> float:
-    """What a revoke may take in all: half of what keeps the membership, be it heartbeats or polls.
-
-    librdkafka's heartbeats go on meanwhile, but the coordinator waits for nobody longer than for
-    a poll; the other half is for what the poll that brought the revoke had to do before.
-    """
-    session_ms = int(settings.get("session.timeout.ms", SESSION_TIMEOUT_MS))
-    poll_ms = int(settings.get("max.poll.interval.ms", MAX_POLL_INTERVAL_MS))
-    return min(session_ms, poll_ms) / 2 / 1000
 
 
 class KafkaSource:
@@ -135,15 +97,15 @@ class KafkaSource:
         whole = consumer_settings(settings, group)
         self._incremental = assigns_incrementally(whole)
         self._revoke_patience_s = revoke_patience_s(whole)
-        self._consumer = Consumer(
-            {
-                **whole,
-                "error_cb": self._on_error,
-                "on_commit": self._on_commit,
-                "stats_cb": self._on_stats,
-                "logger": _QuietLogger(self._log),
-            }
-        )
+        self._claim = Claim(group, whole.get(INSTANCE_ID))
+        self._settings = {
+            **whole,
+            "error_cb": self._on_error,
+            "on_commit": self._on_commit,
+            "stats_cb": self._on_stats,
+            "logger": _QuietLogger(self._log),
+        }
+        self._consumer = Consumer(self._settings)
 
     @property
     def revoke_patience_s(self) -> float:
@@ -153,6 +115,9 @@ class KafkaSource:
     def start(self, listener: SourceListener) -> None:
         """Join the group."""
         self._listener = listener
+        self._join()
+
+    def _join(self) -> None:
         self._consumer.subscribe(
             self._topics,
             on_assign=self._on_assign,
@@ -162,6 +127,8 @@ class KafkaSource:
 
     def poll(self, max_messages: int, timeout_s: float) -> Polled:
         """Take what came, as columns per partition, in log order."""
+        if self._claim.is_due(time.monotonic()):
+            self._join_anew()
         assigned_before = frozenset(self._assigned)
         messages = self._consumer.consume(max_messages, timeout_s)
         if self._trouble is not None:
@@ -217,6 +184,7 @@ class KafkaSource:
     # --- called by librdkafka inside consume, on this thread
 
     def _on_assign(self, consumer: Consumer, partitions: list[KafkaPartition]) -> None:
+        self._claim.granted()
         sources = [TopicPartition(p.topic, p.partition) for p in partitions]
         try:
             assigned = self._resolve(sources)
@@ -270,12 +238,28 @@ class KafkaSource:
     def _on_error(self, error: KafkaError) -> None:
         """Client-wide errors: librdkafka reconnects by itself, so they are told, seldom."""
         if error.fatal():
-            self._trouble = f"Kafka client: {error.str()}"
+            self._trouble = self._ended(error)
         now = time.monotonic()
         self._unlogged += 1
         if now - self._error_at >= ERROR_LOG_INTERVAL_S:
             self._log.warning("kafka_error", reason=error.str(), count=self._unlogged)
             self._error_at, self._unlogged = now, 0
+
+    def _ended(self, error: KafkaError) -> str | None:
+        """The client is of no use any more: what to stop with, None where another is made."""
+        waited = self._claim.waits
+        trouble = self._claim.lost(error.str(), time.monotonic())
+        if trouble is None and not waited:
+            self._log.warning("member_id_in_use", reason=error.str())
+        return trouble
+
+    def _join_anew(self) -> None:
+        """Join with another client. What the one before had is lost, if it had anything."""
+        self._consumer.close()
+        if self._assigned:
+            self._gone(self._as_kafka(), lost=True)
+        self._consumer = Consumer(self._settings)
+        self._join()
 
     def _on_stats(self, text: str) -> None:
         self._state = source_state(text)
@@ -317,7 +301,10 @@ class KafkaSource:
     def _problem(self, message: Message) -> str | None:
         problem = message.error()
         assert problem is not None
-        if not problem.fatal() and (problem.code() in PASSING or problem.retriable()):
+        # A message's error says that it is fatal by this code, not by its flag.
+        if problem.fatal() or problem.code() == KafkaError._FATAL:
+            return self._ended(problem)
+        if problem.code() in PASSING or problem.retriable():
             self._on_error(problem)
             return None
         at = message.offset()

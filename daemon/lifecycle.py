@@ -44,6 +44,31 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """An operator wants a pipeline to stand still, whether it runs or has ended. ``Held`` comes
+    once it does; nobody else may hold it meanwhile."""
+
+    pipeline: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The pipeline's consumer has left the group: its actors may be taken away."""
+
+    pipeline: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The pipeline runs again with new actors, or (``ended``) it does not: ``failure`` says why,
+    None where an end was asked for meanwhile."""
+
+    pipeline: str
+    ended: bool = False
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NameRemaining:
     """Ask the processors of a pipeline what they still hold, and log it."""
 
@@ -56,6 +81,8 @@ class Stage(Enum):
     RUNNING = "running"
     DRAINING = "draining"
     CLOSING = "closing"
+    HELD = "held"
+    """Its recorded positions are being changed; then it runs again."""
     ENDED = "ended"
 
 
@@ -70,6 +97,8 @@ class PipelineLife:
     late: bool = False
     deadline: float | None = None
     undrained: set[Address] = field(default_factory=set)
+    held: bool = False
+    """It will stand still, or does: when its actors have ended, it has not."""
 
     def at(self, role: str) -> Address:
         """The address of one of its actors."""
@@ -106,7 +135,11 @@ class Lifecycle:
             case msg.Drained(sender):
                 return self._drained(self._pipelines[sender.pipeline], sender, now)
             case msg.SourceClosed(name):
-                return self._ended(self._pipelines[name])
+                return self._closed(self._pipelines[name])
+            case Hold(name):
+                return self._hold(self._pipelines[name], now)
+            case Resumed():
+                return self._resumed(message=event)
             case _:
                 raise TypeError(f"the supervisor does not know {event!r}")
 
@@ -133,6 +166,8 @@ class Lifecycle:
         out: list[object] = [fx.Log("info", "draining", {"signal": signal})]
         for pipeline in self._pipelines.values():
             out += self._drain(pipeline, now)
+            if pipeline.stage is Stage.HELD:  # what is being done to it may end, in bounded time
+                pipeline.deadline = now + self._drain_timeout_s
         return out
 
     def _failed(self, pipeline: PipelineLife, reason: str, now: float) -> list[object]:
@@ -161,11 +196,36 @@ class Lifecycle:
         pipeline.deadline = now + CLOSE_TIMEOUT_S
         return [fx.Tell(pipeline.at("committer"), msg.SaveNow())]
 
+    def _closed(self, pipeline: PipelineLife) -> list[object]:
+        """The consumer has left. One that is held already left too late, and nobody waits."""
+        return [] if pipeline.stage is Stage.HELD else self._ended(pipeline)
+
+    def _hold(self, pipeline: PipelineLife, now: float) -> list[object]:
+        pipeline.held = True
+        if pipeline.stage is Stage.ENDED:
+            pipeline.stage = Stage.HELD
+            return [Held(pipeline.name)]
+        return self._drain(pipeline, now)
+
+    def _resumed(self, message: Resumed) -> list[object]:
+        pipeline = self._pipelines[message.pipeline]
+        if pipeline.stage is not Stage.HELD:
+            return []  # the deadline of an end has passed meanwhile
+        pipeline.held = pipeline.late = False
+        pipeline.failure, pipeline.deadline = message.failure, None
+        if message.ended:
+            return self._ended(pipeline)
+        pipeline.stage = Stage.RUNNING
+        return [fx.Log("info", "pipeline_runs_again", {"pipeline": pipeline.name})]
+
     def _ended(self, pipeline: PipelineLife) -> list[object]:
         if pipeline.stage is Stage.ENDED:
             return []
+        if pipeline.held and pipeline.stage is not Stage.HELD:
+            pipeline.stage, pipeline.deadline = Stage.HELD, None
+            return [Held(pipeline.name)]
         pipeline.stage = Stage.ENDED
-        pipeline.deadline = None
+        pipeline.held, pipeline.deadline = False, None
         fields = {"pipeline": pipeline.name, "failure": pipeline.failure}
         out: list[object] = [fx.Log("info", "pipeline_ended", fields)]
         if all(p.stage is Stage.ENDED for p in self._pipelines.values()):
@@ -181,8 +241,8 @@ class Lifecycle:
     @property
     def stopping(self) -> bool:
         """Whether the end was asked for, or nothing is left to run."""
-        stages = {pipeline.stage for pipeline in self._pipelines.values()}
-        return self._stopping or Stage.RUNNING not in stages
+        lives = self._pipelines.values()
+        return self._stopping or not any(p.held or p.stage is Stage.RUNNING for p in lives)
 
     def stages(self) -> dict[str, str]:
         """Where each pipeline is in its life."""

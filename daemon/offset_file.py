@@ -39,8 +39,9 @@ class OffsetFile:
 
     def save(self, snapshot: Snapshot) -> None:
         """Make the snapshot durable. Raises OSError, and then the old file is whole."""
-        with self._temporary.open("w", encoding="utf-8") as file:
-            file.write(encode(snapshot))
+        text = encode(snapshot).encode()  # whole: a text file would write it in small pieces
+        with self._temporary.open("wb") as file:
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         if self.path.exists():
@@ -72,7 +73,10 @@ def lock_state_dir(state_dir: Path) -> IO[str]:
         file.seek(0)
         owner = file.read().strip() or "unknown"
         file.close()
-        raise StateDirBusy(f"{state_dir} is used by another binlogd (process {owner})") from None
+        raise StateDirBusy(
+            f"{state_dir} is used by another binlogd (process {owner}): `binlogd status --state-dir"
+            f" {state_dir}` shows what it does; stop it, or choose another daemon.state_dir"
+        ) from None
     file.truncate(0)
     file.write(f"{os.getpid()}\n")
     file.flush()

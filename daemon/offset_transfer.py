@@ -90,7 +90,7 @@ def _check_owner(config: Config, snapshot: Snapshot) -> None:
     if not config.pipeline[name].remembers:
         raise TransferRefused(
             f"pipeline {name} has no store that keeps a snapshot (file, kafka-topic); "
-            "the group's commit is moved by `binlogd offsets reset`"
+            "the group's commit is all there is, and Kafka's own tools move it"
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pykka
@@ -40,8 +40,10 @@ class Outlook:
         run_id: str,
         notifier: Notifier,
         session: Callable[[], SessionFigures],
+        answers: Mapping[str, Answer] | None = None,
     ) -> None:
-        """``session`` tells how the sinks' session stands; it is asked on any thread."""
+        """``session`` tells how the sinks' session stands; it is asked on any thread. ``answers``
+        are more of what the control socket answers, on its thread."""
         self._about = About(
             run=run_id,
             pid=os.getpid(),
@@ -55,11 +57,12 @@ class Outlook:
         self._begun = time.monotonic()
         self._listen = config.metrics.address
         self._retry = Retry()
-        answers: dict[str, Answer] = {
+        all_answers: dict[str, Answer] = {
             "status": lambda _: self.status(),
             "tables-retry": self._retry,
+            **(answers or {}),
         }
-        self._control = ControlServer(config.daemon.state_dir, answers)
+        self._control = ControlServer(config.daemon.state_dir, all_answers)
         self._web: WebServer | None = None
         self._monitor = Monitor(notifier, self.status)
 

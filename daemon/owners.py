@@ -25,7 +25,7 @@ def shared_targets(pipelines: Mapping[str, Sequence[Route]]) -> Iterator[str]:
                 yield (
                     f"pipeline.{name}: its targets {glob!r} may be those of "
                     f"pipeline.{other} ({other_glob!r}): a target has one owner; "
-                    "narrow include or change target"
+                    "narrow include or change target; `binlogd check-config` shows what goes where"
                 )
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
@@ -24,25 +25,40 @@ from changes.routing import Router
 from daemon.collector import calm_collector
 from daemon.config import Config
 from daemon.dead_letters import make_dead_letters
+from daemon.edits import (
+    Change,
+    Edited,
+    EditFailed,
+    EditRequested,
+    Edits,
+    recorded_of,
+    store_edit,
+)
+from daemon.kafka_member import member_settings
 from daemon.kafka_positions import (
     BrokerUnreachable,
     PositionResolver,
     TopicMissing,
     check_topic_ids,
+    cluster_id,
     log_ends,
     topic_ids,
 )
 from daemon.kafka_source import KafkaSource
-from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Lifecycle, NameRemaining
+from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, NameRemaining
+from daemon.mark_moves import MarksNotMoved, has_moves, move_marks
 from daemon.notify import Notifier
 from daemon.offset_file import StateDirBusy, lock_state_dir
+from daemon.offset_reset import move_group
 from daemon.outlook import Outlook, OutlookError
 from daemon.progress import Show
+from daemon.running_resets import RunningResets
 from daemon.spark_tier import SinkTier
 from daemon.spill import Found, SpillError, SpillFolder
 from daemon.spills import open_spills
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
+from daemon.state_id import state_id
 from daemon.status import AskLife, LifeFigures
 from daemon.stores.chain import StoreChain, make_stores
 from daemon.topology import PipelineParts, Topology
@@ -57,6 +73,11 @@ SHOW_INTERVAL_S = 0.2
 
 STOP_RESERVE_S = CLOSE_TIMEOUT_S + 20.0
 """What an end may take besides the drain: the last commit, then the actors and the JVM."""
+
+
+END_ACTORS_S = 60.0
+"""For a pipeline's actors to end, and for a write that was cut off. A processor may be in the
+middle of decoding a batch, a fetcher in a question to a broker that is away."""
 
 
 class Unusable(Exception):
@@ -99,6 +120,7 @@ class Service:
         self._until_end = until_end
         self._show = show
         self._events = EventQueue()
+        self._stores: dict[str, StoreChain] = {}
         self._log = structlog.get_logger().bind(actor="supervisor")
         self._run_id = f"run-{uuid.uuid4().hex[:12]}"
 
@@ -107,6 +129,7 @@ class Service:
         config = self._config
         calm_collector()
         with _signals(self._events), self._claimed_state_dir(), self._open_stores() as stores:
+            self._stores = stores
             self._check_staging()
             recorded = {name: self._recorded(name, store) for name, store in stores.items()}
             parts = [self._parts(name, recorded[name], store) for name, store in stores.items()]
@@ -119,7 +142,7 @@ class Service:
                 self._start_sinks()
                 topology.start_writers(self._tier.sinks)
                 for part in parts:
-                    topology.start_pipeline(part)
+                    topology.start_pipeline(self._with_marks_moved(part, recorded[part.name]))
                 outlook.watch(topology.directory, topology.asked, self._events)
                 status = self._supervise(topology)
             finally:
@@ -134,6 +157,16 @@ class Service:
     def stop(self, reason: str) -> None:
         """Ask the run to end as a signal would; a second time: at once. From any thread."""
         self._events.tell(msg.StopRequested(reason))
+
+    def edit(self, pipeline: str, change: Change) -> Future[None]:
+        """Stop a pipeline, change what is recorded of it, start it again. From any thread.
+
+        The future is done when it runs again; it fails with EditRefused (nothing was changed, the
+        pipeline goes on as it was) or EditFailed. A pipeline that has failed before runs again.
+        """
+        done: Future[None] = Future()
+        self._events.tell(EditRequested(pipeline, change, done))
+        return done
 
     # --- before the actors
 
@@ -178,7 +211,8 @@ class Service:
             raise Unusable(f"daemon.staging_dir {folder} can't be written: {error}") from error
 
     def _outlook(self) -> Outlook:
-        outlook = Outlook(self._config, self._run_id, self._notifier, self._tier.session)
+        resets = RunningResets(self._config, self.edit).answers
+        outlook = Outlook(self._config, self._run_id, self._notifier, self._tier.session, resets)
         try:
             outlook.open()
         except OutlookError as error:
@@ -198,13 +232,10 @@ class Service:
         if loaded.damage:
             taken = "what is whole" if loaded.snapshot else "Kafka's commit and the targets"
             self._log.error("recovering", pipeline=name, taken=taken)
-        group = config.group(name)
-        snapshot = loaded.snapshot or Snapshot(name, group)
-        if (snapshot.pipeline, snapshot.group) != (name, group):
-            raise Unusable(
-                f"the offset file of pipeline.{name} was written by pipeline "
-                f"{snapshot.pipeline!r}, group {snapshot.group!r}; this is group {group!r}"
-            )
+        try:
+            snapshot = recorded_of(config, name, loaded)
+        except StoreError as error:
+            raise Unusable(str(error)) from error
         try:
             ids = topic_ids({**config.kafka, **section.kafka}, section.topics)
             check_topic_ids(snapshot, ids)
@@ -225,8 +256,9 @@ class Service:
         resolver = PositionResolver(
             settings={
                 "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
-                **config.kafka,
-                **section.kafka,
+                **member_settings(
+                    {**config.kafka, **section.kafka}, name, state_id(config.daemon.state_dir)
+                ),
             },
             group=config.group(name),
             pipeline=section,
@@ -234,9 +266,11 @@ class Service:
             apply_force=force is not None and force != recorded.forced,
         )
         keyed = FORMATS[section.format](section.format_options()).keyed
-        topics, group = section.topics, resolver.group
         try:
-            source = KafkaSource(resolver.settings, topics, group, resolver, name, keyed=keyed)
+            source = KafkaSource(
+                resolver.settings, section.topics, resolver.group, resolver, name, keyed=keyed
+            )
+            group = f"{resolver.group}@{cluster_id(resolver.settings)}"
         except KafkaException as error:
             raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str().strip()}") from error
         except BrokerUnreachable as error:
@@ -252,7 +286,7 @@ class Service:
         found = self._spills(name, folder, recorded)
         marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
         begun = replace(recorded, forced=force, spills=marks)
-        return PipelineParts(name, source, store, begun, folder, found, letters, ends)
+        return PipelineParts(name, source, store, begun, folder, found, letters, ends, group)
 
     def _spills(self, name: str, folder: SpillFolder, recorded: Snapshot) -> tuple[Found, ...]:
         """What targets in quarantine left, checked against what is recorded of it."""
@@ -270,6 +304,32 @@ class Service:
             self._log.error("spill_without_route", pipeline=name, target=target)
         return found
 
+    def _with_marks_moved(self, part: PipelineParts, recorded: Snapshot) -> PipelineParts:
+        """Carry out a reset that was recorded while no daemon ran, or that a crash cut short."""
+        try:
+            # Not of the part's: that says already that a force was carried out, which is to be
+            # noted with the frontier that it leads to.
+            done = self._move_marks(part.name, recorded)
+        except (MarksNotMoved, StoreError) as error:
+            raise Unusable(f"pipeline.{part.name}: {error}") from error
+        return replace(part, recorded=replace(part.recorded, targets=done.targets))
+
+    def _move_marks(self, name: str, recorded: Snapshot) -> Snapshot:
+        """Move the marks of a recorded reset, and note durably that it is done.
+
+        Any thread, while nothing of the pipeline runs. Raises MarksNotMoved, StoreError.
+        """
+        if not has_moves(recorded):
+            return recorded
+        try:
+            move_group(self._config, name, recorded)
+        except StoreError as error:
+            # As of a static member that has just left. The consumer does it when it has joined.
+            self._log.warning("group_not_moved", pipeline=name, reason=str(error))
+        done = move_marks(recorded, self._tier.sinks())
+        self._stores[name].set(done).result()
+        return done
+
     # --- while the actors run
 
     def _supervise(self, topology: Topology) -> Exit:
@@ -277,6 +337,7 @@ class Service:
         processors = dict.fromkeys(config.pipeline, config.daemon.processors)
         lifecycle = Lifecycle(processors, config.daemon.drain_timeout_s)
         begun = time.monotonic()
+        edits = self._edits(lifecycle, topology)
         changes: dict[str, int] = {}
         stopping = False
         self._log.info("running", pipelines=sorted(processors), run=self._run_id)
@@ -297,17 +358,45 @@ class Service:
             if isinstance(event, msg.ActorCrashed):
                 reason = self._redactor.text(event.reason)
                 self._show.failure(f"crashed: {event.sender}", reason)
-            out = lifecycle.handle(event, now) if event is not None else []
+            if isinstance(event, EditRequested):
+                out = edits.begin(event, now)
+            elif isinstance(event, Edited):
+                out = edits.ended(event, now)
+            else:
+                out = lifecycle.handle(event, now) if event is not None else []
             if lifecycle.stopping and not stopping:
                 stopping = True
                 self._notifier.stopping(config.daemon.drain_timeout_s + STOP_RESERVE_S)
             for effect in [*out, *lifecycle.tick(now)]:
+                if isinstance(effect, Held):
+                    edits.held(effect)
+                    continue
                 if isinstance(effect, Finish):
+                    edits.close()
                     self._show.close()
                     for name, failure in lifecycle.failures().items():
                         self._show.failure(name, self._redactor.text(failure))
                     return effect.status
                 self._carry_out(effect, topology)
+
+    def _edits(self, lifecycle: Lifecycle, topology: Topology) -> Edits:
+        """What an edit does to a held pipeline, on a thread of its own, and then on this one."""
+
+        def make(name: str, change: Change) -> PipelineParts:
+            longest_s = max(sink.write_timeout_s for sink in self._config.sink.values())
+            problem = topology.end_pipeline(name, END_ACTORS_S, longest_s + END_ACTORS_S)
+            if problem is not None:
+                raise EditFailed(f"pipeline {name} is not changed: {problem}")
+            store = self._stores[name]
+            try:
+                # Of an earlier reset first: a change is made of what is so.
+                before = self._move_marks(name, self._recorded(name, store))
+                recorded = self._move_marks(name, store_edit(store, before, change))
+                return self._parts(name, recorded, store)
+            except (Unusable, StoreError, MarksNotMoved) as error:
+                raise EditFailed(f"pipeline {name} does not run: {error}") from error
+
+        return Edits(lifecycle, make, topology.start_pipeline, self._events.tell)
 
     def _wait(self, lifecycle: Lifecycle) -> float | None:
         waits = [SHOW_INTERVAL_S] if self._show.visible else []

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import structlog
 
-from actors.ports import BatchWriter
+from actors.ports import ResettableSink
 from daemon.config import Config
 from daemon.state_id import state_id
 from sparkwriter.attempts import this_process
@@ -32,7 +32,7 @@ class SinkTier(Protocol):
         """Be ready to write. Raises SinkUnavailable, JarsError, JavaMissing: one line each."""
         ...
 
-    def sinks(self) -> Mapping[str, BatchWriter]:
+    def sinks(self) -> Mapping[str, ResettableSink]:
         """A set of sinks for one writer, by the name in the configuration."""
         ...
 
@@ -94,7 +94,7 @@ class SparkTier:
             pid=jvm.pid,
         )
 
-    def sinks(self) -> Mapping[str, BatchWriter]:
+    def sinks(self) -> Mapping[str, ResettableSink]:
         """Each writer has sessions of its own: snapshot properties must not leak between them."""
         assert self._keeper is not None
         return {

@@ -56,6 +56,7 @@ class Spill:
         self.reason = ""
         self._begin = self._end = 0
         self._messages = 0
+        self._ending = False
         self._lanes: dict[TopicPartition, tuple[int, int]] = {}
         if path.exists():
             self._scan()
@@ -80,11 +81,12 @@ class Spill:
                     self._write(file, record)
                 file.flush()
                 os.fsync(file.fileno())
+                if made:
+                    _sync_folder(self.path.parent)
             except BaseException:
                 self._begin, self._end, self._messages, self._lanes = before
                 raise
         if made:
-            _sync_folder(self.path.parent)
             self.target, self.reason = target, reason
         return self.state
 
@@ -103,16 +105,17 @@ class Spill:
         return found, place - self._begin
 
     def end(self) -> None:
-        """It is replayed: only its mark stays. Raises OSError."""
-        if self.target is None:  # nothing was ever spilled
-            return
+        """It is replayed: only its mark stays. Raises OSError; then it is to be asked again."""
         done = self.path.with_suffix(".done")
-        os.replace(self.path, done)
-        os.truncate(done, 0)
-        _sync_folder(self.path.parent)
-        self.target = None
-        self._begin = self._end = self._messages = 0
-        self._lanes = {}
+        if self.target is not None:
+            os.replace(self.path, done)
+            self.target, self._ending = None, True
+            self._begin = self._end = self._messages = 0
+            self._lanes = {}
+        if self._ending:  # else nothing was ever spilled
+            os.truncate(done, 0)
+            _sync_folder(self.path.parent)
+            self._ending = False
 
     def _write_header(self, file: IO[bytes], target: TargetName, reason: str) -> int:
         header = json.dumps({"binlogd_spill": 1, "target": list(target), "reason": reason})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ from changes.formats.base import Format
 from changes.routing import Router, shard_of
 from daemon.config import Config
 from daemon.log_reader import LogReader
+from daemon.requests import Requests, WritersDirectory
 from daemon.spill import Found, SpillFolder
 from daemon.spills import PipelineSpills, open_spills
 from offsets.position import TopicPartition
@@ -55,10 +57,15 @@ class PipelineParts:
     """The spills that an earlier run left."""
     dead_letters: DeadLetterStore | None = None
     until: Mapping[TopicPartition, int] | None = None
+    group: str = ""
+    """See ``StagedBatch.group``."""
 
 
 class Topology:
-    """All actors of the process. Built and started by the main thread."""
+    """All actors of the process. Built and started by the main thread.
+
+    A pipeline that was ended may be started once more: its new actors take the old addresses.
+    """
 
     def __init__(self, config: Config, run_id: str, stagers: Stagers, supervisor: Endpoint) -> None:
         self._config = config
@@ -67,8 +74,9 @@ class Topology:
         self._supervisor = supervisor
         self.directory = Directory()
         self._work = WorkQueue()
+        self._requests = Requests(self._work)
         self._asked: list[Address] = []
-        self.directory.add_endpoint(WRITERS, self._work)
+        self.directory.add_endpoint(WRITERS, self._requests)
 
     @property
     def asked(self) -> tuple[Address, ...]:
@@ -77,10 +85,12 @@ class Topology:
 
     def start_writers(self, sinks: Callable[[], Mapping[str, BatchWriter]]) -> None:
         """Start the writers. ``sinks`` makes each its own sessions, once for each writer."""
+        answers = WritersDirectory(self.directory, self._requests)
         for index in range(self._config.spark.writers):
             address = Address("", "writer", index)
             effects = WriterEffects(sinks(), self._stagers)
-            self._start(address, WriterLogic(), Mailbox(self._work.data), _just(effects))
+            mailbox = Mailbox(self._work.data)
+            self._start(address, WriterLogic(), mailbox, _just(effects), answers)
 
     def start_pipeline(self, parts: PipelineParts) -> None:
         """Start one pipeline: committer and processors first, so that nobody is told too early."""
@@ -126,6 +136,23 @@ class Topology:
         self._start_fetcher(parts, fetcher)
         self.directory.tell(committer, Begin())
 
+    def end_pipeline(self, name: str, actors_s: float, writes_s: float) -> str | None:
+        """Take a pipeline's actors away, so that it may be started again. Any thread.
+
+        Its consumer has left the group. Waits for the actors, then for the writes that they asked
+        for: these end as they end, nobody tries them again. What has not ended in time, in a line.
+        """
+        mine = [address for address in self._asked if address.pipeline == name]
+        deadline = time.monotonic() + actors_s
+        refs = {address: self.directory.ref(address) for address in mine}
+        for ref in refs.values():
+            ref.stop(block=False)
+        for address, ref in refs.items():
+            if not ref.actor_stopped.wait(max(0.0, deadline - time.monotonic())):
+                return f"{address} does not end within {actors_s:g} s"
+        left = self._requests.wait(name, writes_s)
+        return f"{left} writes under way have not ended within {writes_s:g} s" if left else None
+
     def stop(self) -> None:
         """Tell all actors to end. One stuck in a call is a daemon thread: it ends with the process.
 
@@ -165,6 +192,7 @@ class Topology:
             buffer_bytes=max(1 << 20, held // 4),
             memory_bytes=held,
             staged_bytes=config.memory.staged_bytes // processors,
+            group=parts.group,
             ddl=config.pipeline[address.pipeline].ddl.policy,
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
@@ -191,13 +219,19 @@ class Topology:
         logic: Logic,
         mailbox: Mailbox,
         make_effects: Callable[[Run], Perform],
+        directory: Directory | None = None,
     ) -> None:
         self.directory.add_mailbox(address, mailbox)
         ref = Shell.start(
-            address, logic, mailbox, self.directory, make_effects, supervisor=self._supervisor
+            address,
+            logic,
+            mailbox,
+            directory or self.directory,
+            make_effects,
+            supervisor=self._supervisor,
         )
         self.directory.add_ref(address, ref)
-        if address.role != "writer":
+        if address.role != "writer" and address not in self._asked:
             self._asked.append(address)
 
 

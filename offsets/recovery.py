@@ -73,7 +73,8 @@ def start_position(
             f"{source}: the position {start.offset} ({start.origin}) is outside the log, "
             f"which holds {log.low}..{log.high}"
             + (
-                ": the changes between are gone from Kafka"
+                ": the changes between are gone from Kafka; `binlogd offsets reset --to earliest "
+                "--force` goes on without them"
                 if start.offset < log.low
                 else ": the topic was cut or made again"
             )
@@ -82,6 +83,8 @@ def start_position(
 
 
 def _recorded(source: TopicPartition, recorded: PartitionState, committed: int | None) -> Start:
+    if recorded.reset:
+        return Start(recorded.frontier, "file", "an operator has reset it: the group follows")
     if committed is None:
         return Start(recorded.frontier, "file")
     floor = recorded.frontier if recorded.confirmed is None else recorded.confirmed
@@ -96,7 +99,10 @@ def _recorded(source: TopicPartition, recorded: PartitionState, committed: int |
         raise PositionError(
             f"{source}: the group was rewound: the broker's commit is {committed}, the file "
             f"recorded {recorded.confirmed} as confirmed. A group alone can't be rewound, the "
-            "targets' marks would skip what is read again: use the reset command, which does both"
+            "targets' marks would skip what is read again: "
+            f"`binlogd offsets reset --topic {source.topic} --partition {source.partition}` moves "
+            f"both, `--to frontier` on from {recorded.frontier}, `--to offset --at {committed}` "
+            "back; without --execute it says what it would do"
         )
     return Start(recorded.frontier, "file")
 
@@ -120,5 +126,6 @@ def check_mark(source: TopicPartition, target: str, hwm: int, log: Watermarks) -
     if hwm >= log.high:
         raise PositionError(
             f"{source}: {target} holds changes up to {hwm}, but the log ends at {log.high}: the "
-            "topic was cut or made again, and what it now holds below that mark would be skipped"
+            "topic was cut or made again, and what it now holds below that mark would be skipped. "
+            "`binlogd tables list` shows the marks; drop the target, or give the topic another one"
         )

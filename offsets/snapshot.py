@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from offsets.log_epochs import LogEpoch
+from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 
 VERSION = 1
@@ -27,19 +28,27 @@ class PartitionState:
 
     ``frontier``: every message below it is done. ``confirmed``: the last frontier of which the
     broker said that it has it, None before the first one. ``log``: the epoch of the log below it.
+    ``reset``: an operator put the frontier here, and until the broker has confirmed one the group's
+    commit is what it was before: it says nothing.
     """
 
     frontier: int
     confirmed: int | None = None
     log: LogEpoch | None = None
+    reset: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TargetMark:
-    """What a target last published: the sink's own name of that state, and its marks."""
+    """What a target last published: the sink's own name of that state, and its marks.
+
+    ``moves``: what a reset did to the marks, recorded with the new frontiers and still to be done
+    in the target, before anything is read.
+    """
 
     version: str | None
     hwms: Mapping[TopicPartition, int]
+    moves: MarkMoves | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +123,18 @@ class _Partition(msgspec.Struct, forbid_unknown_fields=True):
     frontier: Annotated[int, msgspec.Meta(ge=0)]
     confirmed: Annotated[int, msgspec.Meta(ge=0)] | None
     leader_epoch: _LeaderEpoch | None = None
+    reset: bool = False
 
 
-class _Mark(msgspec.Struct, forbid_unknown_fields=True):
+class _Moves(msgspec.Struct, forbid_unknown_fields=True):
+    lower: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
+    lift: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
+
+
+class _Mark(msgspec.Struct, forbid_unknown_fields=True, gc=False, omit_defaults=True):
     version: str | None
     hwms: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
+    moves: _Moves | None = None
 
 
 class _Spill(msgspec.Struct, forbid_unknown_fields=True):
@@ -161,22 +177,47 @@ def _body(snapshot: Snapshot) -> dict[str, Any]:
             names[source]: _partition(state)
             for source, state in sorted(snapshot.partitions.items())
         },
-        "targets": {
-            target: {
-                "version": mark.version,
-                "hwms": {names[source]: mark.hwms[source] for source in sorted(mark.hwms)},
-            }
-            for target in sorted(snapshot.targets)
-            for mark in (snapshot.targets[target],)
-        },
+        "targets": _targets(snapshot, names),
         "forced": snapshot.forced,
     }
+
+
+def moves_body(moves: MarkMoves) -> dict[str, dict[str, int]]:
+    """Moves as JSON's members."""
+    return {
+        "lower": {str(source): moves.lower[source] for source in sorted(moves.lower)},
+        "lift": {str(source): moves.lift[source] for source in sorted(moves.lift)},
+    }
+
+
+def moves_of(body: Mapping[str, Mapping[str, int]]) -> MarkMoves:
+    """``moves_body`` read back."""
+    lower, lift = (
+        {TopicPartition.parse(source): mark for source, mark in body[way].items()}
+        for way in ("lower", "lift")
+    )
+    return MarkMoves(lower, lift)
+
+
+def _targets(snapshot: Snapshot, names: _Names) -> msgspec.Raw:
+    """By far the longest member, as text: the file and its checksum are both made from it."""
+    marks = {
+        target: _Mark(
+            mark.version,
+            {names[source]: hwm for source, hwm in mark.hwms.items()},
+            None if mark.moves is None else _Moves(**moves_body(mark.moves)),
+        )
+        for target, mark in snapshot.targets.items()
+    }
+    return msgspec.Raw(msgspec.json.encode(marks, order="sorted"))
 
 
 def _partition(state: PartitionState) -> dict[str, Any]:
     said: dict[str, Any] = {"frontier": state.frontier, "confirmed": state.confirmed}
     if state.log is not None:
         said["leader_epoch"] = {"epoch": state.log.epoch, "below": state.log.below}
+    if state.reset:
+        said["reset"] = True
     return said
 
 
@@ -191,7 +232,10 @@ def _from_body(body: dict[str, Any]) -> Snapshot:
         topic_ids=body["topic_ids"],
         partitions={
             TopicPartition.parse(source): PartitionState(
-                state["frontier"], state["confirmed"], _log_epoch(state.get("leader_epoch"))
+                state["frontier"],
+                state["confirmed"],
+                _log_epoch(state.get("leader_epoch")),
+                state.get("reset", False),
             )
             for source, state in body["partitions"].items()
         },
@@ -199,6 +243,7 @@ def _from_body(body: dict[str, Any]) -> Snapshot:
             target: TargetMark(
                 mark["version"],
                 {TopicPartition.parse(source): hwm for source, hwm in mark["hwms"].items()},
+                None if mark.get("moves") is None else moves_of(mark["moves"]),
             )
             for target, mark in body["targets"].items()
         },

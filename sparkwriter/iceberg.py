@@ -23,7 +23,9 @@ from actors.ports import (
     TargetRefused,
     TargetState,
 )
-from changes.model import POSITION, TargetName
+from changes.model import POSITION, Mode, TargetName
+from offsets.moves import MarkMoves
+from offsets.position import TopicPartition
 from sparkwriter.attempts import anonymous
 from sparkwriter.guard import Guard, add_tombstones
 from sparkwriter.iceberg_catalog import LakeCatalog
@@ -39,9 +41,12 @@ from sparkwriter.iceberg_look import (
     check_expected,
     covered,
     look,
+    text_after,
+    text_now,
 )
 from sparkwriter.iceberg_marks import HWM, marks_text
 from sparkwriter.iceberg_publish import create_branch, drop_branch, publish_branch
+from sparkwriter.iceberg_rewind import delete_whole_files, rows_above, stamped_removal
 from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 from sparkwriter.plan import dotted, key_columns, quote, read_schema, write_sql
@@ -129,7 +134,7 @@ class IcebergWriter:
                 seen = here if isinstance(here, Seen) else None
                 if seen is not None and covered(batch, seen.marks):
                     return replace(seen.state, covered=True)
-                check_expected(batch, here.marks)
+                check_expected(batch, here)
                 if seen is not None and seen.dropped and batch.path is not None:
                     self._barriers.move_aside(batch.target, seen)
                     continue
@@ -141,6 +146,40 @@ class IcebergWriter:
                     return state
                 self._change(batch, here, steps)
         raise SinkUnavailable(f"{batch.target}: others keep changing the table's schema")
+
+    def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
+        """Move the marks, and take what is to be written again. See ``ResettableSink.reset``."""
+        with _reasons(target):
+            here = look(self._catalog, target)
+            marks = moves.of(here.marks)
+            if marks == here.marks:
+                return replace(here.state, covered=True)
+            if isinstance(here, Absent):
+                self._catalog.bury(target, marks_text(marks, here.groups))
+                return look(self._catalog, target).state
+            away = rows_above(here.marks, marks) if here.stored.mode is Mode.APPEND else None
+            if away is not None:
+                delete_whole_files(here.table, here.main)
+            return self._publish_marks(here, target, marks, away)
+
+    def _publish_marks(
+        self, seen: Seen, target: TargetName, marks: Mapping[TopicPartition, int], away: str | None
+    ) -> TargetState:
+        """Publish marks, and the removal of the rows for which a condition holds."""
+        table, branch, stamp = seen.table, self._upkeep.new_branch(), marks_text(marks, seen.groups)
+        try:
+            create_branch(table, branch, seen.main)
+            if away is not None:
+                into = dotted(target.sink, target.namespace, target.table, f"branch_{branch}")
+                self._begin_jobs(f"reset {target}")
+                self._stamped(f"DELETE FROM {into} WHERE {away}", stamp)
+            head = stamped_removal(table, branch, seen.main, stamp)
+            forget = _forget_renaming if seen.renamed else None
+            publish_branch(table, branch, seen.main, head, forget)
+        except BaseException:
+            drop_branch(table, branch)
+            raise
+        return seen.state_at(marks, head)
 
     def _after(self, target: TargetName, seen: Seen) -> None:
         """The write is published: keep the table small when it is time for that."""
@@ -160,7 +199,7 @@ class IcebergWriter:
             if batch.positions is not None:
                 properties[POSITIONS] = batch.positions
                 columns = (*columns, LakeColumn(POSITION, "string"))
-            stamp = (HWM, marks_text(here.marks))
+            stamp = (HWM, text_now(here))
             self._catalog.create(batch.target, columns, properties, stamp)
             return
         try:
@@ -172,7 +211,7 @@ class IcebergWriter:
     def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
         table, branch = seen.table, self._upkeep.new_branch()
         marks = {**seen.marks, **{lane: span.through for lane, span in batch.lanes.items()}}
-        stamp = marks_text(marks)
+        stamp = text_after(batch, seen)
         try:
             create_branch(table, branch, seen.main)
             if batch.path is not None:
@@ -196,10 +235,7 @@ class IcebergWriter:
         view = f"binlogd_{uuid4().hex}"
         target = batch.target
         spark = self._spark
-        spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._pool)
-        # A name for each attempt: cancelling one must never hit the next.
-        self._group = f"binlogd-{uuid4().hex}"
-        spark.sparkContext.setJobGroup(self._group, f"write {target}", interruptOnCancel=True)
+        self._begin_jobs(f"write {target}")
         # The path is one file's name: no sign in it is a pattern.
         reader = spark.read.schema(read_schema(staged)).option("__globPaths__", "false")
         reader.parquet(path).createTempView(view)
@@ -213,12 +249,25 @@ class IcebergWriter:
                 empty=seen.table.summary(seen.main, "total-data-files") == "0",
                 guard=self._guard(seen, batch, staged, quote(view)),
             )
-            # It would stamp every later commit of this session too: set for this one statement.
-            spark.conf.set(STAMP_CONF, stamp)
-            spark.sql(sql)
+            self._stamped(sql, stamp)
         finally:
-            spark.conf.unset(STAMP_CONF)
             spark.catalog.dropTempView(view)
+
+    def _begin_jobs(self, what: str) -> None:
+        """The jobs from here on are of one write, which can be cancelled."""
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._pool)
+        # A name for each attempt: cancelling one must never hit the next.
+        self._group = f"binlogd-{uuid4().hex}"
+        self._spark.sparkContext.setJobGroup(self._group, what, interruptOnCancel=True)
+
+    def _stamped(self, sql: str, stamp: str) -> None:
+        """Run a statement, its commit stamped."""
+        try:
+            # It would stamp every later commit of this session too: set for this one statement.
+            self._spark.conf.set(STAMP_CONF, stamp)
+            self._spark.sql(sql)
+        finally:
+            self._spark.conf.unset(STAMP_CONF)
 
     def _guard(
         self, seen: Seen, batch: StagedBatch, staged: pa.Schema, source: str

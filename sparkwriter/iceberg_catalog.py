@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from pyspark.sql import SparkSession
 
@@ -17,6 +18,10 @@ GONE = "binlogd.gone."
 """
 
 
+FREE = "binlogd.free."
+"""Property of a namespace, with a table's name behind it: the renaming that may take this name."""
+
+
 class LakeCatalog:
     """The Iceberg catalogs of one Spark session, each by its sink's name."""
 
@@ -25,6 +30,7 @@ class LakeCatalog:
         self._gateway: Java = spark.sparkContext._gateway
         self._jvm: Java = spark.sparkContext._jvm
         self._catalogs: dict[str, Java] = {}
+        self._namespaces: dict[str, Java] = {}
 
     def check(self, sink: str) -> None:
         """Open the catalog and ask it something; raises one of JavaFailure."""
@@ -79,24 +85,38 @@ class LakeCatalog:
 
     def gone(self, target: TargetName) -> str | None:
         """The marks of a table that was dropped or renamed away, as ``bury`` wrote them."""
-        catalog, namespace = self._catalog(target.sink), self._name(target).namespace()
-        try:
-            value = catalog.loadNamespaceMetadata(namespace).get(f"{GONE}{target.table}")
-        except JavaFailure as error:
-            if java_class(error).endswith((".NoSuchNamespaceException", "OperationException")):
-                return None
-            raise
-        return None if value is None else str(value)
+        return self._noted(target, GONE)
 
     def bury(self, target: TargetName, marks: str) -> None:
         """Note in the namespace which marks the table had: they count while there is no table.
 
         Raises TargetRefused where the catalog keeps no such notes.
         """
-        self._make_namespace(target)
-        catalog, namespace = self._catalog(target.sink), self._name(target).namespace()
+        self._note(target, GONE, marks)
+
+    def freed(self, target: TargetName) -> str | None:
+        """The renaming that may take the name, as ``free`` wrote it."""
+        return self._noted(target, FREE)
+
+    def free(self, target: TargetName, renaming: str) -> None:
+        """Note that all that the name was before a renaming is written. Raises as ``bury``."""
+        self._note(target, FREE, renaming)
+
+    def _noted(self, target: TargetName, what: str) -> str | None:
+        catalog, namespace = self._catalog(target.sink), self._namespace(target.namespace)
         try:
-            catalog.setProperties(namespace, {f"{GONE}{target.table}": marks})
+            value = catalog.loadNamespaceMetadata(namespace).get(f"{what}{target.table}")
+        except JavaFailure as error:
+            if java_class(error).endswith((".NoSuchNamespaceException", "OperationException")):
+                return None
+            raise
+        return None if value is None else str(value)
+
+    def _note(self, target: TargetName, what: str, text: str) -> None:
+        self._make_namespace(target)
+        catalog, namespace = self._catalog(target.sink), self._namespace(target.namespace)
+        try:
+            catalog.setProperties(namespace, {f"{what}{target.table}": text})
         except JavaFailure as error:
             if java_class(error).endswith("UnsupportedOperationException"):
                 raise TargetRefused(
@@ -106,7 +126,7 @@ class LakeCatalog:
             raise
 
     def _make_namespace(self, target: TargetName) -> None:
-        catalog, namespace = self._catalog(target.sink), self._name(target).namespace()
+        catalog, namespace = self._catalog(target.sink), self._namespace(target.namespace)
         try:
             if not catalog.namespaceExists(namespace):
                 catalog.createNamespace(namespace)
@@ -128,7 +148,18 @@ class LakeCatalog:
         return self._catalogs[sink]
 
     def _name(self, target: TargetName) -> Java:
-        levels = self._gateway.new_array(self._jvm.String, 1)
-        levels[0] = target.namespace
-        catalog = self._jvm.org.apache.iceberg.catalog
-        return catalog.TableIdentifier.of(catalog.Namespace.of(levels), target.table)
+        """The table's name as Iceberg has it; a call or two once its namespace is known."""
+        return self._table_identifier(self._namespace(target.namespace), target.table)
+
+    @cached_property
+    def _table_identifier(self) -> Java:
+        """Java's ``TableIdentifier.of``: to find it are six calls into the JVM."""
+        return self._jvm.org.apache.iceberg.catalog.TableIdentifier.of
+
+    def _namespace(self, name: str) -> Java:
+        if name not in self._namespaces:
+            levels = self._gateway.new_array(self._jvm.String, 1)
+            levels[0] = name
+            of = self._jvm.org.apache.iceberg.catalog.Namespace.of
+            self._namespaces[name] = of(levels)
+        return self._namespaces[name]

@@ -6,7 +6,8 @@ the statement's offset, and takes the branch away: nothing can come between the 
 A table's name is the catalog's, so a renaming has no snapshot to carry a mark. Three steps: the
 table is told the marks that it will have under its new name (which count only then), the namespace
 those of the old name (which count only while no table has it), and the catalog renames. The last
-one publishes both; before it, all is as it was and is done again.
+one publishes both; before it, all is as it was and is done again. None of it begins before the new
+name's own target has come to the statement, and says so in the namespace.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-from actors.ports import Fenced, SinkUnavailable, StagedBatch, TargetRefused, TargetState
+from actors.ports import SinkUnavailable, StagedBatch, TargetRefused, TargetState
 from changes.model import DropTable, TargetName
-from offsets.position import NO_OFFSET, TopicPartition
+from offsets.position import NO_OFFSET
 from sparkwriter.ddl_plan import DdlTable, apply_ddl
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_java import Java
@@ -31,6 +32,8 @@ from sparkwriter.iceberg_look import (
     check_expected,
     covered,
     look,
+    text_after,
+    text_now,
 )
 from sparkwriter.iceberg_marks import HWM, marks_text
 from sparkwriter.iceberg_publish import change_table, create_branch, drop_branch, publish_branch
@@ -67,7 +70,7 @@ class Barriers:
         assert seen.dropped is not None
         number = seen.dropped.rpartition(":")[2]
         aside = target._replace(table=f"{target.table}__dropped_{number}")
-        self._catalog.bury(target, marks_text(seen.marks))
+        self._catalog.bury(target, text_now(seen))
         self._catalog.rename(target, aside)
 
     # --- inside a table
@@ -75,7 +78,7 @@ class Barriers:
     def _inside(self, batch: StagedBatch, here: Seen | Absent) -> TargetState:
         if covered(batch, here.marks):
             return replace(here.state, covered=True)
-        check_expected(batch, here.marks)
+        check_expected(batch, here)
         here = self._made_anew(batch, here)
         if isinstance(here, Absent):
             return self._gone(batch, here)
@@ -94,7 +97,7 @@ class Barriers:
         stays = batch.moves_to is None and batch.takes_from is None
         if stays and all(isinstance(step, DropTable) for steps in batch.ddl for step in steps):
             return here
-        check_expected(batch, here.marks)
+        check_expected(batch, here)
         self.move_aside(batch.target, here)
         return look(self._catalog, batch.target)
 
@@ -124,19 +127,22 @@ class Barriers:
         if not (isinstance(here, Seen) and here.renamed):
             return here.state
         same = _table(here)
-        self._publish(here, same, same, marks_text(here.marks), here.dropped)
+        self._publish(here, same, same, text_now(here), here.dropped)
         return here.state
 
     # --- names
 
     def _move(self, batch: StagedBatch, seen: Seen, to: TargetName) -> None:
-        check_expected(batch, seen.marks)
+        check_expected(batch, seen)
         ((lane, span),) = batch.lanes.items()
         if isinstance(there := look(self._catalog, to), Seen):
             if there.marks.get(lane, NO_OFFSET) >= span.through:
                 raise TargetRefused(f"it is renamed to {to}, which is there already")
             raise SinkUnavailable(f"waits until {to}, which is to be its name, is free")
-        intent = json.dumps({"to": str(to), "marks": {str(lane): span.through}}, ensure_ascii=False)
+        if self._catalog.freed(to) != f"{lane}:{span.through}":
+            raise SinkUnavailable(f"waits until what {to} was before is written")
+        marks = json.loads(marks_text({lane: span.through}, {lane: batch.group}))
+        intent = json.dumps({"to": str(to), "marks": marks}, ensure_ascii=False)
         before, after = _planned(batch, seen)
         change = _change(seen, before, after, _dropped_at(batch, after))
 
@@ -155,7 +161,7 @@ class Barriers:
         if isinstance(here, Seen):
             raise SinkUnavailable("the table came back meanwhile")
         if not covered(batch, here.marks):
-            check_expected(batch, here.marks)
+            check_expected(batch, here)
             self._catalog.bury(batch.target, _marks(batch, here))
         return look(self._catalog, batch.target).state
 
@@ -164,15 +170,17 @@ class Barriers:
         ((lane, span),) = batch.lanes.items()
         if isinstance(here, Seen):
             raise TargetRefused(f"{of} is renamed to it, and it is there already")
-        if here.marks.get(lane, NO_OFFSET) not in (span.after, span.through - 1):
-            raise Fenced(f"{batch.target}: lane {lane} stands at {here.marks.get(lane)}")
+        if here.marks.get(lane, NO_OFFSET) != span.through - 1:
+            check_expected(batch, here)
+        # All that this name was before is written: the other may come, and not earlier. It would
+        # else take the name from changes that still wait, and those would count as done.
+        self._catalog.free(batch.target, f"{lane}:{span.through}")
         if look(self._catalog, of).marks.get(lane, NO_OFFSET) < span.through:
             raise SinkUnavailable(f"waits until {of} has its name")
         here = look(self._catalog, batch.target)
         if isinstance(here, Seen):
             return self._settle(here)
-        last = {**here.marks, lane: span.through}
-        self._catalog.bury(batch.target, marks_text(last))
+        self._catalog.bury(batch.target, text_after(batch, here))
         return look(self._catalog, batch.target).state
 
 
@@ -196,11 +204,7 @@ def _dropped_at(batch: StagedBatch, after: DdlTable) -> str | None:
 
 def _marks(batch: StagedBatch, here: Seen | Absent) -> str:
     """The marks after the batch. A name that is taken again is only done when that has come."""
-    waits = batch.takes_from is not None
-    done: dict[TopicPartition, int] = {
-        lane: span.through - waits for lane, span in batch.lanes.items()
-    }
-    return marks_text({**here.marks, **done})
+    return text_after(batch, here, waits=batch.takes_from is not None)
 
 
 def _change(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from actors.ports import Fenced, StagedBatch, TargetRefused, TargetState
+from actors.ports import Fenced, StagedBatch, Straggler, TargetRefused, TargetState
 from changes.model import Mode, TargetName
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_java import LakeTable
-from sparkwriter.iceberg_marks import HWM, marks_of, nearest_mark
+from sparkwriter.iceberg_marks import HWM, groups_of, marks_of, marks_text, nearest_mark
 from sparkwriter.iceberg_publish import MAIN
 from sparkwriter.schema import StoredTable
 
@@ -42,6 +42,8 @@ class Seen:
     renamed: bool = False
     dropped: str | None = None
     positions: str | None = None
+    groups: Mapping[TopicPartition, str] = field(default_factory=dict)
+    """Who moved the marks, where that is known."""
 
     @property
     def state(self) -> TargetState:
@@ -59,6 +61,7 @@ class Absent:
     """There is no such table. It has marks where a DDL took it away."""
 
     marks: Mapping[TopicPartition, int]
+    groups: Mapping[TopicPartition, str] = field(default_factory=dict)
 
     @property
     def state(self) -> TargetState:
@@ -71,7 +74,7 @@ def look(catalog: LakeCatalog, target: TargetName) -> Seen | Absent:
     table = catalog.load(target)
     if table is None:
         gone = catalog.gone(target)
-        return Absent({} if gone is None else marks_of(gone))
+        return Absent({}) if gone is None else Absent(marks_of(gone), groups_of(gone))
     mode = table.property(MODE)
     if mode is None:
         raise TargetRefused("the table exists and was not made by binlogd")
@@ -83,16 +86,18 @@ def look(catalog: LakeCatalog, target: TargetName) -> Seen | Absent:
             f"no snapshot in main's history carries {HWM}: the mark is gone (expired, or"
             " rolled back beyond the first), so nobody can tell what the table contains"
         )
-    marks = marks_of(mark.text)
+    marks, groups = marks_of(mark.text), groups_of(mark.text)
     text = table.property(RENAMING)
     renaming = {} if text is None else json.loads(text)
     renamed = renaming.get("to") == str(target)
     if renamed:
-        for lane, offset in marks_of(json.dumps(renaming["marks"])).items():
-            marks[lane] = max(offset, marks.get(lane, NO_OFFSET))
+        said = json.dumps(renaming["marks"])
+        for lane, offset in marks_of(said).items():
+            if offset > marks.get(lane, NO_OFFSET):
+                marks[lane], groups[lane] = offset, groups_of(said).get(lane, "")
     stored = StoredTable(table.columns(), Mode(mode), keys)
     dropped, positions = table.property(DROPPED), table.property(POSITIONS)
-    return Seen(table, stored, main, marks, renamed, dropped, positions)
+    return Seen(table, stored, main, marks, renamed, dropped, positions, groups)
 
 
 def covered(batch: StagedBatch, marks: Mapping[TopicPartition, int]) -> bool:
@@ -103,12 +108,36 @@ def covered(batch: StagedBatch, marks: Mapping[TopicPartition, int]) -> bool:
     return all(marks.get(lane, NO_OFFSET) == span.through for lane, span in batch.lanes.items())
 
 
-def check_expected(batch: StagedBatch, marks: Mapping[TopicPartition, int]) -> None:
-    """Raise Fenced unless every lane stands where the batch begins.
+def text_now(here: Seen | Absent) -> str:
+    """The marks as they are, as a summary holds them."""
+    return marks_text(here.marks, here.groups)
+
+
+def text_after(batch: StagedBatch, here: Seen | Absent, waits: bool = False) -> str:
+    """The marks after the batch, as a summary holds them; its own are its group's.
+
+    ``waits``: each of them is short by one, for something of the batch has yet to happen.
+    """
+    moved = {lane: span.through - waits for lane, span in batch.lanes.items()}
+    by = {lane: batch.group for lane, mark in moved.items() if mark != here.marks.get(lane)}
+    return marks_text({**here.marks, **moved}, {**here.groups, **by})
+
+
+def check_expected(batch: StagedBatch, here: Seen | Absent) -> None:
+    """Raise Fenced unless every lane stands where the batch begins; Straggler where those that
+    don't were all moved by the batch's own group, or back.
 
     A lane that is covered while another is not is fenced too: its rows in the batch may be older
     than what the table holds, and writing them would bring old rows back.
     """
+    own: str | None = None
     for lane, span in batch.lanes.items():
-        if (mark := marks.get(lane, NO_OFFSET)) != span.after:
-            raise Fenced(f"{batch.target}: lane {lane} stands at {mark}, expected {span.after}")
+        mark, by = here.marks.get(lane, NO_OFFSET), here.groups.get(lane, "")
+        if mark == span.after:
+            continue
+        said = f"{batch.target}: lane {lane} stands at {mark}, expected {span.after}"
+        if mark > span.after and (not by or by != batch.group):
+            raise Fenced(f"{said} (moved by group {by})" if by else said)
+        own = own or said
+    if own is not None:
+        raise Straggler(own)

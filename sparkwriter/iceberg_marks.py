@@ -6,14 +6,18 @@ Whoever reads main reads rows and marks of the same moment.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from offsets.position import TopicPartition
 from sparkwriter.iceberg_java import LakeTable
 
 HWM = "binlogd.hwm"
-"""Summary entry of a snapshot: ``{"topic:partition": offset}``, all lanes of the table."""
+"""Summary entry of a snapshot, all lanes of the table: ``{"topic:partition": [offset, group]}``.
+
+The group is whose write moved the mark there, with its cluster; where nobody knows there is the
+offset alone.
+"""
 
 
 class Mark(NamedTuple):
@@ -36,11 +40,32 @@ def nearest_mark(table: LakeTable, main: int) -> Mark | None:
     return None
 
 
-def marks_text(marks: Mapping[TopicPartition, int]) -> str:
-    """The marks as the summary holds them: JSON, sorted, so that equal marks are equal text."""
-    return json.dumps({str(lane): marks[lane] for lane in sorted(marks)}, ensure_ascii=False)
+def marks_text(
+    marks: Mapping[TopicPartition, int], groups: Mapping[TopicPartition, str] | None = None
+) -> str:
+    """The marks as the summary holds them: JSON, sorted, so that equal marks are equal text.
+
+    ``groups`` says of lanes who moved their marks there.
+    """
+    by = groups or {}
+    entries: dict[str, object] = {
+        str(lane): [marks[lane], by[lane]] if by.get(lane) else marks[lane]
+        for lane in sorted(marks)
+    }
+    return json.dumps(entries, ensure_ascii=False)
 
 
 def marks_of(text: str) -> dict[TopicPartition, int]:
     """The marks that a summary holds."""
-    return {TopicPartition.parse(lane): int(mark) for lane, mark in json.loads(text).items()}
+    return {lane: mark for lane, mark, _ in _entries(text)}
+
+
+def groups_of(text: str) -> dict[TopicPartition, str]:
+    """Who moved the marks that a summary holds, where it says so."""
+    return {lane: group for lane, _, group in _entries(text) if group}
+
+
+def _entries(text: str) -> Iterator[tuple[TopicPartition, int, str]]:
+    for lane, entry in json.loads(text).items():
+        mark, group = entry if isinstance(entry, list) else (entry, "")
+        yield TopicPartition.parse(lane), int(mark), group

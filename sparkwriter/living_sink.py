@@ -12,14 +12,15 @@ from typing import Any, Generic, Protocol, TypeVar
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from actors.ports import (
-    BatchWriter,
     Fenced,
+    ResettableSink,
     SinkUnavailable,
     StagedBatch,
     TargetRefused,
     TargetState,
 )
 from changes.model import TargetName
+from offsets.moves import MarkMoves
 from sparkwriter.deadline import Deadline
 from sparkwriter.keeper import Generation, J, SessionKeeper
 
@@ -39,7 +40,7 @@ END_SEEN_WITHIN_S = 2.0
 """From a connection that broke to the process's end being noticed: milliseconds, mostly."""
 
 
-class SessionSink(BatchWriter, Protocol):
+class SessionSink(ResettableSink, Protocol):
     """A sink of one session."""
 
     def cancel(self) -> None:
@@ -74,6 +75,10 @@ class LivingSink(Generic[J]):
     def write(self, batch: StagedBatch) -> TargetState:
         """See ``BatchWriter.write``; SinkUnavailable too where time is over or the JVM ends."""
         return self._call(f"write {batch.target}", batch.target, lambda sink: sink.write(batch))
+
+    def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
+        """See ``ResettableSink.reset``; SinkUnavailable too as in ``write``."""
+        return self._call(f"reset {target}", target, lambda sink: sink.reset(target, moves))
 
     def _call(self, what: str, target: TargetName, act: Callable[[SessionSink], T]) -> T:
         try:

@@ -21,6 +21,10 @@ from sparkwriter.schema import LakeColumn, arrow_type, iceberg_type, spark_type
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-+.:,;/()#@=")
 
 
+_FOUND = "`__binlogd_found`"
+"""Of a row that was read from the target: there was one."""
+
+
 def quote(name: str) -> str:
     """A name as an identifier of Spark SQL, whatever it holds."""
     return "`" + name.replace("`", "``") + "`"
@@ -180,11 +184,12 @@ def _with_origins(
 ) -> str:
     """The file, in which rows that came from another key have all columns.
 
-    What they lack is read from the target before the write, at that key; should it hold no such
-    row, it is null.
+    What they lack is read from the target before the write, at that key. Should it hold no such
+    row, as where the change is applied again after a reset, the row of the new key keeps what it
+    has: it came from there the first time. Without one it is null.
     """
     partial = {name.lower() for name in batch.partial}
-    moved = f"s.{quote(FROM)} IS NOT NULL"
+    moved = f"o.{_FOUND} IS NOT NULL"
     chosen = [f"s.{quote(OP)}"]
     for column in columns:
         lower, name = column.name.lower(), given.get(column.name.lower(), column.name)
@@ -204,7 +209,8 @@ def _with_origins(
     ]
     return (
         f"(\n  SELECT {', '.join(chosen)}\n  FROM {source} s\n"
-        f"  LEFT JOIN {into} o ON {' AND '.join([moved, *same])}\n)"
+        f"  LEFT JOIN (SELECT *, true AS {_FOUND} FROM {into}) o"
+        f" ON {' AND '.join([f's.{quote(FROM)} IS NOT NULL', *same])}\n)"
     )
 
 

@@ -1,4 +1,8 @@
-"""What the whole test run shares: one Spark session, with one embedded catalog, ``lake``."""
+"""What a test run shares, or each of its workers: one Spark session with one catalog, ``lake``.
+
+Workers (``make test`` has two) are processes: nothing here is shared between them, and what they
+make is in folders and on ports of their own.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,15 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+
+NEED_A_JVM = {"spark", "broker"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever asks for Spark or for the broker is an integration test, said so or not."""
+    for item in items:
+        if NEED_A_JVM.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("integration")
 
 
 @pytest.fixture(scope="session")

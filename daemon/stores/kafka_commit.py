@@ -6,6 +6,10 @@ everybody else while the group has members. This one is for a group at rest.
 It commits by a consumer that never subscribes. The admin client's call for the same was tried: it
 passes on "Not coordinator" of a broker that is still getting ready, and while the broker is away
 an assertion of librdkafka 2.16.0 ends the process.
+
+A static member stays in the group for its session's time after its process has ended, and until
+then nobody outside may commit. Who holds the state directory's lock may take its place for a
+commit: the group knows it by its id.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from daemon.kafka_positions import ANSWER_TIMEOUT_S
-from daemon.kafka_settings import connection_settings
+from daemon.kafka_settings import INSTANCE_ID, connection_settings, consumer_settings
 from daemon.stores.worker import SET_TIMEOUT_S, SetQueue
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot
@@ -60,19 +64,26 @@ class KafkaCommitStore:
         pipeline: str,
         group: str,
         timeout_s: float = SET_TIMEOUT_S,
+        member: Mapping[str, Any] | None = None,
     ) -> None:
-        """``settings`` are the pipeline's of Kafka; ``timeout_s`` is for one set."""
+        """``settings`` are the pipeline's of Kafka; ``timeout_s`` is for one set.
+
+        ``member``: the settings of the group's member that this state directory belongs to, whose
+        place is taken where the group refuses an outsider.
+        """
         self._settings = settings
         self._topics = topics
         self._pipeline = pipeline
         self._group = group
         self._sets = SetQueue(self.name, timeout_s)
         self._timeout_s = timeout_s
+        self._member = member
         self._consumer: Consumer | None = None
         # The commit under way: on the thread of the sets only. librdkafka repeats one by itself,
         # so until it has ended a later one could be overtaken by it, and the group go back.
         self._under_way = False
         self._problem: str | None = None
+        self._outside = False
 
     def start(self) -> None:
         """Raises StoreError when no broker answers."""
@@ -130,7 +141,11 @@ class KafkaCommitStore:
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         while True:
             try:
-                return consumer.committed(asked, timeout=ANSWER_TIMEOUT_S)
+                found = consumer.committed(asked, timeout=ANSWER_TIMEOUT_S)
+                for partition in found:
+                    if partition.error is not None:  # unknown is not the same as none
+                        raise KafkaException(partition.error)
+                return found
             except KafkaException as error:
                 if error.args[0].code() not in SETTLING or time.monotonic() > deadline:
                     raise
@@ -148,10 +163,35 @@ class KafkaCommitStore:
             self._consumer.commit(offsets=offsets, asynchronous=True)
         except KafkaException as error:
             raise self._error(error) from error
-        self._under_way, self._problem = True, None
+        self._under_way, self._outside, self._problem = True, False, None
         self._wait(deadline, f"the broker did not confirm within {self._timeout_s:g} s")
-        if self._problem is not None:
+        if self._outside and self._member is not None and INSTANCE_ID in self._member:
+            self._commit_as(self._member, offsets, deadline)
+        elif self._problem is not None:
             raise StoreError(f"{self._place}: {self._problem}")
+
+    def _commit_as(
+        self, member: Mapping[str, Any], offsets: list[KafkaPartition], deadline: float
+    ) -> None:
+        """Join under the member's id, which disturbs nobody, commit, and go as it went."""
+        held: set[tuple[str, int]] = set()
+
+        def given(consumer: Consumer, partitions: list[KafkaPartition]) -> None:
+            held.update((p.topic, p.partition) for p in partitions)
+
+        wanted = {(p.topic, p.partition) for p in offsets}
+        consumer = Consumer({**consumer_settings(member, self._group), "log_level": 0})
+        try:
+            consumer.subscribe(list(self._topics), on_assign=given)
+            while not wanted <= held:
+                if time.monotonic() > deadline:
+                    raise StoreError(f"{self._place}: the group has other members: {self._problem}")
+                consumer.poll(POLL_S)
+            consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as error:
+            raise self._error(error) from error
+        finally:
+            consumer.close()
 
     def _wait(self, deadline: float, else_said: str) -> None:
         assert self._consumer is not None
@@ -163,6 +203,9 @@ class KafkaCommitStore:
 
     def _ended(self, error: KafkaError | None, partitions: list[KafkaPartition]) -> None:
         """Called by librdkafka inside poll."""
+        codes = [p.error.code() for p in partitions if p.error]
+        codes += [error.code()] if error is not None else []
+        self._outside = KafkaError.UNKNOWN_MEMBER_ID in codes
         refused = [f"{p.topic}:{p.partition}: {p.error.str()}" for p in partitions if p.error]
         self._under_way = False
         if refused or error is not None:

@@ -12,7 +12,7 @@ import msgspec
 
 from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition
-from offsets.snapshot import PartitionState, Snapshot, TargetMark
+from offsets.snapshot import PartitionState, Snapshot, TargetMark, moves_body, moves_of
 from offsets.store import Loaded
 
 VERSION = 1
@@ -26,17 +26,19 @@ class _Versioned(msgspec.Struct):
     version: int
 
 
-class _Partition(msgspec.Struct):
+class _Partition(msgspec.Struct, omit_defaults=True):
     version: int
     frontier: int
     confirmed: int | None
     leader_epoch: LogEpoch | None = None
+    reset: bool = False
 
 
-class _Target(msgspec.Struct):
+class _Target(msgspec.Struct, omit_defaults=True):
     version: int
     published: str | None
     hwms: dict[str, int]
+    moves: dict[str, dict[str, int]] | None = None
 
 
 class _Pipeline(msgspec.Struct):
@@ -68,14 +70,19 @@ def records(batch: Snapshot) -> Records:
         [
             _record(
                 (*place, "partition", str(source)),
-                _Partition(VERSION, state.frontier, state.confirmed, state.log),
+                _Partition(VERSION, state.frontier, state.confirmed, state.log, state.reset),
             )
             for source, state in sorted(batch.partitions.items())
         ],
         [
             _record(
                 (*place, "target", name),
-                _Target(VERSION, mark.version, {str(s): hwm for s, hwm in mark.hwms.items()}),
+                _Target(
+                    VERSION,
+                    mark.version,
+                    {str(s): hwm for s, hwm in mark.hwms.items()},
+                    None if mark.moves is None else moves_body(mark.moves),
+                ),
             )
             for name, mark in sorted(batch.targets.items())
         ],
@@ -130,12 +137,13 @@ class Entries:
                         state = _read(value, _Partition)
                         source = TopicPartition.parse(name)
                         partitions[source] = PartitionState(
-                            state.frontier, state.confirmed, state.leader_epoch
+                            state.frontier, state.confirmed, state.leader_epoch, state.reset
                         )
                     case ["target", name]:
                         mark = _read(value, _Target)
                         hwms = {TopicPartition.parse(s): hwm for s, hwm in mark.hwms.items()}
-                        targets[name] = TargetMark(mark.published, hwms)
+                        moves = None if mark.moves is None else moves_of(mark.moves)
+                        targets[name] = TargetMark(mark.published, hwms, moves)
                     case ["pipeline"]:
                         rest = _read(value, _Pipeline)
                     case _:

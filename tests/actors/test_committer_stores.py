@@ -65,6 +65,19 @@ def test_without_kafka_commit_the_consumer_is_closed_all_the_same() -> None:
     assert told == [fx.Tell(Address("p", "fetcher"), msg.CommitFrontiers({}, {}, True))]
 
 
+def test_a_reset_frontier_is_committed_at_once_and_then_counts_as_any_other() -> None:
+    """Until the broker has confirmed it, no start may believe the group's commit from before."""
+    reset = Snapshot("p", "g", {"t": "id"}, {MINE: PartitionState(2, None, reset=True)})
+    logic = CommitterLogic("p", reset, 5.0, None)
+    told = saved(logic, msg.EpochStarted(1, MINE, 2, 9, confirmed=7))
+    assert told == [
+        fx.Tell(Address("p", "fetcher"), msg.CommitFrontiers({MINE: 2}, {MINE: 1}, False))
+    ]
+    assert logic.snapshot().partitions == {MINE: PartitionState(2, None, reset=True)}
+    logic.handle(msg.Confirmed({MINE: 2}), 1.0)
+    assert logic.snapshot().partitions == {MINE: PartitionState(2, 2)}
+
+
 class RefusingStore:
     """Holds what it is asked, and fails it."""
 

@@ -96,7 +96,7 @@ def test_a_letter_behind_a_write_that_is_given_up_covers_nothing(stored_first: b
     letter = the_letter(rig)
     if stored_first:
         rig.feed(stored(letter))
-    rig.failing["lake.db.t"] = msg.FailureKind.FENCED
+    rig.failing["lake.db.t"] = msg.FailureKind.STRAGGLER
     rig.write()
     rig.failing.clear()
     assert rig.heard(msg.ReadAgain)

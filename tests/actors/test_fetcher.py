@@ -29,10 +29,13 @@ def ddl(table: str, sql: str) -> bytes:
     return message(table, "ALTER", isDdl=True, sql=sql, data=None)
 
 
-def fetcher(shards: int = 2, include: tuple[str, ...] = ("*",)) -> FetcherLogic:
+def fetcher(
+    shards: int = 2, include: tuple[str, ...] = ("*",), dead_letters: bool = False
+) -> FetcherLogic:
     routes = [Route(include, (), "lake.{database}.{table}", Mode.UPSERT, None)]
+    settings = FetcherSettings(dead_letters=dead_letters)
     logic = FetcherLogic(
-        "p", FORMATS["canal-json"](FormatOptions()), Router(routes), shards, FetcherSettings()
+        "p", FORMATS["canal-json"](FormatOptions()), Router(routes), shards, settings
     )
     logic.handle(msg.Assigned({SOURCE: 0}, {SOURCE: LOG}), 0.0)
     return logic
@@ -180,6 +183,19 @@ def test_what_comes_while_a_share_is_parked_waits_behind_it() -> None:
     assert again == first
     (second,) = offers(logic.handle(msg.Offered(first.to, first.batch, True), 0.0))
     assert second.batch.shares[0].offsets == [1]
+
+
+def test_shares_of_one_poll_are_offered_one_after_another() -> None:
+    """A bad message cuts a fetched batch in two: the second part may be small enough for the room
+    that the first one does not find, and must not overtake it."""
+    logic = fetcher(shards=1, dead_letters=True)
+    both = polled(message("a"), b"garbage", message("a"))
+    (first,) = offers(logic.handle(both, 0.0))
+    assert first.batch.shares[0].offsets == [0]
+    assert offers(logic.handle(msg.Offered(first.to, first.batch, False), 0.0)) == []
+    assert offers(logic.handle(msg.RoomAgain(first.to), 0.0)) == [first]
+    (second,) = offers(logic.handle(msg.Offered(first.to, first.batch, True), 0.0))
+    assert second.batch.shares[0].offsets == [2]
 
 
 def test_a_revoke_forgets_parked_shares_before_it_releases() -> None:

@@ -41,13 +41,17 @@ def staged(request: fx.Stage) -> msg.Staged:
     return msg.Staged(name, f"{name}.parquet", 1, 1, 1, schema=SCHEMA, mode=Mode.UPSERT)
 
 
+def processor(**settings: int) -> ProcessorLogic:
+    """A processor whose batches are of one message."""
+    return ProcessorLogic(
+        Address("p", "processor"), FORMATS["canal-json"](FormatOptions()), ROUTER,
+        ProcessorSettings(batch_messages=1, **settings), "run", lambda: 1.0,
+    )  # fmt: skip
+
+
 def writing(memory_bytes: int) -> ProcessorLogic:
     """A processor with a write of two targets under way."""
-    settings = ProcessorSettings(batch_messages=1, memory_bytes=memory_bytes)
-    logic = ProcessorLogic(
-        Address("p", "processor"), FORMATS["canal-json"](FormatOptions()), ROUTER, settings,
-        "run", lambda: 1.0,
-    )  # fmt: skip
+    logic = processor(memory_bytes=memory_bytes)
     logic.handle(batch(0, small=1, large=1), 0.0)
     for table in ("small", "large"):
         out = logic.handle(msg.Opened(route(table).name, TargetState()), 0.0)
@@ -71,3 +75,17 @@ def test_what_the_disk_did_not_take_is_still_held() -> None:
     assert [e.route.name.table for e in out if isinstance(e, fx.Stage)] == ["small"]
     out = logic.handle(msg.StageFailed(route("small").name, "disk full"), 1.0)
     assert fx.Hold(True) in out
+
+
+def test_a_write_that_waits_for_its_next_attempt_holds_no_writer() -> None:
+    """It may wait for just what another target is to write: a table that takes its name."""
+    logic = processor(writers=1)
+    logic.handle(batch(0, waits=1, other=1), 0.0)
+    out = logic.handle(msg.Opened(route("waits").name, TargetState()), 0.0)
+    (request,) = (effect for effect in out if isinstance(effect, fx.Stage))
+    logic.handle(staged(request), 0.0)
+    out = logic.handle(msg.Opened(route("other").name, TargetState()), 0.0)
+    assert not any(isinstance(effect, fx.Stage) for effect in out)
+    failed = msg.Failed(route("waits").name, msg.FailureKind.RETRY, "waits until it has its name")
+    out = logic.handle(failed, 0.0)
+    assert [e.route.name.table for e in out if isinstance(e, fx.Stage)] == ["other"]

@@ -9,6 +9,7 @@ import pytest
 
 from actors import messages as msg
 from actors.ports import TargetState
+from daemon import spill
 from offsets.position import TopicPartition
 from tests.actors.processor_rig import S0, ProcessorRig, canal
 
@@ -59,6 +60,15 @@ def test_nothing_counts_as_done_while_the_disk_is_full(tmp_path: Path) -> None:
     rig.disk_full = False
     rig.settle()
     assert rig.done(T) == 2
+
+
+def test_a_bad_record_that_waits_for_its_store_is_done_when_it_is_spilled(tmp_path: Path) -> None:
+    """It is not stored, and need not be: the release comes to it. The frontier goes on."""
+    rig = rig_of(tmp_path, dead_letters=True)
+    rig.send("t", (2, canal("t", 1, "b")), (3, canal("t", None)))
+    rig.settle()
+    assert rig.listed[T].lanes == {S0: (2, 3)}
+    assert rig.done(T) == 3
 
 
 def test_the_spill_is_listed_before_its_messages_count_as_done(tmp_path: Path) -> None:
@@ -181,7 +191,7 @@ def test_a_write_of_a_release_is_tried_again(tmp_path: Path, kind: msg.FailureKi
 def test_a_fenced_write_of_a_release_leaves_the_spill_whole(tmp_path: Path) -> None:
     """A former owner's write may have landed: released again, by the marks as they are."""
     rig = replaying(tmp_path)
-    rig.failing[T] = msg.FailureKind.FENCED
+    rig.failing[T] = msg.FailureKind.STRAGGLER
     rig.write()
     del rig.failing[T]
     rig.settle()
@@ -299,3 +309,44 @@ def test_a_wrong_release_is_answered(tmp_path: Path, target: str, answer: object
     rig = quarantined(tmp_path)
     rig.send("u", (6, canal("u", 1, "x")))
     assert retry(rig, target) == answer
+
+
+def half_ended(folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> ProcessorRig:
+    """A release whose spill is written and whose folder can't be synced, for now."""
+    rig = quarantined(folder, **settings)
+    del rig.refusing[T]
+
+    def fails(folder: Path) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(spill, "_sync_folder", fails)
+    retry(rig)
+    rig.settle()
+    assert T in rig.listed
+    return rig
+
+
+def test_nothing_goes_into_a_spill_that_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end is asked for again, and would take along what came meanwhile."""
+    with monkeypatch.context() as patch:
+        rig = half_ended(tmp_path, patch, batch_bytes=150)
+        rig.send("t", (7, canal("t", 3, "e")), (8, canal("t", 4, "f")))
+        rig.settle()
+    rig.tick(60)
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c", (3,): "e", (4,): "f"}
+    assert rig.done(T) == 8
+
+
+def test_a_revoke_while_a_spill_is_let_go_does_not_begin_the_release_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it is written, and its file may be gone."""
+    with monkeypatch.context() as patch:
+        rig = half_ended(tmp_path, patch)
+        rig.feed(msg.Forget((S0,), 1))
+    rig.tick(60)
+    assert T not in rig.listed
+    assert "not in quarantine" in str(retry(rig))

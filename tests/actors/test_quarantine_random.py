@@ -71,12 +71,10 @@ class Life:
         self.read_again()
 
     def fail(self, request: msg.WriteBatch | msg.OpenTarget) -> None:
-        """In a way that passes. Fenced by a former owner's write: only before the first own one."""
+        """In a way that passes."""
         kinds = [msg.FailureKind.RETRY, msg.FailureKind.RACED]
         if isinstance(request, msg.WriteBatch):
-            ended = self.rig.heard(msg.Written)
-            own = [w for w in ended if w.state is not None and w.epochs == request.epochs]
-            kinds += [] if own else [msg.FailureKind.FENCED] * 2
+            kinds += [msg.FailureKind.STRAGGLER] * 2
         self.rig.failing = {T: self.rng.choice(kinds)}
         self.rig.write()
         self.rig.failing.clear()

@@ -153,3 +153,25 @@ def test_shards_are_stable() -> None:
         )
         assert run.stdout.strip() == here
     assert {shard_of(f"lake.shop.t{n}", 7) for n in range(50)} == set(range(7))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        TargetName("lake", "shop", "orders"),
+        TargetName("lake", "a.b", "c.d"),
+        TargetName("l", "é", "x"),
+    ],
+)
+def test_a_targets_name_is_read_back(name: TargetName) -> None:
+    """As lanes and the offset file have it, parts with a dot quoted."""
+    assert TargetName.parse(str(name)) == name
+
+
+@pytest.mark.parametrize(
+    "text", ["", "lake.shop", "lake.shop.orders.x", "lake..orders", "lake.`a`.b"]
+)
+def test_what_is_no_targets_name_is_refused(text: str) -> None:
+    """Too few parts, too many, an empty one, a quote that is not needed."""
+    with pytest.raises(ValueError, match="not a target's name"):
+        TargetName.parse(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.kafka_source import assigns_incrementally, consumer_settings, revoke_patience_s
+from daemon.kafka_settings import assigns_incrementally, consumer_settings, revoke_patience_s
 
 
 def test_what_exactly_once_rests_on_is_not_up_for_configuration() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from actors.ports import SpillRecord
 from changes.model import TargetName
+from daemon import spill as spill_module
 from daemon.spill import Spill, SpillError, SpillFolder
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot, SpillMark, decode, encode
@@ -113,6 +114,45 @@ def test_a_failed_append_leaves_what_was_there(tmp_path: Path) -> None:
         made.append(T, "why", broken())  # type: ignore[arg-type]
     assert made.append(T, "why", [record(5)]).lanes == {S0: (3, 5)}
     assert [r.offset for r in spill(tmp_path).read(0, 1000)[0]] == [3, 5]
+
+
+def failing_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder can't be synced, once."""
+    real = spill_module._sync_folder
+
+    def fails(folder: Path) -> None:
+        monkeypatch.setattr(spill_module, "_sync_folder", real)
+        raise OSError("no space left")
+
+    monkeypatch.setattr(spill_module, "_sync_folder", fails)
+
+
+def test_a_folder_that_is_not_synced_leaves_the_spill_to_be_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was handed over is not taken for being there already."""
+    made = spill(tmp_path)
+    failing_once(monkeypatch)
+    with pytest.raises(OSError, match="no space"):
+        made.append(T, "why", RECORDS)
+    assert made.state.messages == 0
+    made.append(T, "why", RECORDS)
+    for each in (made, spill(tmp_path)):
+        assert each.read(0, 1 << 20)[0] == RECORDS
+
+
+def test_a_spill_that_has_half_ended_ends_when_it_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file has its mark's name by then."""
+    made = spill(tmp_path)
+    made.append(T, "why", RECORDS)
+    listed = {str(T): mark_of(made)}
+    failing_once(monkeypatch)
+    with pytest.raises(OSError, match="no space"):
+        made.end()
+    made.end()
+    assert SpillFolder(tmp_path, "p").found(listed) == ()
 
 
 def test_the_offset_file_keeps_what_spills_hold() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -119,11 +120,13 @@ def test_the_command_ends_by_sigterm(tmp_path: Path) -> None:
 def _pids(data: Path) -> list[int]:
     """The processes of the broker on a data folder: the leash and the JVM."""
     settings = os.fsencode(data / "server.properties")
-    return [
-        int(process.name)
-        for process in Path("/proc").iterdir()
-        if process.name.isdecimal() and settings in (process / "cmdline").read_bytes()
-    ]
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        # Others' processes end while this looks.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if settings in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+    return found
 
 
 @pytest.mark.parametrize("victim", ["parent", "leash"])

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from actors.ports import BatchWriter
+from actors.ports import ResettableSink
 from daemon.config import Config
 from daemon.config_file import load
 from daemon.kafka_positions import log_ends
@@ -45,7 +45,7 @@ class SharedSpark:
     def start(self, config: Config) -> None:
         """It runs already."""
 
-    def sinks(self) -> Mapping[str, BatchWriter]:
+    def sinks(self) -> Mapping[str, ResettableSink]:
         """As the real tier makes them."""
         return {"lake": IcebergWriter(self._spark)}
 
@@ -127,6 +127,20 @@ class Rig:
         for message in messages:
             producer.produce(topic or self.topic, message, partition=partition)
         assert producer.flush(30) == 0
+
+    def produce_in_transaction(self, *messages: bytes, abort: bool = False) -> None:
+        """Write messages to partition 0 in one transaction, then its marker behind them."""
+        settings = {"bootstrap.servers": self.broker.bootstrap, "transactional.id": self.db}
+        producer = Producer(settings)
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        for message in messages:
+            producer.produce(self.topic, message, partition=0)
+        assert producer.flush(30) == 0
+        if abort:
+            producer.abort_transaction(30)
+        else:
+            producer.commit_transaction(30)
 
     # --- the daemon
 

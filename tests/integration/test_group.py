@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from actors.ports import BatchWriter, StagedBatch, TargetState
+from actors.ports import ResettableSink, StagedBatch, TargetState
 from daemon.config_file import load
 from daemon.lifecycle import Exit
 from daemon.logs import set_up_logs
@@ -61,7 +62,9 @@ class Shared:
             {"target": f"lake.{db}.changes", "mode": "append"},
         ]
         routes = routes if changelog else routes[:1]
-        kafka = {"heartbeat.interval.ms": "500"} if "group.protocol" not in self.kafka else {}
+        # Members here come and go for good: nobody is to wait for one.
+        kafka = {"group.instance.id": ""}
+        kafka |= {"heartbeat.interval.ms": "500"} if "group.protocol" not in self.kafka else {}
         section = self.rig.pipeline(
             topics=[self.topic], target=None, route=routes, kafka={**kafka, **self.kafka}
         )
@@ -121,7 +124,7 @@ class Gated(SharedSpark):
         super().__init__(rig.spark)
         self.begun, self.gate = threading.Semaphore(0), threading.Event()
 
-    def sinks(self) -> Mapping[str, BatchWriter]:
+    def sinks(self) -> Mapping[str, ResettableSink]:
         begun, gate = self.begun, self.gate
 
         class GatedWriter(IcebergWriter):
@@ -182,6 +185,35 @@ def test_a_member_joins_and_leaves_in_mid_stream(rig: Rig, log: Log, protocol: s
         event.get("failure") is None for event in rig.events("pipeline_ended")
     )
     shared.check()
+
+
+@pytest.mark.timeout(300)
+def test_a_copied_state_directory_puts_the_older_daemon_out(rig: Rig, log: Log) -> None:
+    """Two members of one id: the group goes on with one, the other ends with a line, status 1."""
+    kafka = {"heartbeat.interval.ms": "500"}
+    config = rig.write_config(p=rig.pipeline(kafka=kafka))
+    set_up_logs(load(config).log)
+    rig.produce(canal(f"{rig.db}.t", "INSERT", [{"id": 1, "name": "a", "qty": 1}]))
+    older = Member(rig, config)
+    log.wait_for("written")
+    shutil.copytree(rig.folder / "state", rig.folder / "copy", ignore=no_sockets)
+    text = config.read_text().replace(f"{rig.folder}/state", f"{rig.folder}/copy")
+    copied = config.with_name("copied.toml")
+    copied.write_text(text)
+    younger = Member(rig, copied)
+    reason = log.of("p", "pipeline_ended")["failure"]
+    assert older.ended() is Exit.PIPELINE_FAILED
+    for part in ("this id and this one is out", "copy of the state directory", "binlogd run"):
+        assert part in reason
+    rig.produce(canal(f"{rig.db}.t", "INSERT", [{"id": 2, "name": "b", "qty": 2}]))
+    log.wait_for("written")
+    assert younger.stop() is Exit.OK
+    assert rig.rows("t") == [(1, "a", 1), (2, "b", 2)]
+
+
+def no_sockets(folder: str, names: list[str]) -> set[str]:
+    """What can't be copied."""
+    return {name for name in names if name.endswith(".sock")}
 
 
 @pytest.mark.timeout(300)

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from structlog.testing import capture_logs
 
 from actors.messages import Assigned, Confirmed, Revoked
 from daemon.config import PipelineSection
-from daemon.kafka_positions import PositionResolver
+from daemon.kafka_positions import PositionResolver, group_commits
 from daemon.kafka_source import KafkaSource
+from daemon.stores.kafka_commit import KafkaCommitStore
+from demo.broker import DevBroker
 from offsets.position import TopicPartition
-from offsets.store import Loaded
+from offsets.recovery import PositionError
+from offsets.snapshot import PartitionState, Snapshot
+from offsets.store import Loaded, StoreError
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import PROTOCOLS
 
@@ -31,6 +39,8 @@ class Heard:
         self.held: set[TopicPartition] = set()
         self.revokes: list[Revoked] = []
         self.offsets: list[int] = []
+        self.error: str | None = None
+        self.may_fail = False
         self.source.start(self)
 
     def assigned(self, assigned: Assigned) -> None:
@@ -45,7 +55,8 @@ class Heard:
 
     def poll(self) -> None:
         polled = self.source.poll(100, 0.1)
-        assert polled.error is None, polled.error
+        assert polled.error is None or self.may_fail, polled.error
+        self.error = self.error or polled.error
         for fetched in polled.batches:
             self.offsets += fetched.offsets
 
@@ -103,6 +114,97 @@ def test_a_static_member_restarts_without_a_rebalance(rig: Rig, join: Join, prot
     until(lambda: bool(again.held), again, second)
     assert again.held == before
     assert second.revokes == []
+
+
+@pytest.mark.parametrize("protocol", ["eager", "cooperative"])
+def test_the_older_of_two_members_of_one_id_is_out_and_says_so(
+    rig: Rig, join: Join, protocol: str
+) -> None:
+    """A copied state directory: one line that names the id, the cause and the way out."""
+    kafka = PROTOCOLS[protocol] | {"heartbeat.interval.ms": "500"}
+    older = join(rig.topic, **kafka, group_instance_id="same")
+    until(lambda: bool(older.held), older)
+    older.may_fail = True
+    younger = join(rig.topic, **kafka, group_instance_id="same")
+    until(lambda: bool(younger.held) and older.error is not None, older, younger)
+    assert older.error is not None
+    for part in (f"group 'g-{rig.db}'", "'same'", "copy of the state directory", "binlogd run"):
+        assert part in older.error
+
+
+def test_under_the_new_protocol_a_member_waits_while_its_id_is_in_use(rig: Rig, join: Join) -> None:
+    """By its own former process, after ``kill -9``, for as long as that one's session lasts: its
+    client ends each time it asks, and it goes on with another."""
+    older = join(rig.topic, **PROTOCOLS["new"], group_instance_id="same")
+    until(lambda: bool(older.held), older)
+    younger = join(rig.topic, **PROTOCOLS["new"], group_instance_id="same")
+    for _ in range(30):
+        younger.poll()
+    assert not younger.held
+    older.source.close()
+    until(lambda: bool(younger.held), younger)
+    assert younger.held == {TopicPartition(rig.topic, 0)}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_commit_in_the_place_of_a_static_member_that_has_ended(
+    rig: Rig, join: Join, protocol: str
+) -> None:
+    """It is in the group for a while yet, which refuses everybody outside: a reset must not
+    wait for that."""
+    member = {
+        "bootstrap.servers": rig.broker.bootstrap, "group.instance.id": "mine",
+        **PROTOCOLS[protocol],
+    }  # fmt: skip
+    ended = join(rig.topic, **PROTOCOLS[protocol], group_instance_id="mine")
+    until(lambda: bool(ended.held), ended)
+    ended.source.close()
+    source = TopicPartition(rig.topic, 0)
+    wanted = Snapshot("p", f"g-{rig.db}", {}, {source: PartitionState(0)})
+    for settings, refused in ((None, True), (member, False)):
+        store = KafkaCommitStore(
+            {"bootstrap.servers": rig.broker.bootstrap}, [rig.topic], "p", f"g-{rig.db}",
+            member=settings,
+        )  # fmt: skip
+        store.start()
+        try:
+            error = store.set(wanted).exception(60)
+            assert isinstance(error, StoreError) is refused
+        finally:
+            store.stop()
+    known = group_commits(member, f"g-{rig.db}", [source])
+    assert known == {source: 0}
+
+
+def test_the_start_is_found_when_the_broker_comes_back(tmp_path: Path) -> None:
+    """It goes away while it is asked, which ended the process once, and is asked again."""
+    with DevBroker(tmp_path) as broker:
+        settings = {"bootstrap.servers": broker.bootstrap}
+        admin = AdminClient(settings)
+        admin.create_topics([NewTopic("t", 1, 1)])["t"].result(20)
+        section = PipelineSection.model_validate(
+            {"topics": ["t"], "format": "canal-json", "target": "lake.{database}.{table}"}
+        )
+        resolver = PositionResolver(settings, "g", section, lambda: Loaded(None, ()), False, 40.0)
+        source = TopicPartition("t", 0)
+        assert resolver([source]).starts == {source: 0}
+        broker.stop()
+        with ThreadPoolExecutor(1) as pool, capture_logs() as said:
+            found = pool.submit(resolver, [source])
+            while not said:
+                wait([found], timeout=0.1)
+            broker.start()
+            assert found.result(120).starts == {source: 0}
+    assert {event["event"] for event in said} >= {"start_position_not_known", "start_position"}
+
+
+def test_a_broker_that_stays_away_is_an_error_in_bounded_time(rig: Rig) -> None:
+    """A partition is not read from a guess."""
+    section = PipelineSection.model_validate(rig.pipeline())
+    settings = {"bootstrap.servers": "127.0.0.1:1"}
+    resolver = PositionResolver(settings, "g", section, lambda: Loaded(None, ()), False, 1.0)
+    with pytest.raises(PositionError, match="the start can't be decided"):
+        resolver([TopicPartition(rig.topic, 0)])
 
 
 def test_a_member_that_leaves_gives_its_partition_back(rig: Rig, join: Join) -> None:

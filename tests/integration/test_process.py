@@ -170,6 +170,7 @@ def test_a_state_directory_in_use_is_one_line(rig: Rig) -> None:
     assert status == 2
     assert said.count("\n") == 1
     assert f"process {os.getpid()}" in said
+    assert f"`binlogd status --state-dir {rig.folder}/state`" in said
 
 
 def test_a_typo_in_the_configuration_is_one_line(tmp_path: Path) -> None:

@@ -71,9 +71,9 @@ MUTATIONS = (
     Mutation(
         "Dispatched before the data",
         "actors/fetcher.py",
-        '        if problem is not None:\n            out += self._fail(f"{source} offset',
+        "        if problem is None:\n            return out, None\n",
         "        out.append(out.pop(0))\n"
-        '        if problem is not None:\n            out += self._fail(f"{source} offset',
+        "        if problem is None:\n            return out, None\n",
         ("tests/actors/test_fetcher.py", SIMULATION),
     ),
     Mutation(
@@ -82,6 +82,62 @@ MUTATIONS = (
         "        if self.offsets[0] > hwm:\n            return self\n",
         "        if self.offsets[0] > hwm or hwm >= 0:\n            return self\n",
         (SIMULATION,),
+    ),
+    Mutation(
+        "a statement's stamp",
+        "actors/barrier.py",
+        "            lanes=buffer.spans(buffer.through),\n",
+        "            lanes={},\n",
+        (f"{SIMULATION}/test_flow.py",),
+    ),
+    Mutation(
+        "what came before a statement is written first",
+        "actors/buffer.py",
+        "            if self.chunks[0].ddl and taken:\n                break\n",
+        "",
+        (f"{SIMULATION}/test_flow.py",),
+    ),
+    Mutation(
+        "a spill is listed before its messages count as done",
+        "actors/quarantine.py",
+        "        out: list[object] = [fx.Tell(self._committer, listed)]\n",
+        "        out: list[object] = []\n",
+        ("tests/actors/test_quarantine.py",),
+    ),
+    Mutation(
+        "a dead letter is stored before the mark passes it",
+        "actors/processor.py",
+        "            and buffer.condemned is None\n            and self._is_due",
+        "            and self._is_due",
+        ("tests/actors/test_dead_letters.py", SIMULATION),
+    ),
+    Mutation(
+        "rows of several lanes are folded in the source's order",
+        "changes/fold.py",
+        "    if has_positions(table):\n",
+        "    if False:\n",
+        ("tests/changes/test_positions.py", SIMULATION),
+    ),
+    Mutation(
+        "what waits behind a write that is given up goes with it",
+        "actors/handover.py",
+        "frozenset(mine.keys() | behind)",
+        "frozenset(mine)",
+        ("tests/actors/test_given_up_together.py",),
+    ),
+    Mutation(
+        "shares of one partition are offered one after another",
+        "actors/fetcher.py",
+        "            if self._parked[to] or to in self._asked:\n",
+        "            if self._parked[to]:\n",
+        ("tests/actors/test_fetcher.py", SIMULATION),
+    ),
+    Mutation(
+        "stragglers of the own group are told from strangers",
+        "actors/processor.py",
+        "(straggler or over(write, self._epochs))",
+        "over(write, self._epochs)",
+        (f"{SIMULATION}/test_group.py",),
     ),
 )
 

@@ -57,8 +57,17 @@ def test_a_broker_ahead_of_the_file_is_followed_and_told() -> None:
 
 def test_a_broker_below_the_confirmed_frontier_is_refused_with_the_hint() -> None:
     """A rewound group alone would be skipped by the targets' marks."""
-    with pytest.raises(PositionError, match=r"rewound.*399.*400.*reset command"):
+    with pytest.raises(PositionError, match=r"rewound.*399.*400.*`binlogd offsets reset --"):
         start(PartitionState(500, 400), 399)
+
+
+@pytest.mark.parametrize("committed", [None, 399, 500, 900])
+def test_a_reset_frontier_is_taken_whatever_the_broker_says(committed: int | None) -> None:
+    """A crash came before the group was moved: its commit is of before the reset."""
+    decided = start(PartitionState(500, None, reset=True), committed)
+    assert (decided.offset, decided.origin) == (500, "file")
+    with pytest.raises(PositionError, match="outside the log"):
+        start(PartitionState(50, None, reset=True), committed)
 
 
 def test_no_file_takes_the_brokers_commit() -> None:

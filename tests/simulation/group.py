@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from actors import effects as fx
 from actors import messages as msg
 from offsets.position import TopicPartition
+from tests.simulation.durable import Durable
+from tests.simulation.partitions import COMMITTER, FETCHER
 from tests.simulation.stream import SOURCES, Stream
-from tests.simulation.world import COMMITTER, FETCHER, Durable, World
+from tests.simulation.world import World
 
 
 @dataclass
@@ -77,14 +79,19 @@ def two_members(
 ) -> tuple[Member, Member]:
     """Run two members over a stream while partitions move so many times, until all is applied.
 
-    ``losses``: how often a partition goes without its holder hearing of it in time.
+    ``losses``: how often a partition goes without its holder hearing of it in time. Half of such
+    holders are stopped for a while, and wake up with what they held.
     """
     group = Group(dict.fromkeys(SOURCES, 0))
     first = Durable(stream.log, stream.end)
     second = Durable(stream.log, stream.end, committed=first.committed, sink=first.sink)
     members = Member(0, group, first, rng, **faults), Member(1, group, second, rng, **faults)
+    asleep, wakes_at = 0, 0
     for step in range(60_000):
-        rng.choice(members).act()
+        number = rng.randrange(2)
+        if step < wakes_at and number == asleep:
+            continue
+        members[number].act()
         for member in members:
             failed = [e for e in member.heard if isinstance(e, msg.PipelineFailed)]
             assert not failed, (failed, member.trace[-40:])
@@ -93,7 +100,9 @@ def two_members(
             source = rng.choice(SOURCES)
             group.wanted[source] = 1 - group.wanted[source]
             if rng.random() < losses:
-                group.holder.pop(source, None)
+                loser = group.holder.pop(source, None)
+                if loser is not None and rng.random() < 0.5:
+                    asleep, wakes_at = loser, step + rng.randrange(1, 1000)
         if moves == 0 and step % 20 == 0 and group.holder == group.wanted:
             holders = group.holder.items()
             if all(members[number].has_applied(source) for source, number in holders):

@@ -1,76 +1,301 @@
-"""A sink of dicts: it publishes atomically and fences, as a real one does."""
+"""A sink of dicts: it publishes atomically, fences and follows DDL, as a real one does.
+
+What a statement makes of a table's columns is planned by the real plan (``sparkwriter.ddl_plan``);
+what becomes of tables and their names follows ``sparkwriter.iceberg_ddl`` step by step.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from actors.ports import Fenced, StagedBatch, TargetState
-from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, OP, Mode
-from offsets.position import NO_OFFSET
+import pyarrow as pa
 
-Row = dict[str, Any]
-"""A staged row, with the columns that say what it is."""
+from actors.ports import (
+    Fenced,
+    LostRace,
+    SinkUnavailable,
+    StagedBatch,
+    Straggler,
+    TargetRefused,
+    TargetState,
+)
+from changes.model import Column, DropTable, Mode, TableSchema
+from offsets.position import NO_OFFSET, TopicPartition
+from sparkwriter.ddl_plan import DdlTable, LakeField, apply_ddl
+from sparkwriter.iceberg_look import covered
+from tests.simulation.rows import Key, Net
+from tests.simulation.staging import Content, Entry
+
+Marks = Mapping[TopicPartition, int]
+
+
+@dataclass
+class Table:
+    """One table. ``rows`` hold their values by the columns' ids, which no renaming changes."""
+
+    plan: DdlTable
+    mode: Mode
+    positions: str | None = None
+    marks: Marks = field(default_factory=dict)
+    rows: dict[Key, dict[int, Any]] = field(default_factory=dict)
+    at: dict[Key, str] = field(default_factory=dict)
+    tombstones: dict[Key, str] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+    next_id: int = 0
+
+    def take_plan(self, plan: DdlTable) -> None:
+        """Have columns as planned: stored rows read as the default in those that are new."""
+        fields = []
+        for column in plan.fields:
+            number = column.id
+            if number is None:
+                number, self.next_id = self.next_id, self.next_id + 1
+                for row in self.rows.values():
+                    row[number] = column.default
+            fields.append(replace(column, id=number))
+        if plan.emptied:
+            self.rows.clear()
+        self.plan = replace(plan, fields=tuple(fields), emptied=False)
+
+    def write(self, rows: Content, schema: TableSchema) -> None:
+        """Apply a batch's rows; the columns that they bring are added."""
+        known = {column.name for column in self.plan.fields}
+        new = [LakeField(None, c.name, "string") for c in schema.columns if c.name not in known]
+        if new:
+            self.take_plan(replace(self.plan, fields=(*self.plan.fields, *new)))
+        if self.mode is Mode.APPEND:
+            self.entries += rows  # type: ignore[arg-type]
+        else:
+            self._merge(rows)  # type: ignore[arg-type]
+
+    def _merge(self, nets: list[Net]) -> None:
+        ids = {column.name: column.id or 0 for column in self.plan.fields}
+        made: dict[Key, dict[int, Any] | None] = {}
+        for net in nets:
+            if net.position is not None and self.is_newer(net.key, net.position):
+                continue
+            if net.values is None:
+                made[net.key] = None
+                continue
+            row = {} if net.base is None else dict(self.rows.get(net.base, {}))
+            row.update((ids[name], value) for name, value in net.values.items())
+            made[net.key] = row
+            if net.position is not None:
+                self.at[net.key] = net.position
+        for key, row in made.items():
+            if row is None:
+                self.rows.pop(key, None)
+                self.at.pop(key, None)
+            else:
+                self.rows[key] = row
+
+    def is_newer(self, key: Key, position: str) -> bool:
+        """Whether what the table holds of a key, or held when that went, is newer."""
+        return max(self.at.get(key, ""), self.tombstones.get(key, "")) > position
+
+    def bury(self, nets: list[Net]) -> None:
+        """Remember deletions: they are true from now on, whether the write is published or not."""
+        for net in nets:
+            if net.values is None and net.position is not None:
+                held = self.tombstones.get(net.key, "")
+                self.tombstones[net.key] = max(held, net.position)
+
+    def shown(self) -> dict[Key, dict[str, Any]]:
+        """The rows as a reader sees them; what no row ever had is not there."""
+        names = {column.id: column.name for column in self.plan.fields}
+        return {
+            key: {names[number]: value for number, value in row.items() if number in names}
+            for key, row in self.rows.items()
+        }
+
+    def state(self, version: int) -> TargetState:
+        """What the processor hears."""
+        columns = tuple(Column(column.name, pa.string()) for column in self.plan.fields)
+        schema = TableSchema(columns, self.plan.keys)
+        return TargetState(schema, self.mode, self.marks, str(version), self.positions)
 
 
 @dataclass
 class FakeSink:
-    """Targets as dicts, with marks; publishes atomically, fences like a real one."""
+    """Tables by name, and the marks of names that no table has (any more)."""
 
-    tables: dict[str, dict[tuple[Any, ...], Row]] = field(default_factory=dict)
-    logs: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
-    states: dict[str, TargetState] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    buried: dict[str, Marks] = field(default_factory=dict)
+    groups: dict[tuple[str, TopicPartition], str] = field(default_factory=dict)
+    """Who moved each lane's mark."""
+    freed: dict[str, int] = field(default_factory=dict)
+    """Of a name, the renaming that may take it."""
+    versions: dict[str, int] = field(default_factory=dict)
+    """How often each name changed: what a write that was prepared before one can't land on."""
 
-    def state(self, target: str) -> TargetState:
+    def marks(self, name: str) -> Marks:
+        """A target's marks."""
+        table = self.tables.get(name)
+        return self.buried.get(name, {}) if table is None else table.marks
+
+    def state(self, name: str) -> TargetState:
         """As a reader of the target sees it."""
-        return self.states.get(target, TargetState())
+        table = self.tables.get(name)
+        if table is None:
+            return TargetState(hwms=self.marks(name))
+        return table.state(self.versions[name])
 
-    def publish(self, batch: StagedBatch, rows: Sequence[Row] | None) -> TargetState:
-        """Apply a batch and its marks in one step. Raises Fenced."""
+    def publish(self, batch: StagedBatch, rows: Content | None) -> TargetState:
+        """Apply a batch and its marks in one step. Raises as ``BatchWriter.write``."""
         name = str(batch.target)
-        held = self.state(name)
-        marks = {source: held.hwms.get(source, NO_OFFSET) for source in batch.lanes}
-        if held.hwms and all(marks[s] == span.through for s, span in batch.lanes.items()):
-            return replace(held, covered=True)
-        for source, span in batch.lanes.items():
-            if marks[source] != span.after:
-                raise Fenced(f"{name}: {source} is at {marks[source]}, not {span.after}")
-        if rows is not None and batch.mode is Mode.APPEND:
-            marks_of = [column for column, _ in CHANGELOG_COLUMNS]
-            entries = (tuple(row[column] for column in marks_of) for row in rows)
-            self.logs.setdefault(name, []).extend(entries)
-        elif rows is not None:
-            self._apply(self.tables.setdefault(name, {}), rows, batch)
-        hwms = {**held.hwms, **{s: span.through for s, span in batch.lanes.items()}}
-        version = str(int(held.version or 0) + 1)
-        state = self.states[name] = TargetState(batch.schema, batch.mode, hwms, version)
-        return state
+        if batch.changes_name:
+            return self._names(batch)
+        if covered(batch, self.marks(name)):
+            return replace(self.state(name), covered=True)
+        self._check_expected(batch)
+        if batch.is_barrier:
+            return self._inside(batch)
+        table = self.tables.get(name)
+        if table is not None and table.plan.dropped and rows is not None:
+            self._move_aside(name)
+            table = None
+        if table is None:
+            fields = (LakeField(None, column.name, "string") for column in batch.schema.columns)
+            table = Table(DdlTable((), batch.schema.keys), batch.mode, batch.positions)
+            table.take_plan(replace(table.plan, fields=tuple(fields)))
+            table.marks = self.marks(name)
+            self.tables[name] = table
+        if table.positions is not None and rows is not None:
+            assert batch.positions == table.positions
+            table.bury(rows)  # type: ignore[arg-type]
+        if rows is not None:
+            table.write(rows, batch.schema)
+        table.marks = self._after(batch)
+        self._changed(name)
+        return self.state(name)
 
-    def prepared(self, batch: StagedBatch, rows: Sequence[Row] | None) -> Callable[[], object]:
-        """A write that is done but for its publish, which lands if main has not moved by then."""
+    def prepared(self, batch: StagedBatch, rows: Content | None) -> Callable[[], None]:
+        """A write that is done but for its publish, which lands if main has not moved by then.
+
+        Raises LostRace where it has.
+        """
         name = str(batch.target)
-        version = self.state(name).version
+        version, table = self.versions.get(name), self.tables.get(name)
+        if table is not None and table.positions is not None and rows is not None:
+            table.bury(rows)  # type: ignore[arg-type]
 
-        def publish() -> object:
-            if self.state(name).version != version:
-                return None
-            with suppress(Fenced):
-                return self.publish(batch, rows)
+        def publish() -> None:
+            if self.versions.get(name) != version:
+                raise LostRace(f"{name}: main moved")
+            self.publish(batch, rows)
 
         return publish
 
-    @staticmethod
-    def _apply(stored: dict[tuple[Any, ...], Row], rows: Sequence[Row], batch: StagedBatch) -> None:
-        for row in rows:
-            key = tuple(row[name] for name in batch.schema.keys)
-            if row[OP] == "D":
-                stored.pop(key, None)
-                continue
-            given = {
-                name: value
-                for name, value in row.items()
-                if not name.startswith("__binlogd") and row.get(HAS_PREFIX + name, True)
-            }
-            stored.setdefault(key, {}).update(given)
+    def _check_expected(self, batch: StagedBatch) -> None:
+        """As ``sparkwriter.iceberg_look.check_expected``."""
+        name = str(batch.target)
+        for lane, span in batch.lanes.items():
+            if (mark := self.marks(name).get(lane, NO_OFFSET)) != span.after:
+                own = self.groups.get((name, lane)) == batch.group
+                said = f"{name}: lane {lane} stands at {mark}, expected {span.after}"
+                raise Straggler(said) if own else Fenced(said)
+
+    def _changed(self, *names: str) -> None:
+        for name in names:
+            self.versions[name] = self.versions.get(name, 0) + 1
+
+    def _after(self, batch: StagedBatch) -> dict[TopicPartition, int]:
+        """The marks after a batch. A name that is taken again is done when that has come."""
+        self.groups |= {(str(batch.target), lane): batch.group for lane in batch.lanes}
+        waits = batch.takes_from is not None
+        done = {lane: span.through - waits for lane, span in batch.lanes.items()}
+        return {**self.marks(str(batch.target)), **done}
+
+    # --- statements
+
+    def _inside(self, batch: StagedBatch) -> TargetState:
+        name = str(batch.target)
+        self._made_anew(batch)
+        table = self.tables.get(name)
+        if table is None:
+            self.buried[name] = self._after(batch)
+        else:
+            plan = _planned(batch, table)
+            marks = self._after(batch)
+            if plan.dropped is None:
+                del self.tables[name]
+                self.buried[name] = marks
+            else:
+                table.take_plan(plan)
+                table.marks = marks
+        self._changed(name)
+        return self.state(name)
+
+    def _made_anew(self, batch: StagedBatch) -> None:
+        """A statement about a table that was dropped before is about its successor."""
+        name = str(batch.target)
+        table = self.tables.get(name)
+        if table is None or not table.plan.dropped:
+            return
+        drops = all(isinstance(step, DropTable) for steps in batch.ddl for step in steps)
+        if batch.changes_name or not drops:
+            self._check_expected(batch)
+            self._move_aside(name)
+
+    def _move_aside(self, name: str) -> None:
+        """A kept table gets another name: the source has made its own anew."""
+        self.buried[name] = self.tables[name].marks
+        self._changed(name)
+        self.tables[f"{name}__dropped_{self.versions[name]}"] = self.tables.pop(name)
+
+    def _names(self, batch: StagedBatch) -> TargetState:
+        name = str(batch.target)
+        ((lane, span),) = batch.lanes.items()
+        if self.marks(name).get(lane, NO_OFFSET) == span.through:
+            return replace(self.state(name), covered=True)
+        self._made_anew(batch)
+        if batch.moves_to is not None and name in self.tables:
+            self._move(batch, str(batch.moves_to))
+        if batch.takes_from is None:
+            if name in self.tables:
+                raise SinkUnavailable("the table came back meanwhile")
+            self._bury(batch)
+            return self.state(name)
+        if name in self.tables:
+            raise TargetRefused(f"{batch.takes_from} is renamed to it, and it is there already")
+        if self.marks(name).get(lane, NO_OFFSET) not in (span.after, span.through - 1):
+            raise Fenced(f"{name}: lane {lane} stands at {self.marks(name).get(lane)}")
+        self.freed[name] = span.through
+        if self.marks(str(batch.takes_from)).get(lane, NO_OFFSET) < span.through:
+            raise SinkUnavailable(f"waits until {batch.takes_from} has its name")
+        self.buried[name] = {**self.marks(name), lane: span.through}
+        self._changed(name)
+        return self.state(name)
+
+    def _move(self, batch: StagedBatch, to: str) -> None:
+        name = str(batch.target)
+        table = self.tables[name]
+        self._check_expected(batch)
+        ((lane, span),) = batch.lanes.items()
+        if to in self.tables:
+            if self.marks(to).get(lane, NO_OFFSET) >= span.through:
+                raise TargetRefused(f"it is renamed to {to}, which is there already")
+            raise SinkUnavailable(f"waits until {to}, which is to be its name, is free")
+        if self.freed.get(to) != span.through:
+            raise SinkUnavailable(f"waits until what {to} was before is written")
+        table.take_plan(_planned(batch, table))
+        self.buried[name] = self._after(batch)
+        self.tables[to] = self.tables.pop(name)
+        table.marks = {**table.marks, lane: span.through}
+        self.groups[to, lane] = batch.group
+        self._changed(name, to)
+
+    def _bury(self, batch: StagedBatch) -> None:
+        """There was no table to rename: who waits for it must be told all the same."""
+        name = str(batch.target)
+        if not covered(batch, self.marks(name)):
+            self._check_expected(batch)
+            self.buried[name] = self._after(batch)
+            self._changed(name)
+
+
+def _planned(batch: StagedBatch, table: Table) -> DdlTable:
+    ((_, span),) = batch.lanes.items()
+    return apply_ddl(table.plan, batch.ddl, table.mode, f"__dropped_{span.through}")

@@ -6,7 +6,7 @@ let thousands of seeds through the actors' logic.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -14,13 +14,29 @@ import msgspec
 import pyarrow as pa
 
 from actors.effects import Stage
-from actors.messages import Staged, StageFailed
+from actors.messages import BadMessageAt, Staged, StageFailed
 from changes.formats import FORMATS
-from changes.model import OP, Column, FormatOptions, Mode, TableSchema
+from changes.model import (
+    CHANGELOG_COLUMNS,
+    FROM,
+    FROM_PREFIX,
+    HAS_PREFIX,
+    OP,
+    POSITION,
+    Column,
+    Mode,
+    TableSchema,
+)
+from changes.positions import position_text
 from daemon.stage_work import StageWork
-from tests.simulation.sink import Row
+from tests.simulation.rows import Change, Net, Nets, fold, follow, newest
+from tests.simulation.shape import POSITIONS, Shape
 
-SCHEMA = TableSchema((Column("id", pa.int32()), Column("v", pa.string())), ("id",))
+Entry = tuple[Any, ...]
+"""A changelog's row, as far as its own columns go."""
+
+Content = list[Net] | list[Entry]
+"""What a staged file holds: the net rows of a table, or a changelog's entries."""
 
 
 class Staging(Protocol):
@@ -32,7 +48,7 @@ class Staging(Protocol):
         """As a processor asks for it."""
         ...
 
-    def rows(self, path: str) -> list[Row]:
+    def rows(self, path: str) -> Content:
         """What a staged file holds."""
         ...
 
@@ -40,17 +56,20 @@ class Staging(Protocol):
 class RealStaging:
     """The daemon's own work, on tables in a dict (``daemon.stage_work.Tables``)."""
 
-    def __init__(self, disk_full: Callable[[], bool]) -> None:
+    def __init__(self, disk_full: Callable[[], bool], shape: Shape) -> None:
         self.files: dict[str, Any] = {}
         self._disk_full = disk_full
-        self._work = StageWork(FORMATS["canal-json"](FormatOptions()), self)
+        self._work = StageWork(FORMATS["canal-json"](shape.options), self)
 
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
         return self._work.stage(request, path)
 
-    def rows(self, path: str) -> list[Row]:
-        rows: list[Row] = self.files[path].to_pylist()
-        return rows
+    def rows(self, path: str) -> Content:
+        table: pa.Table = self.files[path]
+        if OP not in table.column_names:
+            marks = [column for column, _ in CHANGELOG_COLUMNS]
+            return [tuple(row[column] for column in marks) for row in table.to_pylist()]
+        return [_net(row) for row in table.to_pylist()]
 
     def read(self, path: str) -> pa.Table:
         return self.files[path]
@@ -62,56 +81,127 @@ class RealStaging:
         return int(table.nbytes)
 
 
-class PlainStaging:
-    """The same by hand, for the messages that ``tests.simulation.stream`` makes."""
+def _net(row: dict[str, Any]) -> Net:
+    """A row of a folded table: its presence columns, and where it came from."""
+    key, position = (row["id"],), row.get(POSITION)
+    if row[OP] == "D":
+        return Net(key, None, None, position)
+    values = {
+        name: value
+        for name, value in row.items()
+        if not name.startswith("__binlogd") and row.get(HAS_PREFIX + name, True)
+    }
+    base = key if row.get(FROM) is None else (row[FROM_PREFIX + "id"],)
+    return Net(key, values, base, position)
 
-    def __init__(self, disk_full: Callable[[], bool]) -> None:
+
+class PlainStaging:
+    """The same by hand, for the messages that ``tests.simulation.source`` makes."""
+
+    def __init__(self, disk_full: Callable[[], bool], shape: Shape) -> None:
         self.files: dict[str, Any] = {}
         self._disk_full = disk_full
+        self._positions = POSITIONS if shape.lanes else None
+        self._columns: dict[str, tuple[int, dict[str, None]]] = {}
 
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
         target, mode = request.route.name, request.route.mode
-        rows = [row for piece in request.pieces for row in self.files[piece]]
-        changes = 0
-        for stretch in request.stretches:
-            for offset, value in zip(stretch.offsets, stretch.values, strict=True):
-                found = _parsed(value)
-                changes += len(found)
-                if mode is Mode.UPSERT:
-                    rows += [row for change in found for row in change[1]]
-                else:
-                    partition = stretch.source.partition
-                    rows += [
-                        {"_op": letter, "_partition": partition, "_offset": offset, "_index": i}
-                        for i, (letter, _) in enumerate(found)
-                    ]
-        if mode is Mode.UPSERT:
-            rows = list({row["id"]: row for row in rows}.values())
+        good, bad = _decoded(request)
+        columns = self._known(str(target), request.era)
+        for _, _, message in good:
+            columns |= dict.fromkeys(message.columns)
+        changes = sum(len(message.letters) for _, _, message in good)
+        if not (good or request.pieces):
+            return Staged(target, changes=changes, bad=bad)
+        pieces = [self.files[piece] for piece in request.pieces]
+        content = _entries(pieces, good) if mode is Mode.APPEND else self._nets(pieces, good)
         if self._disk_full():
             return StageFailed(target, "disk full")
-        self.files[path] = rows
-        size = 20 * len(rows)
-        schema = SCHEMA if mode is Mode.UPSERT else TableSchema(SCHEMA.columns, ())
-        return Staged(target, path, len(rows), size, changes, schema=schema, mode=mode)
+        self.files[path] = content
+        keys = ("id",) if mode is Mode.UPSERT else ()
+        schema = TableSchema(tuple(Column(name, pa.string()) for name in columns), keys)
+        positions = self._positions if mode is Mode.UPSERT else None
+        return Staged(
+            target, path, len(content), 20 * len(content), changes, schema=schema, mode=mode,
+            positions=positions, bad=bad,
+        )  # fmt: skip
 
-    def rows(self, path: str) -> list[Row]:
-        rows: list[Row] = self.files[path]
-        return rows
+    def rows(self, path: str) -> Content:
+        content: Content = self.files[path]
+        return content
+
+    def _known(self, target: str, era: int) -> dict[str, None]:
+        known = self._columns.get(target)
+        if known is None or known[0] != era:
+            known = self._columns[target] = (era, {})
+        return known[1]
+
+    def _nets(self, pieces: list[list[Net]], good: list[tuple[int, int, _Parsed]]) -> list[Net]:
+        changes = [change for _, _, message in good for change in message.changes]
+        if self._positions is not None:
+            fresh = [Net(c.key, c.values, c.key, c.position) for c in changes]
+            return list(newest([net for piece in pieces for net in piece] + fresh).values())
+        nets: Nets = {}
+        for piece in pieces:
+            nets = follow(nets, {net.key: net for net in piece})
+        return list(fold(nets, changes).values())
+
+
+def _entries(pieces: list[list[Entry]], good: list[tuple[int, int, _Parsed]]) -> list[Entry]:
+    entries = [entry for piece in pieces for entry in piece]
+    for partition, offset, message in good:
+        entries += [(letter, partition, offset, i) for i, letter in enumerate(message.letters)]
+    return entries
+
+
+class _Parsed(msgspec.Struct, frozen=True):
+    """A message by hand. ``changes`` is None where a row's key is missing."""
+
+    letters: tuple[str, ...]
+    columns: tuple[str, ...]
+    keyless: bool
+    changes: tuple[Change, ...]
+
+
+def _decoded(
+    request: Stage,
+) -> tuple[list[tuple[int, int, _Parsed]], BadMessageAt | None]:
+    """All good messages up to the first bad one, each with its place in the log."""
+    good: list[tuple[int, int, _Parsed]] = []
+    for place, stretch in enumerate(request.stretches):
+        partition = stretch.source.partition
+        pairs = zip(stretch.offsets, stretch.values, strict=True)
+        for index, (offset, value) in enumerate(pairs):
+            message = _parsed(value)
+            if message is None or (message.keyless and request.route.mode is Mode.UPSERT):
+                return good, BadMessageAt(place, index, "it can't be applied")
+            good.append((partition, offset, message))
+    return good, None
 
 
 @lru_cache(maxsize=4096)
-def _parsed(value: bytes) -> tuple[tuple[str, tuple[Row, ...]], ...]:
-    """A message's changes: the letter, and the rows that it comes to in a table with keys."""
+def _parsed(value: bytes) -> _Parsed | None:
+    """A message's changes, None where one of its values can't be read."""
     message = msgspec.json.decode(value)
     letter = {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}[message["type"]]
+    data = message["data"]
+    if not all(row.get("id", "0").isdigit() for row in data):
+        return None
+    keyless = any("id" not in row for row in data)
+    changes = () if keyless else tuple(_changes(message, letter))
+    return _Parsed((letter,) * len(data), tuple(message["mysqlType"]), keyless, changes)
+
+
+def _changes(message: Any, letter: str) -> Iterator[Change]:
+    commit = message.get("_tidb", {}).get("commitTs")
+    at = None if commit is None else position_text(commit)
     olds = message["old"] or [{}] * len(message["data"])
-    found = []
     for row, old in zip(message["data"], olds, strict=True):
-        key = int(row["id"])
-        rows: list[Row] = []
-        if "id" in old:
-            rows.append({OP: "D", "id": int(old["id"])})
-        after = {OP: "D"} if letter == "D" else {OP: "U", "v": row["v"]}
-        rows.append({**after, "id": key})
-        found.append((letter, tuple(rows)))
-    return tuple(found)
+        key = (int(row["id"]),)
+        was = (int(old["id"]),) if "id" in old else None
+        if was is not None and at is not None:
+            yield Change(was, None, None, at + "d")
+        if letter == "D":
+            yield Change(key, None, None, at and at + "d")
+        else:
+            yield Change(key, {**row, "id": key[0]}, was if at is None else None, at and at + "u")

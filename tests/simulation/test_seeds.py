@@ -13,9 +13,11 @@ from multiprocessing import get_context
 
 import pytest
 
+from tests.simulation.lives import live_through
 from tests.simulation.oracle import assert_equal
+from tests.simulation.shape import random_shape
 from tests.simulation.stream import random_stream
-from tests.simulation.world import World, live_through
+from tests.simulation.world import World
 
 SEEDS = int(os.environ.get("SIMULATION_SEEDS", "10000"))
 BLOCK = 250
@@ -24,8 +26,13 @@ BLOCK = 250
 def one_seed(seed: int, worlds: list[World] | None = None) -> None:
     """One stream through several lives, and the tables compared at the end."""
     rng = random.Random(seed)
-    stream = random_stream(rng, messages=rng.choice((5, 20, 50)), tables=rng.choice((1, 2, 4)))
-    faults = {"sink_fails": rng.choice((0, 0.2, 0.5)), "disk_fails": rng.choice((0, 0.3))}
+    tables, messages = rng.choice((1, 2, 4)), rng.choice((5, 20, 50))
+    stream = random_stream(rng, messages, tables, random_shape(rng))
+    faults = {
+        "sink_fails": rng.choice((0, 0.2, 0.5)),
+        "disk_fails": rng.choice((0, 0.3)),
+        "refusals": rng.choice((0, 1, 3)),
+    }
     durable = live_through(
         stream,
         rng,

@@ -6,19 +6,21 @@ import random
 
 import pytest
 
-from actors import messages as msg
+from tests.simulation.durable import Durable
+from tests.simulation.shape import random_shape
 from tests.simulation.stream import random_stream
-from tests.simulation.world import Durable, World
+from tests.simulation.world import World
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_no_staged_file_is_left(seed: int) -> None:
     """Whatever failed and was tried again, on the sink or on the disk, by the end all are gone."""
     rng = random.Random(seed)
-    stream = random_stream(rng, messages=60)
-    world = World(Durable(stream.log, stream.end), rng, sink_fails=0.4, disk_fails=0.3)
+    stream = random_stream(rng, 60, shape=random_shape(rng))
+    faults = {"sink_fails": 0.4, "disk_fails": 0.3, "refusals": 2}
+    world = World(Durable.of(stream), rng, **faults)
     staged_at_all = False
-    while not any(isinstance(event, msg.CaughtUp) for event in world.heard):
+    while not world.ended:
         world.act()
         staged_at_all = staged_at_all or bool(world.staged)
     assert staged_at_all

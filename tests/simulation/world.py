@@ -1,75 +1,41 @@
 """One thread drives the logic of all actors against small fakes of broker, sink, disk and clock.
 
 A seeded scheduler picks who acts next; at any step everything volatile may be lost (``crash``).
-What survives is what survives in earnest: the log, the broker's commit, the offset file, the sink.
+What survives is what survives in earnest: the log, the broker's commit, the offset file, the sink,
+spills and dead letters (``durable``).
 """
 
 from __future__ import annotations
 
 import random
-from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import Mapping
 from typing import Any
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.committer import Begin, CommitterLogic
-from actors.fetcher import FetcherLogic, FetcherSettings
+from actors.committer import Begin
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
-from actors.ports import Fenced, SinkUnavailable, StagedBatch
-from actors.processor import ProcessorLogic, ProcessorSettings
-from changes.formats import FORMATS
-from changes.model import FormatOptions, Mode
-from changes.routing import Route, Router
+from actors.processor import ProcessorSettings
 from offsets.position import TopicPartition
-from offsets.recovery import StartAt, Watermarks, start_position
-from offsets.snapshot import Snapshot
 from sparkwriter.writer import WriterLogic
-from tests.simulation.sink import FakeSink
+from tests.simulation.cast import SMALL, Cast
+from tests.simulation.durable import PIPELINE, Durable
+from tests.simulation.partitions import COMMITTER, FETCHER, Partitions
+from tests.simulation.seen import note
 from tests.simulation.staging import PlainStaging, RealStaging, Staging
-from tests.simulation.stream import SOURCES, Stream
+from tests.simulation.writers import Writers
 
-PIPELINE = "p"
-FETCHER = Address(PIPELINE, "fetcher")
-COMMITTER = Address(PIPELINE, "committer")
 SUPERVISOR = Address(PIPELINE, "supervisor")
 SETTLING = Address(PIPELINE, "settling")
-ROUTES = (
-    Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None),
-    Route(("*",), (), "lake.log.all", Mode.APPEND, None),
-)
-
-SMALL = ProcessorSettings(
-    batch_messages=5,
-    batch_bytes=4000,
-    batch_age_s=0.5,
-    buffer_bytes=1500,
-    memory_bytes=6000,
-    writers=2,
-    retry_base_s=0.1,
-    retry_max_s=1.0,
-)
-"""Bounds that a stream of a few dozen messages reaches."""
 
 
 class Crash(Exception):
     """The process is gone in the middle of what it did."""
 
 
-@dataclass
-class Durable:
-    """What outlives a crash."""
-
-    log: dict[TopicPartition, list[tuple[int, bytes]]]
-    end: dict[TopicPartition, int]
-    committed: dict[TopicPartition, int] = field(default_factory=dict)
-    snapshot: Snapshot = field(default_factory=lambda: Snapshot(PIPELINE, "g"))
-    sink: FakeSink = field(default_factory=FakeSink)
-
-
-class World:
+class World(Partitions):
     """One life of the process: from start to crash or end. ``Durable`` goes from life to life."""
 
     def __init__(
@@ -81,40 +47,39 @@ class World:
         mailbox_bytes: int = 2000,
         sink_fails: float = 0.0,
         disk_fails: float = 0.0,
+        refusals: float = 0,
         crash_rate: float = 0.0,
         revokes: int = 0,
         crash_at: int | None = None,
         settings: ProcessorSettings = SMALL,
         staging: type[RealStaging] | type[PlainStaging] = PlainStaging,
     ) -> None:
-        """``crash_at``: the number of the effect before which the process ends."""
-        self.durable = durable
-        self.rng = rng
-        self.now = 0.0
+        """``refusals``: how often the sink refuses a target, if its stream has a quarantine.
+
+        ``crash_at``: the number of the effect before which the process ends.
+        """
+        super().__init__(durable, rng, revokes)
         self.mailbox_bytes = mailbox_bytes
         self.sink_fails = sink_fails
         self.disk_fails = disk_fails
         self.crash_rate = crash_rate
         self.crash_at = crash_at
-        self.trace: list[str] = []
         self.heard: list[object] = []
+        self.seen: Counter[str] = Counter()
+        """What happened how often, by the names of effects, statements, failures."""
         self.staged: dict[str, Staging] = {}
         self._files = 0
         self.steps = 0
-        self._zombies: list[Callable[[], object]] = []
-        self._staging: dict[Address, Staging] = {}
-        self._paused = False
-        self._position: dict[TopicPartition, int] = {}
         self._settled: list[object] = []
         self._ticket = 0
-        self._started = False
-        self._revokes = revokes
         self._wake: dict[Address, float] = {}
         self._held: set[Address] = set()
         self._waiting: dict[Address, bool] = {}
         self._answers: dict[Address, object] = {}
-        self.logics: dict[Address, Any] = {}
-        self._make_actors(shards, settings, staging)
+        refused = int(refusals) if durable.shape.quarantine else 0
+        self._sink = Writers(durable.sink, rng, sink_fails, refused)
+        cast = Cast(durable, rng.random, self._disk_fails, shards, settings, staging)
+        self.logics, self._staging, self._spills = cast.logics, cast.staging, cast.spills
         self.control: dict[Address, deque[object]] = {a: deque() for a in self.logics}
         self.data: dict[Address, deque[msg.RecordBatch]] = {a: deque() for a in self.logics}
         self.work: deque[object] = deque()
@@ -122,52 +87,60 @@ class World:
         self.control[COMMITTER].append(Begin())
         self.control[FETCHER].append(Tick())
 
-    def _make_actors(
-        self,
-        shards: int,
-        settings: ProcessorSettings,
-        staging: type[RealStaging] | type[PlainStaging],
-    ) -> None:
-        make = FORMATS["canal-json"]
-        router = Router(ROUTES)
-        durable = self.durable
-        self.logics[FETCHER] = FetcherLogic(
-            PIPELINE, make(FormatOptions()), router, shards, FetcherSettings(max_messages=7)
-        )
-        self.logics[COMMITTER] = CommitterLogic(PIPELINE, durable.snapshot, 1.0, durable.end)
-        for number in range(shards):
-            me = Address(PIPELINE, "processor", number)
-            self.logics[me] = ProcessorLogic(
-                me, make(FormatOptions()), router, settings, "run", self.rng.random
-            )
-            self._staging[me] = staging(lambda: self.rng.random() < self.disk_fails)
+    def _disk_fails(self) -> bool:
+        return self.rng.random() < self.disk_fails
 
     # --- the scheduler
 
-    def run(self, limit: int = 20_000) -> bool:
-        """Act until caught up; False when the process crashed on the way."""
+    def run(self, limit: int = 40_000) -> bool:
+        """Act until all is applied; False when the process crashed on the way."""
         try:
             for _ in range(limit):
-                if any(
-                    isinstance(event, msg.CaughtUp | msg.PipelineFailed) for event in self.heard
-                ):
+                if self.ended or any(isinstance(e, msg.PipelineFailed) for e in self.heard):
                     return True
                 self.act()
         except Crash:
             return False
         raise AssertionError(f"not caught up after {limit} steps: {self.trace[-40:]}")
 
+    @property
+    def ended(self) -> bool:
+        """Whether it has caught up and nothing is in quarantine."""
+        caught_up = any(isinstance(event, msg.CaughtUp) for event in self.heard)
+        return caught_up and not self._quarantined()
+
+    def _quarantined(self) -> list[tuple[Address, str]]:
+        if not self.durable.shape.quarantine:
+            return []
+        return [
+            (address, name)
+            for address, logic in self.logics.items()
+            if address.role == "processor"
+            for name, buffer in logic._buffers.items()
+            if buffer.quarantine is not None
+        ]
+
     def act(self) -> None:
         """Let one randomly chosen actor handle one message, or let time pass."""
         ready = [a for a in self.logics if self._has_message(a)]
         if self.work:
             ready.append(WRITERS)
+        if self.rng.random() < 0.05:
+            self._sink.land()
+            self._operate()
         if not ready:
             self.now = min(self._wake.values(), default=self.now + 1.0)
             return
-        if self._zombies and self.rng.random() < 0.05:
-            self._zombies.pop(self.rng.randrange(len(self._zombies)))()
         self._let_act(self.rng.choice(ready))
+
+    def _operate(self) -> None:
+        """Somebody makes a target fit again, or has one released; maybe too early."""
+        quarantined = self._quarantined()
+        if quarantined:
+            if self.rng.random() < 0.5:
+                self._sink.heal()
+            address, name = self.rng.choice(quarantined)
+            self.control[address].append(msg.RetryTarget(name))
 
     def _let_act(self, chosen: Address) -> None:
         if chosen == WRITERS:
@@ -214,6 +187,7 @@ class World:
         match effect:
             case fx.Tell(to, message):
                 self._tell(to, message)
+                note(self.seen, message)
             case fx.WakeAt(None):
                 self._wake.pop(me, None)
             case fx.WakeAt(when):
@@ -226,6 +200,30 @@ class World:
                 (self._held.add if held else self._held.discard)(me)
             case fx.Offer(to, batch):
                 return self._offer(to, batch)
+            case fx.Stage():
+                return self._stage(me, effect)
+            case fx.RemoveStaged(paths):
+                for path in paths:
+                    self._remove(path)
+            case fx.Spill() | fx.ReadSpill() | fx.EndSpill():
+                note(self.seen, effect)
+                return self._spills[me](effect)
+            case fx.KeepDeadLetter(letter):
+                note(self.seen, effect)
+                return self._keep(letter)
+            case fx.SaveSnapshot(snapshot):
+                if self._disk_fails():
+                    return msg.SaveFailed("disk full")
+                self.durable.save(snapshot)
+                states = snapshot.partitions.items()
+                return msg.Saved({source: state.frontier for source, state in states})
+            case _:
+                return self._in_source(effect)
+        return None
+
+    def _in_source(self, effect: object) -> object | None:
+        """What the fetcher asks of its consumer."""
+        match effect:
             case fx.Consume(max_messages, timeout_s):
                 polled = self._consume(max_messages)
                 self.now += 0.0 if polled.batches else timeout_s
@@ -243,17 +241,6 @@ class World:
                 self._assign(sources)
             case fx.CloseSource():
                 pass
-            case fx.Stage():
-                return self._stage(me, effect)
-            case fx.RemoveStaged(paths):
-                for path in paths:
-                    self._remove(path)
-            case fx.SaveSnapshot(snapshot):
-                if self.rng.random() < self.disk_fails:
-                    return msg.SaveFailed("disk full")
-                self.durable.snapshot = snapshot
-                states = snapshot.partitions.items()
-                return msg.Saved({source: state.frontier for source, state in states})
             case _:
                 raise TypeError(effect)
         return None
@@ -263,9 +250,17 @@ class World:
         fate = self.rng.random()
         if fate < self.sink_fails / 2:
             return
-        self.durable.committed.update(frontiers)
+        self.durable.commit(frontiers)
         if fate >= self.sink_fails:
             self.control[COMMITTER].append(msg.Confirmed(dict(frontiers)))
+
+    def _keep(self, letter: msg.DeadLetter) -> object:
+        """A store that fails may have it all the same."""
+        fails = self._disk_fails()
+        if not (fails and self.rng.random() < 0.5):
+            target = None if letter.target is None else str(letter.target)
+            self.durable.letters.append((letter.source, letter.offset, target))
+        return msg.DeadLetterNotKept("disk full") if fails else msg.DeadLetterKept(letter)
 
     def _tell(self, to: Address, message: object) -> None:
         if to == WRITERS:
@@ -304,65 +299,12 @@ class World:
         while self.control[COMMITTER]:
             self._feed(COMMITTER, self.control[COMMITTER].popleft())
         self._feed(COMMITTER, msg.Release(sources))
-        frontiers = self._answers.pop(COMMITTER, {})
+        frontiers: Any = self._answers.pop(COMMITTER, {})
         if commit and frontiers:
-            self.durable.committed.update(frontiers)  # type: ignore[call-overload]
-            self.control[COMMITTER].append(msg.Confirmed(dict(frontiers)))  # type: ignore
+            self.durable.commit(frontiers)
+            self.control[COMMITTER].append(msg.Confirmed(dict(frontiers)))
 
-    def _consume(self, limit: int) -> msg.Polled:
-        self._rebalance()
-        if self._paused:
-            return msg.Polled()
-        batches = []
-        for source, position in list(self._position.items()):
-            found = [(o, v) for o, v in self.durable.log[source] if o >= position][:limit]
-            if found:
-                self._position[source] = found[-1][0] + 1
-                offsets, values = [o for o, _ in found], [v for _, v in found]
-                batches.append(msg.Fetched(source, offsets, list(values), self._position[source]))
-        if not batches:
-            self._position = {source: self.durable.end[source] for source in self._position}
-            return msg.Polled((), dict(self._position))
-        return msg.Polled(tuple(batches))
-
-    def _rebalance(self) -> None:
-        """Partitions are assigned at first, then now and then taken away and given back."""
-        away = [source for source in SOURCES if source not in self._position]
-        if not self._started:
-            self._started = True
-            self._assign(SOURCES)
-        elif self._revokes > 0 and self.rng.random() < 0.3:
-            self._revokes -= 1
-            held = [s for s in SOURCES if s in self._position and self.rng.random() < 0.6]
-            if held:
-                self._revoke(tuple(held))
-        elif away and (self.rng.random() < 0.5 or self._revokes == 0):
-            self._assign(tuple(away))
-
-    def _revoke(self, sources: tuple[TopicPartition, ...]) -> None:
-        lost = self.rng.random() < 0.3
-        self.trace.append(f"{self.now:.3f} {'lost' if lost else 'revoked'} {sources}")
-        for source in sources:
-            del self._position[source]
-        self._feed(FETCHER, msg.Revoked(sources, lost))
-        if self.rng.random() < 0.7:
-            self._assign(sources)
-
-    def _assign(self, sources: tuple[TopicPartition, ...]) -> None:
-        logs = {source: Watermarks(0, self.durable.end[source]) for source in sources}
-        commits = {source: self.durable.committed.get(source) for source in sources}
-        for source in sources:
-            start = start_position(
-                source,
-                recorded=self.durable.snapshot.partitions.get(source),
-                committed=commits[source],
-                log=logs[source],
-                configured=StartAt.EARLIEST,
-                configured_offset=None,
-            )
-            self._position[source] = start.offset
-        starts = {source: self._position[source] for source in sources}
-        self._feed(FETCHER, msg.Assigned(starts, logs, commits))
+    # --- staged files and the writers
 
     def _stage(self, me: Address, request: fx.Stage) -> object:
         self._files += 1
@@ -381,8 +323,6 @@ class World:
         if staging is not None:
             del staging.files[path]
 
-    # --- the writers
-
     def _write(self, request: Any) -> None:
         writer = self.rng.choice(self.writers)
         waiting: deque[object] = deque([request])
@@ -397,62 +337,9 @@ class World:
     def _in_sink(self, effect: object) -> object | None:
         match effect:
             case fx.OpenInSink(target):
-                if self.rng.random() < self.sink_fails:
-                    return msg.Failed(target, msg.FailureKind.RETRY, "away")
-                return msg.Opened(target, self.durable.sink.state(str(target)))
+                return self._sink.open(target)
             case fx.Publish(batch):
-                return self._publish(batch)
+                path = batch.path
+                return self._sink.publish(batch, path and self.staged[path].rows(path))
             case _:
                 return self._carry_out(WRITERS, effect)
-
-    def _publish(self, batch: StagedBatch) -> object:
-        """A failure may come before the publish, or after it: then only the reply is lost.
-
-        Or the write goes on after its time is up: a zombie, which publishes later if it still can.
-        """
-        rows = None if batch.path is None else self.staged[batch.path].rows(batch.path)
-        sink = self.durable.sink
-        fate = self.rng.random()
-        try:
-            if fate < self.sink_fails / 3:
-                raise SinkUnavailable("away")
-            if fate < self.sink_fails * 2 / 3:
-                self._zombies.append(sink.prepared(batch, rows))
-                raise SinkUnavailable("timed out")
-            state = sink.publish(batch, rows)
-            if fate < self.sink_fails:
-                raise SinkUnavailable("the reply is lost")
-        except SinkUnavailable as error:
-            return msg.Failed(batch.target, msg.FailureKind.RETRY, str(error))
-        except Fenced as error:
-            return msg.Failed(batch.target, msg.FailureKind.FENCED, str(error))
-        return msg.Published(state, 0.0)
-
-
-def live_through(
-    stream: Stream,
-    rng: random.Random,
-    crashes: int,
-    revokes: int,
-    faults: Mapping[str, float],
-    staging: type[RealStaging] | type[PlainStaging] = PlainStaging,
-    worlds: list[World] | None = None,
-) -> Durable:
-    """Run the process over a stream, crashing up to so many times, until it has caught up.
-
-    ``worlds`` collects the lives, for their traces.
-    """
-    durable = Durable(stream.log, stream.end)
-    for life in range(crashes + 1):
-        crash_rate = 0.01 if life < crashes else 0.0
-        world = World(
-            durable, rng, crash_rate=crash_rate, revokes=revokes, staging=staging, **faults
-        )
-        if worlds is not None:
-            worlds.append(world)
-        if world.run():
-            failed = [e for e in world.heard if isinstance(e, msg.PipelineFailed)]
-            assert not failed, failed
-            if life == crashes or rng.random() < 0.5:
-                break
-    return durable

@@ -204,6 +204,8 @@ def test_crash_while_renaming(
 ) -> None:
     """Either the table has its old name and mark, or its new name and both have the new mark."""
     moves, takes, new = renaming(table)
+    with pytest.raises(SinkUnavailable, match="has its name"):
+        writer.write(takes)
     real = getattr(LakeCatalog, step)
 
     def dies(self: LakeCatalog, *given: Any) -> None:
@@ -250,6 +252,25 @@ def test_a_table_takes_the_place_of_another(writer, table, rows: Rows, orders) -
         assert writer.write(batch).hwms == {LANE: 2}
     writer.write(table.batch(orders(("U", 3, "C", 3)), 3))
     assert rows(target) == [(1, "A", 1), (2, "B", 2), (3, "C", 3)]
+
+
+def test_a_name_is_not_taken_from_changes_that_still_wait(
+    writer, table, rows: Rows, orders
+) -> None:
+    """Another table had the name until just before, and its rows come later than the statement:
+    taken too early, the name's mark would say that they are written."""
+    moves, _, new = renaming(table, through=9)
+    with pytest.raises(SinkUnavailable, match="was before is written"):
+        writer.write(moves)
+    before = Staging(table.folder, new, table.schema)
+    writer.write(before.batch(orders(("U", 7, "before", 7)), 5))
+    writer.write(before.batch(None, 8, ddl=[[DropTable()]]))
+    with pytest.raises(SinkUnavailable, match="was before is written"):
+        writer.write(moves)  # the statement before may be looked at once more: its reply was lost
+    with pytest.raises(SinkUnavailable, match="has its name"):
+        writer.write(before.batch(None, 9, takes_from=table.target))
+    assert writer.write(moves).hwms == {LANE: 9}
+    assert rows(new) == [(1, "a", 10), (2, "b", 20)]
 
 
 def test_a_name_that_is_taken(writer, table, rows: Rows, orders) -> None:

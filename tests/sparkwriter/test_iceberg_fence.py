@@ -17,12 +17,13 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from actors.ports import Fenced, LostRace, SinkUnavailable, Span, TargetRefused
+from actors.ports import Fenced, LostRace, SinkUnavailable, Span, Straggler, TargetRefused
 from changes.model import OP, TargetName
 from offsets.position import TopicPartition
 from sparkwriter.iceberg import STAMP_CONF, IcebergWriter
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_java import LakeTable
+from sparkwriter.iceberg_marks import HWM
 from sparkwriter.iceberg_publish import MAIN, create_branch, drop_branch, publish_branch
 
 pytestmark = pytest.mark.integration
@@ -69,6 +70,51 @@ def test_one_lane_covered_another_not(writer, begun, rows: Rows, orders) -> None
     with pytest.raises(Fenced, match="shop:0"):
         writer.write(replace(batch, lanes=lanes))
     assert rows(begun.target) == [(1, "a", 1)]
+
+
+def test_who_moved_a_mark_is_kept_beside_it(writer, begun, spark: SparkSession, orders) -> None:
+    """In the snapshot of the rows, lane by lane: a write says so of those that it moves."""
+    batch = begun.batch(orders(("U", 2, "b", 2)), 7, after=-1, lane=OTHER)
+    writer.write(replace(batch, group="g@here"))
+    table = load(spark, begun.target)
+    assert json.loads(table.summary(table.head(MAIN), HWM)) == {
+        "shop:0": 1,
+        "shop:1": [7, "g@here"],
+    }
+    writer.write(replace(begun.batch(orders(("U", 3, "c", 3)), 2, after=1), group="g2@here"))
+    table.refresh()
+    marks = json.loads(table.summary(table.head(MAIN), HWM))
+    assert marks == {"shop:0": [2, "g2@here"], "shop:1": [7, "g@here"]}
+    assert writer.open(begun.target).hwms == {LANE: 2, OTHER: 7}
+
+
+@pytest.mark.parametrize(
+    ("mover", "told"), [("g@here", Straggler), ("g@there", Fenced), ("", Fenced)]
+)
+def test_a_straggler_of_the_own_group_is_told_from_a_stranger(
+    writer, begun, orders, mover: str, told: type[Fenced]
+) -> None:
+    """By who moved the mark; one of whom nothing is known is a stranger, named where he is."""
+    writer.write(replace(begun.batch(orders(("U", 2, "b", 2)), 5), group=mover))
+    late = replace(begun.batch(orders(("U", 2, "old", 1)), 4, after=1), group="g@here")
+    with pytest.raises(Fenced, match=r"shop:0 stands at 5, expected 1") as fenced:
+        writer.write(late)
+    assert type(fenced.value) is told
+    assert ("moved by group g@there" in str(fenced.value)) == (mover == "g@there")
+
+
+def test_a_stranger_in_one_lane_is_not_hidden_by_a_straggler_in_another(
+    writer, begun, orders
+) -> None:
+    """All lanes that moved must be the group's own."""
+    writer.write(replace(begun.batch(orders(("U", 2, "b", 2)), 5), group="g@here"))
+    stranger = begun.batch(orders(("U", 3, "c", 3)), 6, after=-1, lane=OTHER)
+    writer.write(replace(stranger, group="g2@here"))
+    late = begun.batch(orders(("U", 2, "old", 1)), 4)
+    lanes = {LANE: Span(1, 4), OTHER: Span(-1, 7)}
+    with pytest.raises(Fenced, match="g2@here") as fenced:
+        writer.write(replace(late, lanes=lanes, group="g@here"))
+    assert type(fenced.value) is Fenced
 
 
 def test_table_that_went_away(writer, begun, spark: SparkSession, orders) -> None:

@@ -139,6 +139,26 @@ def test_moved_rows(writer, staging, rows: Rows, orders) -> None:
     ]
 
 
+def test_a_moved_row_that_is_applied_again(writer, staging, rows: Rows, orders) -> None:
+    """After a reset its old key is gone: the new one keeps what came from there the first time."""
+    writer.write(staging.batch(orders(("U", 1, "one", 1), ("U", 2, "two", 2)), 1))
+    move = pa.table(
+        {
+            OP: ["D", "U", "U"],
+            "id": [1, 5, 2],
+            "note": pa.array([None, None, "zwei"]),
+            "__binlogd_has_note": [True, False, True],
+            FROM: pa.array([None, 0, None], pa.int64()),
+            FROM_PREFIX + "id": [None, 1, None],
+        }
+    )
+    schema = TableSchema(staging.schema.columns[:2], ("id",))
+    for after, through in ((1, 2), (2, 3)):
+        batch = staging.batch(move, through, after=after, partial=["note"], schema=schema)
+        writer.write(batch)
+        assert rows(staging.target) == [(2, "zwei", 2), (5, "one", 1)]
+
+
 def test_file_without_a_column(writer, staging, rows: Rows) -> None:
     """A stored column that the batch lacks stays on update and is null on insert."""
     full = pa.table({OP: ["U"], "id": [1], "note": ["a"], "n": pa.array([1], pa.int32())})

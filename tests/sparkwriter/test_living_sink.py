@@ -10,6 +10,7 @@ from py4j.protocol import Py4JNetworkError
 
 from actors.ports import Fenced, SinkUnavailable, TargetRefused, TargetState
 from changes.model import TargetName
+from offsets.moves import MarkMoves
 from sparkwriter.keeper import KeeperSettings, SessionKeeper
 from sparkwriter.living_sink import LivingSink
 
@@ -53,6 +54,9 @@ class Sink:
         return self.act()
 
     def write(self, batch: object) -> TargetState:
+        return self.act()
+
+    def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
         return self.act()
 
     def cancel(self) -> None:
@@ -125,6 +129,22 @@ def test_what_a_living_session_says_is_passed_on(error: Exception) -> None:
     with pytest.raises(type(error)) as raised:
         bench.sink.open(TARGET)
     assert raised.value is error
+
+
+def test_a_reset_is_a_call_like_the_others() -> None:
+    """It goes to the living generation, and a JVM that dies under it is a sink that is away."""
+    bench = Bench()
+    assert bench.sink.reset(TARGET, MarkMoves()) == TargetState()
+
+    def die() -> TargetState:
+        generation = bench.keeper.current()
+        bench.jvms[0].kill()
+        assert generation.ended.wait(WITHIN_S)
+        raise Py4JNetworkError("empty")
+
+    bench.act = die
+    with pytest.raises(SinkUnavailable, match="the JVM has ended"):
+        bench.sink.reset(TARGET, MarkMoves())
 
 
 def test_a_call_past_its_time_is_cancelled_and_retried() -> None:

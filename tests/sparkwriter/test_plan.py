@@ -110,10 +110,11 @@ def test_moved_rows_take_the_rest_from_their_old_key() -> None:
         "MERGE INTO T t USING (\n"
         "  SELECT s.`__binlogd_op`, s.`id`,"
         " CASE WHEN s.`__binlogd_has_a` THEN s.`a` ELSE o.`a` END AS `a`,"
-        " s.`__binlogd_has_a` OR s.`__binlogd_from` IS NOT NULL AS `__binlogd_has_a`,"
-        " o.`b`, s.`__binlogd_from` IS NOT NULL AS `__binlogd_has_b`\n"
+        " s.`__binlogd_has_a` OR o.`__binlogd_found` IS NOT NULL AS `__binlogd_has_a`,"
+        " o.`b`, o.`__binlogd_found` IS NOT NULL AS `__binlogd_has_b`\n"
         "  FROM S s\n"
-        "  LEFT JOIN T o ON s.`__binlogd_from` IS NOT NULL AND o.`id` <=> s.`__binlogd_from_id`\n"
+        "  LEFT JOIN (SELECT *, true AS `__binlogd_found` FROM T) o"
+        " ON s.`__binlogd_from` IS NOT NULL AND o.`id` <=> s.`__binlogd_from_id`\n"
     )
     assert "t.`a` = CASE WHEN s.`__binlogd_has_a` THEN s.`a` ELSE t.`a` END" in merge
     assert "t.`b` = CASE WHEN s.`__binlogd_has_b` THEN s.`b` ELSE t.`b` END" in merge

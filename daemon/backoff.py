@@ -1,0 +1,63 @@
+"""Trying again what may pass: with growing waits, for a bounded time."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+BASE_S = 0.1
+"""The first wait. An answer that was lost by chance is there at the second asking."""
+
+MAX_S = 5.0
+"""The longest wait: what a broker that is back may be left unasked."""
+
+
+def _pause(seconds: float) -> None:
+    threading.Event().wait(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """Waits ``base_s`` seconds after the first failure, doubling up to ``max_s``; ``jitter`` gives
+    0..1 and takes up to half of a wait away, so that many who failed at once don't ask at once.
+
+    ``clock`` is in monotonic seconds. Blocks the calling thread.
+    """
+
+    within_s: float
+    base_s: float = BASE_S
+    max_s: float = MAX_S
+    clock: Callable[[], float] = time.monotonic
+    pause: Callable[[float], None] = _pause
+    jitter: Callable[[], float] = random.random
+
+    def call(
+        self,
+        act: Callable[[], T],
+        passing: tuple[type[Exception], ...],
+        told: Callable[[Exception, int], object],
+    ) -> T:
+        """Call ``act`` until it returns; ``told`` hears of each failure and its number.
+
+        Raises what ``act`` raised: at once where it is none of ``passing``, else when the next
+        attempt would begin after ``within_s`` seconds. An attempt under way is not cut short.
+        """
+        end = self.clock() + self.within_s
+        attempt = 0
+        while True:
+            try:
+                return act()
+            except passing as error:
+                attempt += 1
+                told(error, attempt)
+                wait = min(self.max_s, self.base_s * 2.0 ** min(attempt - 1, 20))
+                wait *= 0.5 + self.jitter() / 2
+                if self.clock() + wait > end:
+                    raise
+            self.pause(wait)

@@ -1,0 +1,283 @@
+"""What a reset of positions would do, and what it would lose: a pure plan.
+
+Reading again needs two things at once: the frontier goes back, and so do the marks of the targets,
+or they drop what is read again. Skipping is the same the other way round. The plan says both, the
+new snapshot holds both, and the marks are moved in the targets before anything is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from offsets.log_epochs import LogEpoch
+from offsets.moves import MarkMoves
+from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
+from offsets.snapshot import PartitionState, Snapshot, TargetMark
+
+
+class ResetTo(Enum):
+    """Where positions are put. FRONTIER: where they are, so that the group follows the file."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    TIMESTAMP = "timestamp"
+    OFFSET = "offset"
+    FRONTIER = "frontier"
+
+
+@dataclass(frozen=True, slots=True)
+class ResetRequest:
+    """``at``: what an offset, or a timestamp, came to; a partition without has nothing at or after
+    that time, which is the end. ``target``: that one alone, None means all."""
+
+    to: ResetTo
+    sources: tuple[TopicPartition, ...]
+    at: Mapping[TopicPartition, int] = field(default_factory=dict)
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the broker and the configuration say. ``changelogs``: the pipeline has targets that
+    list what happened; ``compacted`` are topics that lose messages which others replaced."""
+
+    logs: Mapping[TopicPartition, Watermarks]
+    committed: Mapping[TopicPartition, int] = field(default_factory=dict)
+    compacted: frozenset[str] = frozenset()
+    changelogs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionMove:
+    """A frontier, from and to. ``before`` is None where nothing is recorded, ``group`` the commit
+    that the group has."""
+
+    source: TopicPartition
+    before: int | None
+    after: int
+    group: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MarkMove:
+    """A target's mark, from and to. ``before`` is None where it is not recorded."""
+
+    target: str
+    source: TopicPartition
+    before: int | None
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResetPlan:
+    """``losses`` is what would be lost, ``refusals`` why it can't be at all: one line each."""
+
+    snapshot: Snapshot
+    partitions: tuple[PartitionMove, ...] = ()
+    marks: tuple[MarkMove, ...] = ()
+    losses: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
+
+    @property
+    def nothing(self) -> bool:
+        """Whether all is so already."""
+        still = all(m.before == m.after and m.group in (None, m.after) for m in self.partitions)
+        return still and not self.marks
+
+
+def plan_reset(recorded: Snapshot, around: Surroundings, request: ResetRequest) -> ResetPlan:
+    """Plan a reset of what is recorded."""
+    refusals = [*_in_the_way(recorded, request)]
+    losses = [*_unknown(recorded, request)]
+    partitions: list[PartitionMove] = []
+    marks: list[MarkMove] = []
+    if not refusals:
+        for source in request.sources:
+            part = _Partition(recorded, around, request, source)
+            refusals += part.refusals()
+            if part.refused:
+                continue
+            partitions.append(part.move())
+            moved = [*part.marks()]
+            losses += part.losses(moved)
+            marks += moved
+    if refusals:
+        return ResetPlan(recorded, losses=tuple(losses), refusals=tuple(refusals))
+    plan = ResetPlan(recorded, tuple(partitions), tuple(marks), tuple(losses))
+    if plan.nothing:
+        return plan
+    return replace(plan, snapshot=_moved(recorded, partitions, marks))
+
+
+def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
+    pending = sorted(name for name, mark in recorded.targets.items() if mark.moves is not None)
+    if pending:
+        yield (
+            f"an earlier reset of {', '.join(pending)} is recorded and not carried out yet: start "
+            "the daemon, which does it first of all"
+        )
+    for name, spill in sorted(recorded.spills.items()):
+        held = sorted(str(s) for s in spill.lanes if s in request.sources)
+        if held and request.target in (None, name):
+            yield (
+                f"{name} is in quarantine with messages of {', '.join(held)}: release it first "
+                "(`binlogd tables retry`), or reset others one by one with --table"
+            )
+
+
+def _unknown(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
+    if request.target is not None and request.target not in recorded.targets:
+        known = ", ".join(sorted(recorded.targets)) or "none"
+        yield (
+            f"{request.target} is not recorded ({known}): if it is there all the same, its marks "
+            "are lowered and what it holds is applied again"
+        )
+
+
+class _Partition:
+    """The plan for one partition."""
+
+    def __init__(
+        self,
+        recorded: Snapshot,
+        around: Surroundings,
+        request: ResetRequest,
+        source: TopicPartition,
+    ) -> None:
+        state = recorded.partitions.get(source)
+        self._recorded = recorded
+        self._around = around
+        self._request = request
+        self._source = source
+        self._log = around.logs[source]
+        self._group = around.committed.get(source)
+        self._before = self._group if state is None else state.frontier
+        self._at = self._position()
+
+    @property
+    def refused(self) -> bool:
+        """Whether there is no such position."""
+        return self._at is None or not self._log.low <= self._at <= self._log.high
+
+    def refusals(self) -> Iterator[str]:
+        """Why not, whatever is forced."""
+        if self._at is None:
+            yield f"{self._source}: nothing is recorded, so there is no frontier to stay at"
+        elif self.refused:
+            log = self._log
+            yield (
+                f"{self._source}: {self._at} is outside the log, which holds {log.low}..{log.high}"
+            )
+        elif self._forward and self._request.target is not None and not self._held():
+            yield (
+                f"{self._source}: {self._request.target} has no mark there that could be lifted: "
+                "exclude the table, or move the whole partition"
+            )
+
+    def _position(self) -> int | None:
+        match self._request.to:
+            case ResetTo.EARLIEST:
+                return self._log.low
+            case ResetTo.LATEST:
+                return self._log.high
+            case ResetTo.FRONTIER:
+                return self._before
+            case ResetTo.TIMESTAMP | ResetTo.OFFSET:
+                return self._request.at.get(self._source, self._log.high)
+
+    @property
+    def _forward(self) -> bool:
+        assert self._at is not None
+        return self._before is not None and self._at > self._before
+
+    @property
+    def _to(self) -> int:
+        """The new frontier. Skipping for one target moves its mark alone."""
+        assert self._at is not None
+        if self._request.target is None or self._before is None:
+            return self._at
+        return min(self._at, self._before)
+
+    def move(self) -> PartitionMove:
+        """What becomes of the frontier."""
+        return PartitionMove(self._source, self._before, self._to, self._group)
+
+    def marks(self) -> Iterator[MarkMove]:
+        """What becomes of the marks: those above are lowered, or those below lifted."""
+        assert self._at is not None
+        to, one = self._at - 1, self._request.target
+        if self._request.to is ResetTo.FRONTIER and one is None:
+            return  # nothing is read again; a target that is ahead stays so
+        if one is not None and one not in self._recorded.targets:
+            yield MarkMove(one, self._source, None, to)
+        for name, mark in self._held().items():
+            if mark < to if self._forward else mark > to:
+                yield MarkMove(name, self._source, mark, to)
+
+    def losses(self, marks: Iterable[MarkMove]) -> Iterator[str]:
+        """What would be lost."""
+        assert self._at is not None
+        source, log, before = self._source, self._log, self._before
+        if self._forward:
+            gone = f", of which the log has none below {log.low}" if log.low > (before or 0) else ""
+            who = "" if self._request.target is None else f" for {self._request.target}"
+            yield (
+                f"{source}: {before} -> {self._at} goes forward: what is not applied yet of these "
+                f"{self._at - (before or 0)} offsets is skipped{who}{gone}"
+            )
+            return
+        for move in marks:
+            if move.before is not None and move.before >= log.high:
+                yield (
+                    f"{source}: {move.target} holds changes up to {move.before}, but the log ends "
+                    f"at {log.high}: what was cut off can't be applied again"
+                )
+        if marks and source.topic in self._around.compacted and self._around.changelogs:
+            yield (
+                f"{source}: the topic is compacted: messages that later ones replaced are gone, "
+                "and a changelog loses its rows of them"
+            )
+
+    def _held(self) -> dict[str, int]:
+        """The concerned targets' marks of this partition."""
+        return {
+            name: mark.hwms[self._source]
+            for name, mark in sorted(self._recorded.targets.items())
+            if self._source in mark.hwms and self._request.target in (None, name)
+        }
+
+
+def _log_below(recorded: Snapshot, move: PartitionMove) -> LogEpoch | None:
+    state = recorded.partitions.get(move.source)
+    return state.log if state is not None and state.frontier == move.after else None
+
+
+def _moved(
+    recorded: Snapshot, partitions: Iterable[PartitionMove], marks: Iterable[MarkMove]
+) -> Snapshot:
+    """The snapshot with the new frontiers, and with the marks' moves still to be done."""
+    # The epoch of the log below a frontier is not known of another place.
+    states = {
+        m.source: PartitionState(m.after, None, _log_below(recorded, m), reset=True)
+        for m in partitions
+    }
+    moves: dict[str, MarkMoves] = {}
+    for mark in marks:
+        mine = moves.get(mark.target, MarkMoves())
+        to = {mark.source: mark.after}
+        if mark.before is not None and mark.after > mark.before:
+            moves[mark.target] = replace(mine, lift={**mine.lift, **to})
+        else:
+            moves[mark.target] = replace(mine, lower={**mine.lower, **to})
+    targets = {
+        name: replace(recorded.targets.get(name, TargetMark(None, {})), moves=mine)
+        for name, mine in moves.items()
+    }
+    return replace(
+        recorded,
+        partitions={**recorded.partitions, **states},
+        targets={**recorded.targets, **targets},
+    )

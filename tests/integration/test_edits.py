@@ -1,0 +1,106 @@
+"""A pipeline is stopped, changed and started again inside a daemon that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from daemon.config_file import load
+from daemon.edits import Change
+from daemon.lifecycle import Exit
+from daemon.logs import set_up_logs
+from offsets.position import TopicPartition
+from offsets.snapshot import Snapshot
+from tests.integration.rig import Rig, canal
+from tests.integration.test_group import Gated, Log, Member
+
+
+class Edited(Member):
+    """A daemon in this process whose pipelines are edited."""
+
+    def edit(self, pipeline: str, change: Change) -> Future[None]:
+        return self._service.edit(pipeline, change)
+
+
+@pytest.fixture
+def log(rig: Rig) -> Iterator[Log]:
+    made = Log(rig.log_file)
+    yield made
+    made.close()
+
+
+def insert(rig: Rig, *keys: int, table: str = "orders") -> list[bytes]:
+    rows = ({"id": key, "name": f"n{key}", "qty": key} for key in keys)
+    return [canal(f"{rig.db}.{table}", "INSERT", [row]) for row in rows]
+
+
+def two_pipelines(rig: Rig) -> Path:
+    """``p`` on the rig's topic and ``q`` on another, each with a changelog."""
+    rig.create_topic(f"{rig.topic}-q")
+    other = rig.pipeline(
+        topics=[f"{rig.topic}-q"], group=f"q-{rig.db}", target="lake.{database}.q_{table}"
+    )
+    return rig.write_config(p=rig.pipeline(target=f"lake.{rig.db}.log", mode="append"), q=other)
+
+
+@pytest.mark.timeout(300)
+def test_one_pipeline_starts_again_and_the_other_never_stops(rig: Rig, log: Log) -> None:
+    """Each offset is in the changelog once, over the two lives of its pipeline."""
+    config = two_pipelines(rig)
+    set_up_logs(load(config).log)
+    rig.produce(*insert(rig, 1, 2))
+    member = Edited(rig, config)
+    log.of("p", "assigned")
+    log.wait_for("written")
+    seen: list[Snapshot] = []
+
+    def look(snapshot: Snapshot) -> Snapshot:
+        seen.append(snapshot)
+        return snapshot
+
+    member.edit("p", look).result(90)
+    rig.produce(*insert(rig, 3))
+    rig.produce(*insert(rig, 1), topic=f"{rig.topic}-q")
+    log.of("p", "assigned", start=2)
+    for _ in range(2):
+        log.wait_for("written")
+    assert member.stop() is Exit.OK
+    assert seen[0].partitions[TopicPartition(rig.topic, 0)].frontier == 2
+    offsets = rig.spark.sql(f"SELECT _offset FROM lake.`{rig.db}`.log ORDER BY 1").collect()
+    assert [row[0] for row in offsets] == [0, 1, 2]
+    assert [row[0] for row in rig.rows("q_orders")] == [1]
+    assert [event["pipeline"] for event in rig.events("assigned")].count("q") == 1
+
+
+@pytest.mark.timeout(300)
+def test_an_edit_waits_for_a_write_that_outlives_the_drain(rig: Rig, log: Log) -> None:
+    """Its answer must not reach the actors of the next life, which know nothing of it."""
+    config = rig.write_config()
+    config.write_text(config.read_text().replace("drain_timeout_s = 60", "drain_timeout_s = 1"))
+    set_up_logs(load(config).log)
+    rig.produce(*insert(rig, 1, 2))
+    tier = Gated(rig)
+    member = Edited(rig, config, tier)
+    assert tier.begun.acquire(timeout=90)
+    seen: list[Snapshot] = []
+
+    def look(snapshot: Snapshot) -> Snapshot:
+        assert tier.gate.is_set()
+        seen.append(snapshot)
+        return snapshot
+
+    done = member.edit("p", look)
+    log.wait_for("drain_deadline_passed")
+    assert not done.done()
+    tier.gate.set()
+    done.result(90)
+    rig.produce(*insert(rig, 3))
+    log.of("p", "assigned", start=0)
+    log.wait_for("replay_dropped")
+    log.wait_for("written")
+    assert member.stop() is Exit.OK
+    assert seen[0].partitions[TopicPartition(rig.topic, 0)].frontier == 0
+    assert [row[0] for row in rig.rows("orders")] == [1, 2, 3]

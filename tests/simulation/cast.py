@@ -1,0 +1,85 @@
+"""Who plays in one life of the process: the logic of each actor, made as the daemon makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from actors.committer import CommitterLogic
+from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
+from actors.fetcher import FetcherLogic, FetcherSettings
+from actors.messages import Address
+from actors.performers import ProcessorEffects
+from actors.processor import ProcessorLogic, ProcessorSettings
+from changes.formats import FORMATS
+from changes.model import Mode
+from changes.routing import Route, Router, shard_of
+from daemon.spills import PipelineSpills, open_spills
+from tests.simulation.durable import PIPELINE, Durable, Failing, FakeLog
+from tests.simulation.partitions import COMMITTER, FETCHER
+from tests.simulation.parts import PartsFetcher
+from tests.simulation.staging import PlainStaging, RealStaging, Staging
+
+LETTERS = Address(PIPELINE, "dead-letters")
+ROUTES = (
+    Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None),
+    Route(("*",), (), "lake.log.all", Mode.APPEND, None),
+)
+
+SMALL = ProcessorSettings(
+    batch_messages=5,
+    batch_bytes=4000,
+    batch_age_s=0.5,
+    buffer_bytes=1500,
+    memory_bytes=6000,
+    writers=2,
+    dead_letters=True,
+    retry_base_s=0.1,
+    retry_max_s=1.0,
+    group="g@cluster",
+)
+"""Bounds that a stream of a few dozen messages reaches."""
+
+
+class Cast:
+    """The actors' logic by address, and what processors have beside it."""
+
+    def __init__(
+        self,
+        durable: Durable,
+        jitter: Callable[[], float],
+        disk_fails: Failing,
+        shards: int,
+        settings: ProcessorSettings,
+        staging: type[RealStaging] | type[PlainStaging],
+    ) -> None:
+        shape = durable.shape
+        router = Router(ROUTES)
+        format_ = FORMATS["canal-json"](shape.options)
+        reading = FetcherSettings(max_messages=7, dead_letters=True)
+        fetcher = FetcherLogic(PIPELINE, format_, router, shards, reading)
+        self.logics: dict[Address, Any] = {
+            FETCHER: PartsFetcher(fetcher, COMMITTER) if shape.split else fetcher,
+            COMMITTER: CommitterLogic(PIPELINE, durable.snapshot, 1.0, durable.end),
+            LETTERS: DeadLetterLogic(PIPELINE, DeadLetterSettings(retry_base_s=0.1)),
+        }
+        self.staging: dict[Address, Staging] = {}
+        self.spills: dict[Address, ProcessorEffects] = {}
+        folder = durable.folder(disk_fails)
+        left, _ = open_spills(folder.found(durable.snapshot.spills), format_, router)
+        log = FakeLog(durable.messages, disk_fails)
+        settings = replace(
+            settings,
+            quarantine=shape.quarantine,
+            quarantine_bytes=shape.quarantine_bytes,
+            ddl=shape.policy,
+        )
+        for number in range(shards):
+            me = Address(PIPELINE, "processor", number)
+            mine = [spill for spill in left if shard_of(str(spill.route.name), shards) == number]
+            logic = ProcessorLogic(me, format_, router, settings, "run", jitter, mine)
+            self.logics[me] = logic
+            self.staging[me] = staging(disk_fails, shape)
+            spills = PipelineSpills(folder, log, format_, router)  # type: ignore[arg-type]
+            self.spills[me] = ProcessorEffects(self.staging[me], spills)  # type: ignore[arg-type]

@@ -1,0 +1,96 @@
+"""The consumer's side of the simulation: partitions are read, revoked, lost, and come back."""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from typing import Any
+
+from actors import messages as msg
+from actors.messages import Address
+from offsets.position import TopicPartition
+from offsets.recovery import StartAt, Watermarks, start_position
+from tests.simulation.durable import PIPELINE, Durable
+from tests.simulation.parts import PartsFetcher
+from tests.simulation.stream import SOURCES
+
+FETCHER = Address(PIPELINE, "fetcher")
+COMMITTER = Address(PIPELINE, "committer")
+
+
+class Partitions(ABC):
+    """What a source does, on the fetcher's thread."""
+
+    def __init__(self, durable: Durable, rng: random.Random, revokes: int) -> None:
+        self.durable = durable
+        self.rng = rng
+        self.now = 0.0
+        self.trace: list[str] = []
+        self.logics: dict[Address, Any] = {}
+        self._revokes = revokes
+        self._paused = False
+        self._started = False
+        self._position: dict[TopicPartition, int] = {}
+
+    @abstractmethod
+    def _feed(self, address: Address, message: object) -> None:
+        """Have an actor handle a message now."""
+
+    def _consume(self, limit: int) -> msg.Polled:
+        self._rebalance()
+        if self._paused:
+            return msg.Polled()
+        batches = []
+        for source, position in list(self._position.items()):
+            found = [(o, v) for o, v in self.durable.log[source] if o >= position][:limit]
+            if found:
+                self._position[source] = found[-1][0] + 1
+                offsets, values = [o for o, _ in found], [v for _, v in found]
+                batches.append(msg.Fetched(source, offsets, list(values), self._position[source]))
+        if not batches:
+            self._position = {source: self.durable.end[source] for source in self._position}
+            return msg.Polled((), dict(self._position))
+        return msg.Polled(tuple(batches))
+
+    def _rebalance(self) -> None:
+        """Partitions are assigned at first, then now and then taken away and given back."""
+        away = [source for source in SOURCES if source not in self._position]
+        if not self._started:
+            self._started = True
+            self._assign(SOURCES)
+        elif self._revokes > 0 and self.rng.random() < 0.3:
+            self._revokes -= 1
+            held = [s for s in SOURCES if s in self._position and self.rng.random() < 0.6]
+            if held:
+                self._revoke(tuple(held))
+        elif away and (self.rng.random() < 0.5 or self._revokes == 0):
+            self._assign(tuple(away))
+
+    def _revoke(self, sources: tuple[TopicPartition, ...]) -> None:
+        lost = self.rng.random() < 0.3
+        self.trace.append(f"{self.now:.3f} {'lost' if lost else 'revoked'} {sources}")
+        for source in sources:
+            del self._position[source]
+        self._feed(FETCHER, msg.Revoked(sources, lost))
+        if self.rng.random() < 0.7:
+            self._assign(sources)
+
+    def _assign(self, sources: tuple[TopicPartition, ...]) -> None:
+        logs = {source: Watermarks(0, self.durable.end[source]) for source in sources}
+        commits = {source: self.durable.committed.get(source) for source in sources}
+        fetcher = self.logics[FETCHER]
+        for source in sources:
+            recorded = self.durable.snapshot.partitions.get(source)
+            start = start_position(
+                source,
+                recorded=recorded,
+                committed=commits[source],
+                log=logs[source],
+                configured=StartAt.EARLIEST,
+                configured_offset=None,
+            )
+            self._position[source] = start.offset
+            if isinstance(fetcher, PartsFetcher):
+                fetcher.begin(source, recorded is not None or commits[source] is not None)
+        starts = {source: self._position[source] for source in sources}
+        self._feed(FETCHER, msg.Assigned(starts, logs, commits))

@@ -1,0 +1,25 @@
+"""What a seed came to: what no seed comes to is not proved by them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from actors import effects as fx
+from actors import messages as msg
+
+
+def note(seen: Counter[str], event: object) -> None:
+    """Count what tells that a seed came to something."""
+    match event:
+        case msg.WriteBatch(batch) if batch.is_barrier:
+            steps = [step for statement in batch.ddl for step in statement]
+            seen.update(type(step).__name__ for step in steps)
+            seen.update(moves_to=bool(batch.moves_to), takes_from=bool(batch.takes_from))
+        case msg.Failed(_, kind):
+            seen[kind.name] += 1
+        case msg.Dispatched():
+            seen.update(runs=bool(event.runs), fragments=bool(event.fragments))
+        case fx.Spill():
+            seen.update(Spill=1, Reread=bool(event.rereads))
+        case fx.ReadSpill() | fx.EndSpill() | fx.KeepDeadLetter() | msg.ReadAgain():
+            seen[type(event).__name__] += 1

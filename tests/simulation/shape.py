@@ -1,0 +1,61 @@
+"""What a random stream is made of: each seed draws other features, so that each occurs often."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from changes.model import DdlPolicy, FormatOptions
+
+POSITIONS = "tidb-commit-ts"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Features of a stream, and the configuration that they need.
+
+    ``ddl``, ``bad`` and ``split`` are shares of all messages: DDL statements, records that can't
+    be applied, messages that were cut into parts.
+    """
+
+    ddl: float = 0.0
+    bad: float = 0.0
+    split: float = 0.0
+    minimal: bool = False
+    """Updates carry the key and what changed: MINIMAL row images."""
+    lanes: bool = False
+    """A table's changes are in both partitions, and carry source positions."""
+    quarantine: bool = False
+    """A target that is refused, is quarantined. Without it nothing is ever refused."""
+    quarantine_bytes: int = 1 << 20
+    policy: DdlPolicy = field(default_factory=DdlPolicy)
+
+    @property
+    def options(self) -> FormatOptions:
+        """What the pipeline's format is told."""
+        return FormatOptions(extra={"positions": POSITIONS} if self.lanes else {})
+
+
+PLAIN = Shape()
+"""Rows alone, as whole as can be."""
+
+
+def random_shape(rng: random.Random) -> Shape:
+    """Some features together, now and then all of them that go together.
+
+    Rows with positions are whole, and of a table that keeps them no column but a new one is
+    followed: so that shape has no MINIMAL images, and of DDL only what adds.
+    """
+    lanes = rng.random() < 0.25
+    return Shape(
+        ddl=rng.choice((0.0, 0.1, 0.2)),
+        bad=rng.choice((0.0, 0.0, 0.1)),
+        split=rng.choice((0.0, 0.0, 0.3)),
+        minimal=not lanes and rng.random() < 0.4,
+        lanes=lanes,
+        quarantine=rng.random() < 0.5,
+        quarantine_bytes=rng.choice((1500, 1 << 20, 1 << 20)),
+        policy=DdlPolicy(
+            drop_column=rng.choice(("keep", "follow")), drop_table=rng.choice(("keep", "follow"))
+        ),
+    )
