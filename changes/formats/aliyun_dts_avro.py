@@ -40,6 +40,8 @@ class AliyunDtsAvro:
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)
+        if options.extra.get("positions") is not None:
+            raise ValueError(f"{self.name} gives no positions")
         self._options = options
         self._known: dict[tuple[str, str | None], Head] = {}
 

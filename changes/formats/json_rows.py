@@ -7,24 +7,22 @@ not fit the layout is taken with care, one message, and the layout grows.
 from __future__ import annotations
 
 import contextlib
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
-from msgspec import UNSET, Raw, Struct
+from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
-from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, Text, assemble
+from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
 from changes.formats.json_layout import Documents, JsonLayout, is_document
+from changes.formats.json_moves import may_move, moves, with_nulls
 from changes.formats.layout import Refused
 from changes.model import BadRecord, Changes, FormatOptions, Mode, TableName, TableSchema
 
-_INSERT, _UPDATE, _DELETE = b"IUD"
+_DELETE = ord("D")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,15 +225,15 @@ class _Reading:
         records: Sequence[int] = range(self.place, self.place + len(rows))
         after = self.place + len(rows)
         moved: list[int] = []
-        if layout.keys and _may_move(layout, ops, rows, olds):
-            ops, rows, olds, records, moved = _moves(layout, ops, rows, olds, self.place)
+        if layout.keys and may_move(layout, ops, rows, olds):
+            ops, rows, olds, records, moved = moves(layout, ops, rows, olds, self.place)
         try:
             texts = layout.texts(rows)
         except Documents as found:
             self.layout = layout.with_documents(found.names)
             return
         if self._dialect.drops_nulls:
-            texts = _with_nulls(layout, ops, olds, texts)
+            texts = with_nulls(layout, ops, olds, texts)
         segment = self._segment()
         segment.moved += [len(segment.ops) + place for place in moved]
         segment.blocks.append(dict(zip(layout.columns, texts, strict=True)))
@@ -278,67 +276,6 @@ class _Reading:
             name for image in images for name, raw in image.items() if is_document(raw)
         } - layout.documents
         self.layout = layout.with_documents(documents) if documents else layout
-
-
-def _may_move(layout: JsonLayout, ops: bytes, rows: Sequence[Struct], olds: Sequence[Any]) -> bool:
-    """Tell whether a row may have another key than before; False is sure."""
-    old_type = layout.row
-    pairs = [
-        (row, old)
-        for op, row, old in zip(ops, rows, olds, strict=True)
-        if op == _UPDATE and isinstance(old, old_type)
-    ]
-    if not pairs:
-        return False
-    after, before = zip(*pairs, strict=True)
-    for field in layout.key_fields:
-        get = operator.attrgetter(field)
-        was = list(map(get, before))
-        if was.count(UNSET) < len(was) and list(map(get, after)) != was:
-            return True
-    return False
-
-
-def _moves(
-    layout: JsonLayout, ops: bytes, rows: Sequence[Struct], olds: Sequence[Any], first: int
-) -> tuple[bytes, list[Struct], list[Any], list[int], list[int]]:
-    """Put before each row whose key changed the old key's end.
-
-    Gives ops, rows, what they replaced, their records, and the places of those that moved.
-    """
-    all_ops, found, replaced = bytearray(), list[Struct](), list[Any]()
-    records, moved = list[int](), list[int]()
-    for record, (op, row, old) in enumerate(zip(ops, rows, olds, strict=True), first):
-        if op == _UPDATE and isinstance(old, layout.row):
-            layout.complete_key(old, row)
-            if layout.moves(old, row):
-                all_ops += b"D"
-                found.append(layout.gone(old, row))
-                replaced.append(None)
-                records.append(record)
-                moved.append(len(found))
-        all_ops.append(op)
-        found.append(row)
-        replaced.append(old)
-        records.append(record)
-    return bytes(all_ops), found, replaced, records, moved
-
-
-def _with_nulls(
-    layout: JsonLayout, ops: bytes, olds: Sequence[Any], texts: Sequence[Text]
-) -> list[Text]:
-    """Where nulls are left out: an insert has every column, an update what it had before."""
-    inserted: pa.Array | None = None
-    found: list[Text] = []
-    for field, text in zip(layout.fields.values(), texts, strict=True):
-        if text.carried is None:
-            found.append(text)
-            continue
-        if inserted is None:
-            inserted = pa.array([op == _INSERT for op in ops])
-        had = [isinstance(old, layout.row) and getattr(old, field) is not UNSET for old in olds]
-        found.append(Text(text.values, pc.or_(text.carried, pc.or_(inserted, pa.array(had)))))
-    return found
 
 
 def _list(keys: Sequence[str]) -> str:

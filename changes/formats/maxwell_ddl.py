@@ -95,15 +95,15 @@ def _of_table(message: _Statement, sql: str) -> list[Ddl]:
             return [Ddl(after, sql)]
         return [Ddl(before, sql, refused="a changed table without the statement that changed it")]
     told = [as_text_columns(ddl) for ddl in read_ddl(sql, before)]
-    refused = next((ddl for ddl in told if ddl.refused and ddl.table == before), None)
+    mine = [ddl for ddl in told if _same(ddl.table, before)]
+    refused = next((ddl.refused for ddl in mine if ddl.refused), None)
+    if told and not mine and before == after:
+        # Passed over in silence, a change would be lost.
+        refused = f"a statement about {told[0].table} in a message about {before}"
     if refused is not None:
-        return [refused]
+        return [Ddl(before, sql, refused=refused)]
     steps: list[DdlStep] = [
-        step
-        for ddl in told
-        if ddl.table == before
-        for step in ddl.steps
-        if not isinstance(step, NameStep)
+        step for ddl in mine for step in ddl.steps if not isinstance(step, NameStep)
     ]
     if before == after:
         return [Ddl(before, sql, tuple(steps))]
@@ -115,3 +115,8 @@ def _name(told: _Named | None, header: TableName) -> TableName:
     if told is None:
         return header
     return TableName(told.database or header.database, told.table or header.table)
+
+
+def _same(one: TableName, other: TableName) -> bool:
+    """With lower_case_table_names a table is told in lower case, a statement as it was typed."""
+    return one == other or str(one).lower() == str(other).lower()

@@ -54,6 +54,8 @@ class MaxwellJson:
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)
+        if options.extra.get("positions") is not None:
+            raise ValueError(f"{self.name} gives no positions")
         self._options = options
         key = options.extra.get("encryption_key")
         self._opener = None if key is None else Opener(key)

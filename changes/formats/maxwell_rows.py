@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -19,7 +19,6 @@ from changes.model import TableName
 
 LETTERS = {"insert": "I", "update": "U", "delete": "D", "bootstrap-insert": "I"}
 """What happened to a row, by the type of its message."""
-
 
 _FIRST_MILLISECONDS = 100_000_000_000
 """From here on a number is no time in seconds (the year 5138) but one in milliseconds (1973):
@@ -94,25 +93,39 @@ class MaxwellDialect:
         return [value[VALUE_AT : VALUE_AT + sizes(value)[0]] for value in values]
 
     def key_texts(self, names: Sequence[Raw], values: Sequence[bytes]) -> Sequence[bytes]:
-        if names.count(_UNNAMED) == 0:
+        if _UNNAMED not in names:
             first = names[0]
             return (bytes(first),) if names.count(first) == len(names) else list(map(bytes, names))
+        if names.count(_UNNAMED) == len(names) and self._have_shape(values):
+            return (self._shape_text,)
         return [
             bytes(name) or self._record_text(value)
             for name, value in zip(names, values, strict=True)
         ]
 
+    def _have_shape(self, values: Sequence[bytes]) -> bool:
+        """Tell whether the keys of these records are surely of the columns of the latest one's."""
+        if self._shape is None:
+            return False
+        keys = [
+            value[VALUE_AT + size[0] : VALUE_AT + size[0] + size[1]]
+            for value, size in zip(values, map(sizes, values), strict=True)
+        ]
+        try:
+            deque(map(self._shape, keys), maxlen=0)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return False
+        return True
+
     def _record_text(self, packed: bytes) -> bytes:
-        """The names in a record's key as one text; the shape of the latest is tried first."""
+        """The names in a record's key as one text, whose shape is the first tried from now on."""
         key = record_key(packed)
-        if self._shape is not None and key:
-            with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
-                self._shape(key)
-                return self._shape_text
         names = record_names(key)
-        self._shape_text = msgspec.json.encode(names)
-        self._shape = _shape(names) if names and key and key.startswith(b"{") else None
-        return self._shape_text
+        text = msgspec.json.encode(names)
+        if text != self._shape_text:
+            self._shape_text = text
+            self._shape = _shape(names) if names and key and key.startswith(b"{") else None
+        return text
 
     def read(self, value: bytes) -> Row:
         message = self.message_of(value)

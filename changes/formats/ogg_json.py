@@ -52,6 +52,8 @@ class OggJson:
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)
+        if options.extra.get("positions") is not None:
+            raise ValueError(f"{self.name} gives no positions")
         self._options = options
         self._schema = options.extra.get("default_database")
         self._head = msgspec.json.Decoder(_Head).decode

@@ -105,6 +105,26 @@ def test_renamed_table() -> None:
     assert found == (Ddl(ORDERS, sql, (RenameTable(new),)), Ddl(new, sql, (TakeName(ORDERS),)))
 
 
+def test_name_as_it_was_typed() -> None:
+    """A statement may spell its table otherwise; one about another table is not passed over."""
+    (found,) = read("table-alter", "ALTER TABLE Shop.ORDERS ADD c int")
+    assert found == Ddl(
+        ORDERS, "ALTER TABLE Shop.ORDERS ADD c int", (AddColumn(Column("c", TEXT.arrow)),)
+    )
+    (other,) = read("table-alter", "ALTER TABLE items ADD c int")
+    assert other.refused == "a statement about shop.items in a message about shop.orders"
+
+
+def test_chain_of_names() -> None:
+    """A pair whose old name is not the table's first one is told by the message alone."""
+    sql = "RENAME TABLE a TO orders, orders TO b"
+    new = {"database": "shop", "table": "b"}
+    old = {"database": "shop", "table": "orders"}
+    found = read("table-alter", sql, old=old, **{"def": new})
+    assert [ddl.refused for ddl in found] == [None, None]
+    assert found[0].steps == (RenameTable(TableName("shop", "b")),)
+
+
 def test_created_table() -> None:
     """The first row makes the table; the statement is known and changes nothing."""
     assert read("table-create", "CREATE TABLE orders (id int)")[0].steps == ()
