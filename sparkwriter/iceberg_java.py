@@ -55,6 +55,10 @@ def _throwable(error: BaseException) -> Java | None:
     return getattr(error, "_origin", None)
 
 
+NO_SNAPSHOT = -1
+"""The id of none: they are all positive."""
+
+
 class LakeTable:
     """One table as it was when loaded or refreshed last."""
 
@@ -148,6 +152,11 @@ class LakeTable:
         """
         self.table.refresh()
         expiry = self.table.expireSnapshots().expireOlderThan(older_than_ms)
+        # Iceberg has two ways to find these files. The quick one, for tables without branches,
+        # removes a file as soon as one entry of it was replaced, though it holds the deletion
+        # vectors of other data files, too: the table can't be read any more. Whoever names a
+        # snapshot gets the other way: what nothing that is left refers to.
+        expiry = expiry.expireSnapshotId(NO_SNAPSHOT)
         expiry.retainLast(retain_last).cleanExpiredFiles(True).commit()
 
     def branch_at(self, snapshot_id: int) -> Java:
