@@ -104,6 +104,21 @@ class LakeTable:
         parent = None if snapshot is None else snapshot.parentId()
         return None if parent is None else int(parent)
 
+    def holds(self, snapshot_id: int) -> bool:
+        """Whether the snapshot is there, not expired."""
+        return self.metadata.snapshot(snapshot_id) is not None
+
+    def ancestors(self) -> list[int]:
+        """Main's history, the newest first, as far as it is not expired; then, where its beginning
+        is, the id of the last one that is."""
+        self.table.refresh()
+        # As one text: each element of a Java list would be a call of its own.
+        ids = json.loads(
+            str(self._jvm.org.apache.iceberg.util.SnapshotUtil.currentAncestorIds(self.table))
+        )
+        before = self.parent(ids[-1]) if ids else None
+        return ids if before is None else [*ids, before]
+
     def summary(self, snapshot_id: int, name: str) -> str | None:
         """An entry of a snapshot's summary, None where it or the snapshot is gone."""
         snapshot = self.metadata.snapshot(snapshot_id)

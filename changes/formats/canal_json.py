@@ -13,8 +13,8 @@ from msgspec import Struct
 from changes.convert import check_zone
 from changes.formats.base import RowChange, Statement
 from changes.formats.canal_explain import explain_rows, moment
-from changes.formats.canal_layout import Refused
 from changes.formats.canal_rows import CanalTableDecoder
+from changes.formats.layout import Refused
 from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
 from changes.mysql_ddl import read_ddl
 
@@ -27,6 +27,9 @@ _KINDS |= dict.fromkeys(
     Kind.NOTHING,
 )
 _KINDS |= dict.fromkeys(("TRANSACTIONBEGIN", "TRANSACTIONEND"), Kind.NOTHING)
+
+POSITIONS = "tidb-commit-ts"
+"""The positions that TiCDC's messages carry."""
 
 _HEADS_KEPT = 10_000
 """Heads kept ready, some for each table; making one anew costs half a microsecond."""
@@ -60,15 +63,19 @@ class _Statement(Struct, gc=False):
 
 
 class CanalJson:
-    """The ``Format`` of Canal JSON; raises ValueError where the time zone isn't known here.
+    """The ``Format`` of Canal JSON; raises ValueError where an option can't be met.
 
     The options ``default_database`` and ``default_table`` name the table of messages that don't.
     """
 
     name: str = "canal-json"
+    keyed: bool = False
+    binary: bool = False
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)
+        if options.extra.get("positions", POSITIONS) != POSITIONS:
+            raise ValueError(f"canal-json gives no other positions than {POSITIONS}")
         self._options = options
         self._database = options.extra.get("default_database")
         self._table = options.extra.get("default_table")

@@ -1,0 +1,81 @@
+"""Decodes the row records of one target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from changes.assemble import Misfit, Pieces, assemble
+from changes.formats import debezium_record as careful
+from changes.formats.debezium_convert import DebeziumConverter
+from changes.formats.debezium_layout import Layout
+from changes.formats.debezium_names import Names
+from changes.formats.debezium_reading import Reading, State
+from changes.formats.debezium_shapes import Unavailable
+from changes.formats.layout import Refused
+from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
+
+
+class DebeziumTableDecoder:
+    """The ``TableDecoder`` of Debezium's JSON.
+
+    A call that raises leaves what is known of the columns as it was, so the records before the
+    bad one can be decoded again without it.
+    """
+
+    def __init__(
+        self,
+        options: FormatOptions,
+        names: Names,
+        unavailable: Unavailable,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+    ) -> None:
+        self._options = options
+        self._names = names
+        self._unavailable = unavailable
+        self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
+        keys = () if mode is Mode.APPEND else (keys or None)
+        self._fixed = keys is not None
+        self._state = State(Layout({}, keys, {}), covered=keys is None)
+        self._seen = False
+
+    @property
+    def schema(self) -> TableSchema | None:
+        return self._state.layout.schema if self._seen else None
+
+    @property
+    def positions(self) -> str | None:
+        return self._positions
+
+    def decode(
+        self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
+    ) -> Changes | None:
+        reading = Reading(self._state, self._fixed, self._names, self._unavailable)
+        if self._positions is not None:
+            reading.positions = {}
+        converter = DebeziumConverter(self._options.zero_dates)
+        table = None
+        try:
+            refused = reading.read(values)
+            layout = reading.state.layout
+            if reading.segments:
+                keys, marks = layout.keys or (), reading.positions
+                pieces = Pieces(reading.segments, layout.columns, keys, self._fixed, marks)
+                table = assemble(pieces, converter, layout.declared, partition, offsets)
+        except Misfit as misfit:
+            raise self._bad(misfit.record, str(misfit), values) from misfit
+        if refused is not None:
+            raise self._bad(reading.place, str(refused), values) from refused
+        if table is None:
+            return None
+        self._state, self._seen = reading.state, True
+        mode = Mode.UPSERT if layout.keys else Mode.APPEND
+        return Changes(table, layout.schema, mode, reading.count, converter.nulled)
+
+    def _bad(self, place: int, reason: str, values: Sequence[bytes]) -> BadRecord:
+        """Put the table's name before the reason; several tables may feed one target."""
+        try:
+            table = careful.read(values[place], self._names).table
+        except Refused:
+            table = None
+        return BadRecord(place, reason if table is None else f"{table}: {reason}")
