@@ -75,14 +75,49 @@ class Layout:
         before: Any = old if keys else self.row
         after: Any = self.row
         members = [("before", before | None, None), ("after", after | None, None), ("op", str, "")]
-        message = msgspec.defstruct("Message", members, gc=False)
-        self.decode: Final[Callable[[bytes], Any]] = msgspec.json.Decoder(message).decode
+        self.message: Final = msgspec.defstruct("Message", members, gc=False)
+        self.decode: Final[Callable[[bytes], Any]] = msgspec.json.Decoder(self.message).decode
+        self._flat: dict[tuple[str, ...], Callable[[bytes], Any]] = {}
 
     def _struct(self, title: str, names: Iterable[str], *, strict: bool) -> type[Struct]:
         cells = [(self.fields[name], _CELLS[self.columns[name].wire], UNSET) for name in names]
         return msgspec.defstruct(
             title, cells, rename=self._names, gc=False, forbid_unknown_fields=strict
         )
+
+    def decoder(self, added: tuple[str, ...] | None) -> Callable[[bytes], Any]:
+        """What reads envelopes, or flattened rows with these members beside the columns.
+
+        Both give messages; a row that is marked deleted is a message of no op.
+        """
+        if added is None:
+            return self.decode
+        if added not in self._flat:
+            self._flat[added] = self._flat_decoder(added)
+        return self._flat[added]
+
+    def _flat_decoder(self, added: tuple[str, ...]) -> Callable[[bytes], Any]:
+        count, texts = len(self.fields), {"__op": "u", "__deleted": "false"}
+        cells: list[tuple[str, Any, Any]] = [
+            (field, _CELLS[self.columns[name].wire], UNSET) for name, field in self.fields.items()
+        ]
+        for place, name in enumerate((*texts, *(each for each in added if each not in texts))):
+            kind = (str | None, texts[name]) if name in texts else (Raw, UNSET)
+            cells.append((f"a{place}", *kind))
+        others = [each for each in added if each not in texts]
+        rename = {f"a{place}": name for place, name in enumerate((*texts, *others))}
+        flat = msgspec.defstruct(
+            "Flat", cells, rename=self._names | rename, gc=False, forbid_unknown_fields=True
+        )
+        read, row, message = msgspec.json.Decoder(flat).decode, self.row, self.message
+
+        def decode(payload: bytes) -> Any:
+            values = astuple(read(payload))
+            op, deleted = values[count : count + 2]
+            gone = deleted not in ("false", None) or op == "d"
+            return message(None, row(*values[:count]), "" if gone else op or "u")
+
+        return decode
 
     @property
     def schema(self) -> TableSchema:

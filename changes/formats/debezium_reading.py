@@ -121,7 +121,7 @@ class Reading:
         checked: list[Any] = []
         # Those before an error stay: a list grows as it takes from an iterator.
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            messages.extend(map(layout.decode, payloads))
+            messages.extend(map(layout.decoder(shapes.added), payloads))
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             checked.extend(map(check, keys))  # type: ignore[arg-type]
         if len(checked) < len(keys):
@@ -209,7 +209,7 @@ class Reading:
             self._change(packed, record, key)
             self._ended = None
         if record.prefix is not None:
-            self.state.shapes.learn_payload(record.prefix)
+            self.state.shapes.learn_payload(record.prefix, record.added)
         if not self._fixed and key is not None:
             self.state.shapes.learn_key(key.prefix, list(key.members))
 
