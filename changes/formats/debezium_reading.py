@@ -15,9 +15,10 @@ from changes.assemble import BLOCK_ROWS
 from changes.formats import debezium_record as careful
 from changes.formats.base import VALUE_AT, packed_header, sizes
 from changes.formats.debezium_keys import deleted, ended, replaced
-from changes.formats.debezium_layout import NOT_AT_HAND, Layout, RawSegment, Told, cell
+from changes.formats.debezium_layout import Layout, Told, cell
 from changes.formats.debezium_names import Names
 from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record, position_of
+from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
 from changes.formats.layout import Refused

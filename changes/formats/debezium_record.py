@@ -251,7 +251,7 @@ def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Name
         raise Refused(f"unknown op {_text(found, '__op')!r}")
     told = {n: each for n, each in columns_of(field).items() if not _METADATA.fullmatch(n)}
     before, after = (row, None) if letter == "D" else (None, row)
-    added = tuple(name for name in found if name not in row)
+    added = tuple(sorted(found.keys() - row.keys()))
     return Record(Kind.ROWS, letter, table, before, after, found, told or None, prefix, added)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -42,9 +42,7 @@ class Shapes:
 
     def copy(self) -> Shapes:
         """The same, to be changed apart."""
-        return Shapes(
-            [*self.payloads], self.bare, self.keys, self.bare_key, self.keyless, self.added
-        )
+        return replace(self, payloads=[*self.payloads])
 
     def payload(self, packed: bytes, end: int) -> int:
         """Where the payload begins of a value that ends at ``end``; -1: the shape is not known.

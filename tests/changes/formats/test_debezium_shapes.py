@@ -273,13 +273,12 @@ def test_many_flattened_rows(with_schema: bool) -> None:
         value = {"schema": schema, "payload": row} if with_schema else row
         return record(value, {"id": number})
 
-    envelopes = typed("c", FIELDS, {"id": 99, "name": "e"}) if with_schema else change("c", ROW)
-    if with_schema:
-        envelopes = record(wrapped(envelope("c", {"id": 99, "name": "e"}), FIELDS), {"id": 99})
+    plain = envelope("c", {"id": 99, "name": "e"})
+    other = record(wrapped(plain, FIELDS) if with_schema else plain, {"id": 99})
     values = [
         *(flat(number) for number in range(300)),
         flat(7, __op="d", __deleted="true", name=None),
-        envelopes,
+        other,
         *(flat(number, name="b", __op="u") for number in range(300)),
         flat(8, __deleted=None, __op=None, name=None),
         flat(9, extra=1),
