@@ -143,3 +143,17 @@ def test_the_leader_epoch_below_the_frontier_is_stored_with_it() -> None:
     assert stored(logic) == PartitionState(9, 5, LogEpoch(7, 9))
     logic.handle(msg.Release((MINE,)), 1.0)
     assert logic.snapshot().partitions[MINE].log == LogEpoch(7, 9)
+
+
+def test_a_partition_that_comes_where_it_was_left_is_stored() -> None:
+    """A save before it came was of no partition: a file that is new would never name it."""
+    logic = CommitterLogic("p", RECORDED, 5.0, None)
+    (early,) = (e for e in logic.handle(Tick(), 1.0) if isinstance(e, fx.SaveSnapshot))
+    logic.handle(msg.Saved({}), 1.0)
+    (save,) = (
+        e
+        for e in logic.handle(msg.EpochStarted(1, MINE, 5, 9, 5), 2.0)
+        if isinstance(e, fx.SaveSnapshot)
+    )
+    assert early.snapshot == save.snapshot
+    assert (early.owned, save.owned) == ((), (MINE,))
