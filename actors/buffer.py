@@ -296,6 +296,13 @@ class TargetBuffer:
         return self.settled and (self.quarantine is None or self.quarantine.idle)
 
     @property
+    def at_rest(self) -> bool:
+        """Whether there is nothing to do for it until something happens to it."""
+        waits = self.reopen or self.retry_at is not None or self.stage_again_at is not None
+        ready = self.phase in (Phase.READY, Phase.STOPPED)
+        return ready and self.settled and self.quarantine is None and not waits
+
+    @property
     def settled(self) -> bool:
         """Whether nothing is on its way to the target."""
         idle = self.closing is None and self.write is None and self.condemned is None

@@ -103,6 +103,9 @@ class ProcessorLogic:
         self._settlements = Settlements(address)
         self._supervisor = Address(address.pipeline, "supervisor")
         self._buffers: dict[str, TargetBuffer] = {}
+        # Those that may have something to do: of thousands of tables most are at rest, and to go
+        # through all of them at each message would cost more than the work.
+        self._awake: dict[str, TargetBuffer] = {}
         self._epochs: dict[TopicPartition, int] = {}
         self._ends: dict[TopicPartition, Watermarks] = {}
         self._received = 0
@@ -120,9 +123,8 @@ class ProcessorLogic:
         self._releases = Releases(address)
         self._recorded = dict(recorded or {})
         for spill in spills:
-            buffer = self._buffers[str(spill.route.name)] = TargetBuffer(spill.route)
+            buffer = self._new_buffer(spill.route)
             buffer.phase = Phase.QUARANTINED
-            buffer.recorded = self._recorded.get(buffer.name)
             buffer.quarantine = Quarantine(spill.reason, spill.state)
             buffer.tally.failed(spill.reason, 0.0)
         self._drain_after: int | None = None
@@ -138,17 +140,17 @@ class ProcessorLogic:
             case msg.RecordBatch():
                 out = self._take(message, now)
             case Tick():
-                out = self._attempts.due(self._buffers.values(), self._batches.stage, now)
+                out = self._attempts.due(self._awake.values(), self._batches.stage, now)
             case msg.Opened():
                 out = self._opened(message)
             case msg.Staged(target):
                 out = self._staged(target, message)
             case msg.StageFailed(target, reason):
-                out = [self._attempts.stage_failed(self._buffers[str(target)], reason, now)]
+                out = [self._attempts.stage_failed(self._of(target), reason, now)]
             case msg.DeadLettered():
                 out = self._dead_lettered(message)
             case msg.DeadLetterRefused(target, reason):
-                out = self._stop_target(self._buffers[str(target)], reason)
+                out = self._stop_target(self._of(target), reason)
             case msg.Written():
                 out = self._written(message)
             case msg.Failed():
@@ -164,10 +166,9 @@ class ProcessorLogic:
             case msg.Spilled() | msg.SpillFailed() | msg.SpillRead() | msg.SpillEnded():
                 out = self._of_spill(message, now)
             case msg.RetryTarget(name):
-                found = self._buffers.get(name)
-                if found is None:
+                if name not in self._buffers:
                     return [fx.Reply(None)]
-                out = self._releases.begin(found, self._draining)
+                out = self._releases.begin(self._of(name), self._draining)
             case msg.Remaining():
                 lines = (buffer.remaining() for buffer in self._buffers.values())
                 return [fx.Reply(tuple(line for line in lines if line is not None))]
@@ -178,12 +179,25 @@ class ProcessorLogic:
                 raise TypeError(f"a processor does not know {message!r}")
         # One that waits for its next attempt holds no writer: what it waits for may need that one.
         self._flying = sum(
-            b.phase is Phase.WRITING and b.retry_at is None for b in self._buffers.values()
+            b.phase is Phase.WRITING and b.retry_at is None for b in self._awake.values()
         )
-        for buffer in sorted(self._buffers.values(), key=_waiting_since):
+        for buffer in sorted(self._awake.values(), key=_waiting_since):
             out += self._advance(buffer, now)
-        out += self._settlements.answers(self._buffers.values())
-        return out + self._relieve() + self._after(now)
+        out += self._settlements.answers(self._awake.values())
+        out += [*self._relieve(), *self._after(now)]
+        self._awake = {name: buffer for name, buffer in self._awake.items() if not buffer.at_rest}
+        return out
+
+    def _new_buffer(self, route: TargetRoute) -> TargetBuffer:
+        buffer = self._buffers[str(route.name)] = TargetBuffer(route)
+        buffer.recorded = self._recorded.get(buffer.name)
+        return self._of(route.name)
+
+    def _of(self, target: TargetName | str) -> TargetBuffer:
+        """A target's buffer, to which something happens."""
+        name = str(target)
+        buffer = self._awake[name] = self._buffers[name]
+        return buffer
 
     # --- data
 
@@ -199,12 +213,12 @@ class ProcessorLogic:
         self._ends[batch.source] = Watermarks(batch.log.low, high)
         out: list[object] = self._check_marks(batch.source) if first_of_source else []
         for share in batch.shares:
-            buffer = self._buffers.get(str(share.route.name))
-            if buffer is None:
-                buffer = self._buffers[str(share.route.name)] = TargetBuffer(share.route)
+            if str(share.route.name) in self._buffers:
+                buffer = self._of(share.route.name)
+            else:
+                buffer = self._new_buffer(share.route)
                 # Its marks are read for the first time: not once more for this assignment.
                 buffer.marked[batch.source] = batch.epoch
-                buffer.recorded = self._recorded.get(buffer.name)
                 out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
             fed(buffer, batch.source, batch.epoch, batch.start)
             buffer.tally.messages_read += len(share.offsets)
@@ -286,7 +300,7 @@ class ProcessorLogic:
         )
 
     def _staged(self, target: TargetName, staged: msg.Staged) -> list[object]:
-        buffer = self._buffers[str(target)]
+        buffer = self._of(target)
         return self._guarded(buffer, lambda b, now: self._batches.staged(b, staged, now))
 
     def _guarded(
@@ -304,7 +318,7 @@ class ProcessorLogic:
 
         Not if its partition went away meanwhile: then it is read again, and stored again.
         """
-        buffer = self._buffers[str(stored.target)]
+        buffer = self._of(str(stored.target))
         if buffer.condemned == (stored.source, stored.epoch, stored.offset):
             buffer.condemned = None
             buffer.tally.dead_letters += 1
@@ -314,7 +328,7 @@ class ProcessorLogic:
     # --- writing
 
     def _written(self, written: msg.Written) -> list[object]:
-        buffer = self._buffers[str(written.target)]
+        buffer = self._of(written.target)
         if buffer.phase is Phase.QUARANTINED:
             # It was in flight when something else broke: the replay will find its marks.
             buffer.write = None
@@ -340,7 +354,7 @@ class ProcessorLogic:
         return self._stop_if_doomed(buffer)
 
     def _failed(self, failed: msg.Failed, now: float) -> list[object]:
-        buffer = self._buffers[str(failed.target)]
+        buffer = self._of(failed.target)
         if buffer.phase is Phase.QUARANTINED:
             # All that was in it is in the spill, or will be read again.
             path = buffer.write.batch.path if buffer.write is not None else None
@@ -385,7 +399,7 @@ class ProcessorLogic:
         return give_up(buffer, self._epochs, fetcher) + self._stop_if_doomed(buffer)
 
     def _opened(self, opened: msg.Opened) -> list[object]:
-        buffer, state = self._buffers[str(opened.target)], opened.state
+        buffer, state = self._of(opened.target), opened.state
         buffer.retry_at, buffer.attempts = None, 0
         if (rolled_back := moved_back(buffer, opened)) is not None:
             said = f"{rolled_back}. {ways_out(self._me.pipeline, buffer.name)}"
@@ -429,7 +443,7 @@ class ProcessorLogic:
     def _of_spill(
         self, said: msg.Spilled | msg.SpillFailed | msg.SpillRead | msg.SpillEnded, now: float
     ) -> list[object]:
-        buffer = self._buffers[str(said.target)]
+        buffer = self._of(said.target)
         match said:
             case msg.Spilled(_, state):
                 return self._quarantines.spilled(buffer, state)
@@ -458,6 +472,7 @@ class ProcessorLogic:
         for source in sources:
             self._epochs[source] = epoch + 1
             self._ends.pop(source, None)
+        self._awake = dict(self._buffers)
         gone: list[str] = []
         out: list[object] = []
         for buffer in self._buffers.values():
@@ -479,14 +494,14 @@ class ProcessorLogic:
         """Stage the largest buffers while too much is held; leave data waiting when none can be."""
         settings = self._settings
         out: list[object] = []
-        candidates = [b for b in self._buffers.values() if self._may_spill(b) and b.chunks]
+        candidates = [b for b in self._awake.values() if self._may_spill(b) and b.chunks]
         candidates.sort(key=lambda b: b.size)
-        staged = sum(p.size for b in self._buffers.values() for p in b.pieces)
-        held = sum(b.held_bytes for b in self._buffers.values())
+        staged = sum(p.size for b in self._awake.values() for p in b.pieces)
+        held = sum(b.held_bytes for b in self._awake.values())
         while held > settings.memory_bytes and candidates and staged <= settings.staged_bytes:
             largest = candidates.pop()
             out += self._batches.spill(largest)
-            held = sum(b.held_bytes for b in self._buffers.values())
+            held = sum(b.held_bytes for b in self._awake.values())
         hold = held > settings.memory_bytes or staged > settings.staged_bytes
         if hold != self._held:
             self._held = hold
@@ -500,17 +515,17 @@ class ProcessorLogic:
         if (
             not self._drained
             and self._received == self._drain_after
-            and all(b.empty or b.phase is Phase.STOPPED for b in self._buffers.values())
+            and all(b.empty or b.phase is Phase.STOPPED for b in self._awake.values())
         ):
             self._drained = True
             out.append(fx.Tell(self._supervisor, msg.Drained(self._me)))
-        spilling = (self._quarantines.due_at(b) for b in self._buffers.values())
+        spilling = (self._quarantines.due_at(b) for b in self._awake.values())
         times = [at for at in spilling if at is not None]
-        times += [b.retry_at for b in self._buffers.values() if b.retry_at is not None]
-        times += [b.stage_again_at for b in self._buffers.values() if b.stage_again_at is not None]
+        times += [b.retry_at for b in self._awake.values() if b.retry_at is not None]
+        times += [b.stage_again_at for b in self._awake.values() if b.stage_again_at is not None]
         times += [
             due_at
-            for b in self._buffers.values()
+            for b in self._awake.values()
             # With no writer free it is a write's end that wakes, not the clock.
             if b.phase is Phase.READY
             and b.condemned is None
