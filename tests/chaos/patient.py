@@ -84,10 +84,11 @@ class Patient:
         with self._news:
             self._keep_up = False
 
-    def resume(self) -> None:
-        """Bring it up again after ``hold``; it has ended."""
+    def resume(self, held: bool = False) -> None:
+        """Bring it up again after ``hold``; it has ended. ``held``: it stays down after the next
+        end, too."""
         self._keeper.join()
-        self._keep_up = True
+        self._keep_up = not held
         self.process = self._start()
         self._keeper = threading.Thread(target=self._keep, daemon=True)
         self._keeper.start()

@@ -31,7 +31,7 @@ def rolled_back(rig: Rig, way: str) -> Outcome:
         made.wait_for_death()
         said = made.patient.said()
         assert "rolled back" in said, said
-        made.patient.resume()
+        made.patient.resume(held=True)
         made.wait_for_death(2)
         began = time.monotonic()
         _put_right(made, *COMMANDS[way])
