@@ -207,7 +207,6 @@ class PositionResolver:
             source: self._decide(source, recorded, commits, logs[source], configured)
             for source in sources
         }
-        self._resolved |= set(sources)
         epochs = {
             source: state.log
             for source, at in starts.items()
@@ -215,7 +214,10 @@ class PositionResolver:
             and state.log is not None
             and state.frontier == at
         }
-        check_logs(self.settings, epochs, ANSWER_TIMEOUT_S)
+        # Where retention took all below a marker, there is nothing left to compare.
+        there = {s: log for s, log in epochs.items() if log.below >= logs[s].low}
+        check_logs(self.settings, there, self._answer_s)
+        self._resolved |= set(sources)
         confirmed = {source: commits.get(source) for source in sources}
         return Assigned(starts, logs, confirmed, epochs)
 

@@ -70,9 +70,9 @@ def _await_word(
             source = TopicPartition(topic, partition)
             if error is None or error.code() == KafkaError._PARTITION_EOF:
                 waiting.discard(source)
-            elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+            elif error.code() == KafkaError._AUTO_OFFSET_RESET and "truncation" in error.str():
                 raise PositionError(_cut(source, known[source], error))
-            elif not error.retriable():
+            elif not error.retriable():  # retention may have been here since the log was asked
                 raise KafkaException(error)
 
 

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient
 
 from daemon.lifecycle import Exit
 from demo.broker import DevBroker
 from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition
+from offsets.snapshot import PartitionState
 from tests.integration.rig import Rig, canal
 
 
@@ -41,6 +44,23 @@ def test_a_broker_that_lost_its_disk_is_refused_by_the_leader_epoch(own: Rig) ->
     assert f"{source}: the log was cut below the recorded position 2" in own.stderr
     assert [row[0] for row in own.rows("orders")] == [1, 2]
     assert own.snapshot().partitions[source].frontier == 2
+
+
+@pytest.mark.parametrize("in_transaction", [True, False])
+def test_a_log_of_which_nothing_is_left_is_read_on(rig: Rig, in_transaction: bool) -> None:
+    """Retention took all, the marker behind the last message too: that is no log that was cut."""
+    produce = rig.produce_in_transaction if in_transaction else rig.produce
+    produce(*insert(rig, 1, 2))
+    assert rig.run() is Exit.OK
+    source = TopicPartition(rig.topic, 0)
+    (end,) = rig.log_ends(rig.topic).values()
+    assert rig.snapshot().partitions[source] == PartitionState(end, end, LogEpoch(0, 2))
+    cut = KafkaPartition(rig.topic, 0, end)
+    client = AdminClient({"bootstrap.servers": rig.broker.bootstrap})
+    client.delete_records([cut])[cut].result(20)
+    produce(*insert(rig, 3))
+    assert rig.run() is Exit.OK, rig.stderr
+    assert [row[0] for row in rig.rows("orders")] == [1, 2, 3]
 
 
 def test_a_broker_that_only_restarted_is_read_on(own: Rig) -> None:
