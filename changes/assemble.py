@@ -7,14 +7,14 @@ from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET, Struct
 from msgspec.structs import astuple
 
-from changes.convert import Converter, ValueMisfit
+from changes.convert import ValueMisfit
 from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, POSITION
 from changes.positions import with_ends
 from changes.types import SourceType
@@ -26,6 +26,16 @@ class Misfit(Exception):
     def __init__(self, record: int, reason: str) -> None:
         super().__init__(reason)
         self.record = record
+
+
+class ColumnConverter(Protocol):
+    """Turns columns of text into Arrow's, by one format's ways of writing values."""
+
+    def column(
+        self, text: pa.Array, kind: SourceType, declared: str | None, *, key: bool
+    ) -> pa.Array:
+        """Raises ValueMisfit for the first value that does not fit."""
+        ...
 
 
 BLOCK_ROWS = 256
@@ -66,7 +76,7 @@ class Segment:
         """Turn the latest rows into columns."""
         if self.rows:
             columns = list(zip(*map(astuple, self.rows), strict=True))
-            self.blocks.append(dict(zip(self.columns, _as_texts(columns), strict=True)))
+            self.blocks.append(dict(zip(self.columns, as_texts(columns), strict=True)))
             self.rows.clear()
 
     def column(self, name: str) -> list[Text]:
@@ -114,7 +124,7 @@ class Pieces:
 
 def assemble(
     pieces: Pieces,
-    converter: Converter,
+    converter: ColumnConverter,
     declared: Mapping[str, str],
     partition: int,
     offsets: Sequence[int],
@@ -161,7 +171,7 @@ class _Columns:
     def __init__(
         self,
         pieces: Pieces,
-        converter: Converter,
+        converter: ColumnConverter,
         declared: Mapping[str, str],
         ops: bytes,
         records: list[int],
@@ -277,7 +287,7 @@ class _Columns:
             raise Misfit(self._records[self._good], self._reason)
 
 
-def _as_texts(columns: Sequence[Sequence[object]]) -> list[Text]:
+def as_texts(columns: Sequence[Sequence[object]]) -> list[Text]:
     """Several columns of one length, as one array cut up: a call costs as much as 100 cells."""
     count = len(columns[0])
     try:

@@ -158,9 +158,17 @@ def decode(
         str | None, typer.Option(help="The database of messages that name none.")
     ] = None,
     table: Annotated[str | None, typer.Option(help="The table of messages that name none.")] = None,
+    encryption_key: Annotated[
+        str | None,
+        typer.Option(envvar="BINLOGD_ENCRYPTION_KEY", help="What Maxwell encrypted with."),
+    ] = None,
 ) -> None:
     """Print what messages say, a line of JSON for each change; status 1 where some are bad."""
-    names = {"default_database": database, "default_table": table}
+    names = {
+        "default_database": database,
+        "default_table": table,
+        "encryption_key": encryption_key,
+    }
     extra = {option: name for option, name in names.items() if name is not None}
     if format_ not in FORMATS:
         _refuse(f"unknown format {format_!r}; known: {', '.join(sorted(FORMATS))}")

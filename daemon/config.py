@@ -112,7 +112,9 @@ class PipelineSection(FaultSection):
     zero_dates: ZeroDates = "null"
     default_database: str | None = Field(None, min_length=1)
     default_table: str | None = Field(None, min_length=1)
+    unavailable_value: str | None = Field(None, min_length=1)
     positions: Literal["tidb-commit-ts"] | None = None
+    encryption_key: str | None = Field(None, min_length=1)
     target: str | None = None
     mode: Literal["upsert", "append"] = "upsert"
     keys: list[str] | None = Field(None, min_length=1)
@@ -202,7 +204,9 @@ class PipelineSection(FaultSection):
         named = {
             "default_database": self.default_database,
             "default_table": self.default_table,
+            "unavailable_value": self.unavailable_value,
             "positions": self.positions,
+            "encryption_key": self.encryption_key,
         }
         extra = {option: name for option, name in named.items() if name is not None}
         return FormatOptions(self.time_zone, self.zero_dates, extra)
@@ -277,6 +281,7 @@ class Config(Section):
             self.spark.conf,
             *(pipeline.kafka for pipeline in self.pipeline.values()),
             *(sink.catalog for sink in self.sink.values()),
+            *({"encryption_key": pipeline.encryption_key} for pipeline in self.pipeline.values()),
         ]
         return self._secrets.union(*map(secrets_in, tables))
 

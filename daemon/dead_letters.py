@@ -10,6 +10,7 @@ import base64
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from actors.messages import DeadLetter
 from actors.ports import DeadLetterStore, NotKept
+from changes.formats.base import unpack
 from daemon.kafka_settings import connection_settings
 from daemon.log_reader import LogReader, LogRecord, LogUnreadable
 from offsets.position import TopicPartition
@@ -43,7 +45,16 @@ def _now() -> datetime:
 class FileDeadLetters:
     """``<state>/<pipeline>.dead-letters.jsonl``: one JSON line a letter, fsynced one by one."""
 
-    def __init__(self, state_dir: Path, pipeline: str, records: Records, now: Now = _now) -> None:
+    def __init__(
+        self,
+        state_dir: Path,
+        pipeline: str,
+        records: Records,
+        now: Now = _now,
+        *,
+        keyed: bool = False,
+    ) -> None:
+        self._keyed = keyed
         self.path = state_dir / f"{pipeline}.dead-letters.jsonl"
         self._records = records
         self._now = now
@@ -51,6 +62,7 @@ class FileDeadLetters:
 
     def keep(self, letter: DeadLetter) -> None:
         """Append and fsync. What a crash or a full disk left of a line is cut off."""
+        letter = _opened(letter, self._keyed)
         line = json.dumps(document(letter, _original(self._records, letter), self._now()))
         try:
             self._append(line.encode() + b"\n")
@@ -86,8 +98,15 @@ class TopicDeadLetters:
     """A Kafka topic: the record as it was, with headers ``binlogd.*`` beside its own."""
 
     def __init__(
-        self, settings: Mapping[str, Any], topic: str, records: Records, now: Now = _now
+        self,
+        settings: Mapping[str, Any],
+        topic: str,
+        records: Records,
+        now: Now = _now,
+        *,
+        keyed: bool = False,
     ) -> None:
+        self._keyed = keyed
         self._topic = topic
         self._records = records
         self._now = now
@@ -103,6 +122,7 @@ class TopicDeadLetters:
 
     def keep(self, letter: DeadLetter) -> None:
         """Send, and wait until all replicas in sync have it."""
+        letter = _opened(letter, self._keyed)
         original = _original(self._records, letter)
         errors: list[KafkaError] = []
         told: list[Message] = []
@@ -133,13 +153,16 @@ class TopicDeadLetters:
 
 
 def make_dead_letters(
-    where: str, state_dir: Path, pipeline: str, settings: Mapping[str, Any]
+    where: str, state_dir: Path, pipeline: str, settings: Mapping[str, Any], *, keyed: bool = False
 ) -> DeadLetterStore:
-    """The store that a configuration names: ``file`` or ``topic:NAME``."""
+    """The store that a configuration names: ``file`` or ``topic:NAME``.
+
+    ``keyed``: the letters' values are whole records, packed (``Format.keyed``).
+    """
     records = LogReader(settings)
     if where == "file":
-        return FileDeadLetters(state_dir, pipeline, records)
-    return TopicDeadLetters(settings, where.removeprefix("topic:"), records)
+        return FileDeadLetters(state_dir, pipeline, records, keyed=keyed)
+    return TopicDeadLetters(settings, where.removeprefix("topic:"), records, keyed=keyed)
 
 
 def document(letter: DeadLetter, original: LogRecord | None, when: datetime) -> dict[str, Any]:
@@ -166,6 +189,13 @@ def _headers(
     names = ("topic", "partition", "offset", "timestamp", "target", "reason", "when")
     ours = [(f"binlogd.{name}", str(said[name])) for name in names if said[name] is not None]
     return [*(original.headers if original is not None else ()), *ours]
+
+
+def _opened(letter: DeadLetter, keyed: bool) -> DeadLetter:
+    """The letter with the value as the log has it."""
+    if not keyed or letter.value is None:
+        return letter
+    return replace(letter, value=unpack(letter.value).value)
 
 
 def _original(records: Records, letter: DeadLetter) -> LogRecord | None:

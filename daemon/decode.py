@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 import msgspec
 
-from changes.formats.base import Format, RowChange, Statement
+from changes.bare_numbers import with_text_for_bare_numbers
+from changes.formats.base import Format, RowChange, Statement, pack
 from changes.model import BadMessage
+from daemon.binary_file import binary_messages
 
 STDIN = "-"
 
@@ -81,10 +84,10 @@ def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: Tex
             if name == STDIN and sys.stdin is None:
                 raise NotText("is closed")
             if name == STDIN:
-                good &= _decode_lines(sys.stdin.buffer, shown, format_, out, errors)
+                good &= _decode_file(sys.stdin.buffer, shown, format_, out, errors)
             else:
-                with Path(name).open("rb") as lines:
-                    good &= _decode_lines(lines, shown, format_, out, errors)
+                with Path(name).open("rb") as file:
+                    good &= _decode_file(file, shown, format_, out, errors)
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -96,23 +99,56 @@ def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: Tex
     return good
 
 
-def _decode_lines(
-    lines: Iterable[bytes], shown: str, format_: Format, out: TextIO, errors: TextIO
-) -> bool:
+def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, errors: TextIO) -> bool:
     good = True
-    for line, value in messages(_text(lines)):
+    found = binary_messages(file.read()) if format_.binary else messages(_text(file))
+    for place, value in found:
         try:
-            changes = format_.explain(value)
+            changes = format_.explain(keyed_record(value) if format_.keyed else value)
         except BadMessage as bad:
             good = False
-            print(f"{shown}:{line}: {bad}", file=errors)
+            print(f"{shown}:{place}: {bad}", file=errors)
             continue
         for change in changes:
             _write(as_line(change), out)
             if isinstance(change, RowChange) and change.misfit is not None:
                 good = False
-                print(f"{shown}:{line}: {change.table}: {change.misfit}", file=errors)
+                print(f"{shown}:{place}: {change.table}: {change.misfit}", file=errors)
     return good
+
+
+class _Record(msgspec.Struct, forbid_unknown_fields=True):
+    key: msgspec.Raw
+    value: msgspec.Raw
+    headers: dict[str, str | None] = {}
+
+
+_record = msgspec.json.Decoder(_Record)
+
+
+def keyed_record(line: bytes) -> bytes:
+    """Pack a record of a format that needs keys (``Format.keyed``).
+
+    A line with ``key`` and ``value``, perhaps ``headers``, and nothing else is a whole record
+    where its value is an object, null, or a text that holds one; any other line is a value.
+    """
+    try:
+        record = _record.decode(with_text_for_bare_numbers(line))
+        key, value = _part(record.key), _part(record.value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return pack(None, line)
+    if value is not None and not value.startswith(b"{"):
+        return pack(None, line)
+    headers = [(n, None if v is None else v.encode()) for n, v in record.headers.items()]
+    return pack(key, value, headers)
+
+
+def _part(raw: msgspec.Raw) -> bytes | None:
+    """A key or value: JSON as it stands, or as a text; null is none."""
+    text = bytes(raw)
+    if text == b"null":
+        return None
+    return msgspec.json.decode(text, type=str).encode() if text.startswith(b'"') else text
 
 
 def _text(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -206,7 +242,7 @@ def _image(image: Mapping[str, object] | None) -> dict[str, object] | None:
 
 
 def _plain(value: object) -> object:
-    """Decimals as text, bytes in base64, times by ISO 8601; JSON has the rest."""
+    """Decimals, NaN, infinities as text, bytes in base64, times by ISO 8601; JSON has the rest."""
     match value:
         case Decimal():
             return f"{value:f}"
@@ -216,5 +252,7 @@ def _plain(value: object) -> object:
             return value.isoformat().replace("+00:00", "Z")
         case date():
             return value.isoformat()
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case _:
             return value

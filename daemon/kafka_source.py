@@ -26,6 +26,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from actors.messages import Assigned, Confirmed, Fetched, Polled, Revoked, SourceState
 from actors.ports import SourceListener
+from changes.formats.base import pack
 from daemon.kafka_member import Claim
 from daemon.kafka_settings import (
     INSTANCE_ID,
@@ -78,7 +79,11 @@ class KafkaSource:
         group: str,
         resolve: Resolver,
         pipeline: str,
+        *,
+        keyed: bool = False,
     ) -> None:
+        """``keyed``: values are whole records, packed (``Format.keyed``)."""
+        self._values = _packed if keyed else _plain
         self._log = structlog.get_logger().bind(pipeline=pipeline, actor="fetcher-0")
         self._topics = topics
         self._resolve = resolve
@@ -133,7 +138,7 @@ class KafkaSource:
         if any(message.error() is not None for message in messages):
             messages, error = self._without_errors(messages)
         batches = tuple(
-            _fetched(source, mine)
+            _fetched(source, mine, self._values(mine))
             for source, mine in self._by_source(messages, assigned_before)
             if mine
         )
@@ -325,9 +330,18 @@ class KafkaSource:
         return [KafkaPartition(s.topic, s.partition) for s in self._assigned]
 
 
-def _fetched(source: TopicPartition, messages: list[Message]) -> Fetched:
+def _plain(messages: list[Message]) -> list[Any]:
+    return [message.value() for message in messages]
+
+
+def _packed(messages: list[Message]) -> list[Any]:
+    """The client gives keys as bytes, headers as a list or None."""
+    records: list[Any] = messages
+    return [pack(record.key(), record.value(), record.headers() or ()) for record in records]
+
+
+def _fetched(source: TopicPartition, messages: list[Message], values: list[Any]) -> Fetched:
     offsets: list[Any] = [message.offset() for message in messages]
-    values = [message.value() for message in messages]
     kind, time_ms = messages[-1].timestamp()
     known = None if kind == TIMESTAMP_NOT_AVAILABLE else time_ms
     return Fetched(source, offsets, values, offsets[-1] + 1, known, _epochs(messages))

@@ -265,8 +265,10 @@ class Service:
             load=store.get,
             apply_force=force is not None and force != recorded.forced,
         )
+        keyed = FORMATS[section.format](section.format_options()).keyed
+        topics, group = section.topics, resolver.group
         try:
-            source = KafkaSource(resolver.settings, section.topics, resolver.group, resolver, name)
+            source = KafkaSource(resolver.settings, topics, group, resolver, name, keyed=keyed)
             group = f"{resolver.group}@{cluster_id(resolver.settings)}"
         except KafkaException as error:
             raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str().strip()}") from error
@@ -277,7 +279,7 @@ class Service:
         if section.on_bad_record == "dead-letter":
             settings = {**config.kafka, **section.kafka}
             letters = make_dead_letters(
-                section.dead_letters, config.daemon.state_dir, name, settings
+                section.dead_letters, config.daemon.state_dir, name, settings, keyed=keyed
             )
         folder = SpillFolder(config.daemon.state_dir, name)
         found = self._spills(name, folder, recorded)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from actors.effects import Reread, Spill
 from actors.ports import NotKept, SpillBroken, SpillRecord, SpillState
 from actors.processor import OpenSpill
-from changes.formats.base import Format
+from changes.formats.base import Format, pack
 from changes.model import BadMessage, Kind, TableName, TargetName
 from changes.routing import Router, TargetRoute
 from daemon.log_reader import LogGone, LogReader, LogUnreadable
@@ -62,12 +62,15 @@ class PipelineSpills:
     def _again(self, target: TargetName, reread: Reread) -> Iterator[SpillRecord]:
         """The target's messages of a stretch; they were all looked at once, so none is bad."""
         for record in self.log.read(*reread):
-            if record.value is None:
+            value = record.value
+            if self.format.keyed:
+                value = pack(record.key, record.value, record.headers)
+            if value is None:
                 continue
-            kind, tables = tables_of(self.format, record.value)
+            kind, tables = tables_of(self.format, value)
             if any(route.name == target for t in tables for route in self.router.targets(t)):
                 ddl = kind is Kind.DDL
-                yield SpillRecord(reread.source, record.offset, ddl, record.value)
+                yield SpillRecord(reread.source, record.offset, ddl, value)
 
 
 def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...]]:

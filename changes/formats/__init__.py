@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from changes.formats.aliyun_dts_avro import AliyunDtsAvro
 from changes.formats.base import Format
 from changes.formats.canal_json import CanalJson
+from changes.formats.debezium_json import DebeziumJson
+from changes.formats.maxwell_json import MaxwellJson
+from changes.formats.ogg_json import OggJson
 from changes.model import FormatOptions
 
-FORMATS: dict[str, Callable[[FormatOptions], Format]] = {"canal-json": CanalJson}
+FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
+    "aliyun-dts-avro": AliyunDtsAvro,
+    "canal-json": CanalJson,
+    "debezium-json": DebeziumJson,
+    "maxwell-json": MaxwellJson,
+    "ogg-json": OggJson,
+}
 """Every format by the name that the configuration calls it. Making one raises ValueError where
 its options can't be met."""

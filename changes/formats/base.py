@@ -2,11 +2,79 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+import msgspec
 
 from changes.model import Changes, Ddl, Head, Mode, TableName, TableSchema
+
+Headers = Sequence[tuple[str, bytes | None]]
+"""A record's headers in their order; names may repeat."""
+
+
+class Packed(NamedTuple):
+    """A record's parts. An absent key or value is None, an empty one is empty."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+_PREFIX = struct.Struct("<iiI")
+"""Bytes of the value, of the key (-1: there is none), and of the headers."""
+
+VALUE_AT = _PREFIX.size
+"""Where in a packed record its value begins: what ``unpack`` would copy can be read in place."""
+
+sizes = _PREFIX.unpack_from
+"""Of a packed record: bytes of its value, which begins at ``VALUE_AT``, of its key behind that (-1
+each: there is none), and of its headers."""
+
+_headers = msgspec.msgpack.Decoder(list[tuple[str, bytes | None]])
+
+
+def pack(key: bytes | None, value: bytes | None, headers: Headers = ()) -> bytes:
+    """Make one bytes object of a record, which travels as "the value" of a ``keyed`` format.
+
+    About half a microsecond for a record of 500 bytes.
+    """
+    told = msgspec.msgpack.encode(headers) if headers else b""
+    sizes = _PREFIX.pack(
+        -1 if value is None else len(value), -1 if key is None else len(key), len(told)
+    )
+    return b"".join((sizes, value or b"", key or b"", told))
+
+
+def unpack(packed: bytes) -> Packed:
+    """Take a record apart again. Raises ValueError where this is none of ``pack``'s."""
+    try:
+        value_size, key_size, told = _PREFIX.unpack_from(packed)
+        at = VALUE_AT + max(value_size, 0)
+        end = at + max(key_size, 0)
+        if len(packed) != end + told:
+            raise ValueError(f"a packed record of {end + told} bytes has {len(packed)}")
+        return Packed(
+            None if key_size < 0 else packed[at:end],
+            None if value_size < 0 else packed[VALUE_AT:at],
+            _headers.decode(packed[end:]) if told else (),
+        )
+    except (struct.error, msgspec.DecodeError) as error:
+        raise ValueError(f"not a packed record: {error}") from error
+
+
+def packed_header(packed: bytes, name: str) -> bytes | None:
+    """The last header of that name, None where there is none or it has no value.
+
+    Without the copies of ``unpack``, quickest where a record has no headers.
+    """
+    value_size, key_size, told = _PREFIX.unpack_from(packed)
+    if not told:
+        return None
+    found = _headers.decode(packed[VALUE_AT + max(value_size, 0) + max(key_size, 0) :])
+    return next((value for key, value in reversed(found) if key == name), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +142,13 @@ class Format(Protocol):
     """A change format. ``heads`` sees every message, on the fetcher's thread: keep it cheap."""
 
     name: str
+
+    keyed: bool
+    """Whether it needs a record's key or headers: then what it is given as a value, by whomever,
+    is the record as ``pack`` makes it, and never None."""
+
+    binary: bool
+    """Whether messages are bytes that may hold anything: no file has one a line."""
 
     def peek(self, value: bytes | None) -> Head:
         """Tell what a message is without decoding its rows; raises BadMessage."""

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from changes.formats.canal_layout import HandleKey, Layout, Refused
-from changes.types import TEXT, SourceType
+from changes.formats.canal_layout import HandleKey
+from changes.formats.json_text import text_of
+from changes.formats.layout import Layout, Refused
 
 type_block = msgspec.json.Decoder(dict[str, str | None] | None)
 _key_names = msgspec.json.Decoder(list[str] | None)
-_string = msgspec.json.Decoder(str)
 
 
 class Message(Struct, gc=False):
@@ -113,17 +113,3 @@ def _fields(
         for name in names
         if name in values and name in layout.fields
     }
-
-
-def text_of(raw: bytes, kind: SourceType) -> str | None:
-    """Give a JSON value's text: a string's own, a number as written, a document as it stands."""
-    if raw == b"null":
-        return None
-    try:
-        if raw.startswith(b'"'):
-            return _string.decode(raw)
-        if raw in (b"true", b"false") and kind != TEXT:
-            return "1" if raw == b"true" else "0"
-        return raw.decode()
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Refused(f"a value is not valid text: {error}") from error

@@ -13,8 +13,8 @@ from msgspec import Struct
 from changes.convert import check_zone
 from changes.formats.base import RowChange, Statement
 from changes.formats.canal_explain import explain_rows, moment
-from changes.formats.canal_layout import Refused
 from changes.formats.canal_rows import CanalTableDecoder
+from changes.formats.layout import Refused
 from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
 from changes.mysql_ddl import read_ddl
 
@@ -66,6 +66,8 @@ class CanalJson:
     """
 
     name: str = "canal-json"
+    keyed: bool = False
+    binary: bool = False
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)

@@ -15,7 +15,8 @@ from msgspec.structs import astuple
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
 from changes.formats import canal_careful as careful
-from changes.formats.canal_layout import LETTERS, Layout, Refused
+from changes.formats.canal_layout import LETTERS, CanalLayout
+from changes.formats.layout import Refused
 from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
 from changes.positions import position_text
 
@@ -36,7 +37,7 @@ class CanalTableDecoder:
         self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = Layout({}, keys, {})
+        self._layout = CanalLayout({}, keys, {})
         self._types = Raw()
         self._names = Raw()
         self._seen = False
@@ -97,7 +98,7 @@ def _bad(place: int, reason: str, values: Sequence[bytes]) -> BadRecord:
 class _Reading:
     """One call's way through its messages: rows as structs, in segments of one layout each."""
 
-    def __init__(self, layout: Layout, fixed: bool, types: Raw, names: Raw) -> None:
+    def __init__(self, layout: CanalLayout, fixed: bool, types: Raw, names: Raw) -> None:
         self.layout = layout
         self.types = types
         """The block of types of the latest message, and ``names`` its key's."""
@@ -106,7 +107,7 @@ class _Reading:
         """By the record's place; None: the pipeline is not told to keep any."""
         self.place = 0
         self.segments: list[Segment] = []
-        self._segment_layout: Layout | None = None
+        self._segment_layout: CanalLayout | None = None
         self._moved = 0
         self._fixed = fixed
         self._ahead = _FIRST_MESSAGES
@@ -260,7 +261,7 @@ class _Reading:
             segment.add(row, "U", self.place)
 
 
-def _decoded(layout: Layout, values: Sequence[bytes]) -> list[Any]:
+def _decoded(layout: CanalLayout, values: Sequence[bytes]) -> list[Any]:
     """Decode messages by the layout, up to the first that does not have it."""
     messages: list[Any] = []
     if layout.keys is not None and layout.columns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from actors.messages import DeadLetter
 from actors.ports import NotKept
+from changes.formats.base import pack
 from changes.model import TargetName
 from daemon.dead_letters import FileDeadLetters
 from daemon.log_reader import LogRecord, LogUnreadable
@@ -95,3 +97,13 @@ def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
     kept = store(tmp_path)
     kept.keep(LETTER)
     assert kept.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_packed_record_is_kept_as_the_log_has_it(tmp_path: Path) -> None:
+    """Where a format needs keys, records travel packed; the letter is the value alone."""
+    kept = FileDeadLetters(tmp_path, "p", Log(RECORD), keyed=True)
+    kept.keep(replace(LETTER, value=pack(b"k", b"\xffbad", [("h", b"1")])))
+    said = json.loads(kept.path.read_text())
+    assert base64.b64decode(said["value"]) == b"\xffbad"
+    kept.keep(replace(LETTER, value=pack(b"k", None)))
+    assert json.loads(kept.path.read_text().splitlines()[1])["value"] is None

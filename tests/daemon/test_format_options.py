@@ -52,3 +52,13 @@ def test_unknown_policy(tmp_path: Path) -> None:
     """A word that is no policy for zero dates is refused with the ones that are."""
     with pytest.raises(ConfigError, match="zero_dates"):
         options(tmp_path, 'zero_dates = "keep"')
+
+
+def test_encryption_key_is_a_secret(tmp_path: Path) -> None:
+    """The key reaches the format, and is shown nowhere."""
+    path = tmp_path / "config.toml"
+    path.write_text(TEXT + 'encryption_key = "0123456789abcdef"\n')
+    config = load(path, {})
+    told = config.pipeline["shop"].format_options().extra
+    assert told == {"encryption_key": "0123456789abcdef"}
+    assert config.redactor.text("key 0123456789abcdef") == "key ***"

@@ -1,0 +1,315 @@
+"""Whole columns of Debezium's values to Arrow types, exactly.
+
+A column comes as text: of JSON strings what stands in them, of numbers their digits, and where the
+wire is raw the JSON as it stands. Whatever has a cast of Arrow's takes it, the rest goes value by
+value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changes.convert import ValueMisfit
+from changes.formats import debezium_values as values
+from changes.formats.debezium_types import Sense, Wire, WireType
+from changes.model import ZeroDates
+from changes.types import SourceType
+
+_VALUE_SHOWN = 60
+"""Characters of a value that an error message quotes."""
+
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
+"""0001-01-01 and 9999-12-31: what Python, Arrow and Spark all have."""
+
+_DAY_US = 86_400_000_000
+_FIRST_US, _LAST_US = _FIRST_DAY * _DAY_US, (_LAST_DAY + 1) * _DAY_US - 1
+
+_INFINITE_DAYS = 2_147_400_000
+"""Beyond PostgreSQL's last date (the year 5874897), either way, there is only infinity."""
+
+_INFINITE_MILLIS = (9223372036825200, -9223372036832400)
+_INFINITE_MICROS = (9223372036825200000, -9223372036832400000)
+_LONG_ENDS = (2**63 - 1, -(2**63))
+_INFINITE = {
+    Sense.MILLIS: frozenset(map(str, (*_INFINITE_MILLIS, *_INFINITE_MICROS, *_LONG_ENDS))),
+    Sense.MICROS: frozenset(map(str, (*_INFINITE_MICROS, *_LONG_ENDS))),
+    Sense.NANOS: frozenset(map(str, _LONG_ENDS)),
+}
+"""How Debezium writes PostgreSQL's infinity, by its versions."""
+
+_INFINITE_TEXT = r"^([+-]?infinity|[+-][0-9]{6,}-.*)$"
+"""Of zoned timestamps: a year that PostgreSQL does not have."""
+
+_ZERO_FRACTION = r"(\.[0-9]{6})0+"
+_PER_SECOND = {Sense.TIME_MS: 10**3, Sense.TIME_US: 10**6, Sense.TIME_NS: 10**9}
+_PARTS = frozenset((Sense.PARTS_DATE, Sense.PARTS_TIMESTAMP, Sense.PARTS_ZONED))
+_DATED = _PARTS | {Sense.DAYS, Sense.MILLIS, Sense.MICROS, Sense.NANOS, Sense.ZONED}
+_ONES: dict[Sense, Callable[[str], object]] = {
+    Sense.BYTES: values.base64_bytes,
+    Sense.VARIABLE: values.variable_text,
+    Sense.ISO_TIME: values.iso_time,
+    Sense.GEOMETRY: values.geometry,
+    Sense.PARTS_DATE: values.parts_date,
+    Sense.PARTS_TIME: values.parts_time,
+    Sense.PARTS_TIMESTAMP: values.parts_timestamp,
+    Sense.PARTS_ZONED: values.parts_zoned,
+}
+_STRUCTURED = _PARTS | {Sense.PARTS_TIME, Sense.VARIABLE, Sense.GEOMETRY, Sense.DOCUMENT}
+"""Those that read JSON themselves."""
+
+_json = msgspec.json.Decoder(str)
+
+
+class DebeziumConverter:
+    """Turns columns into Arrow's, by one pipeline's options. Used by one thread.
+
+    ``nulled`` counts the infinite dates that became null.
+    """
+
+    def __init__(self, zero_dates: ZeroDates) -> None:
+        self._zero_dates = zero_dates
+        self.nulled = 0
+
+    def column(
+        self, text: pa.Array, kind: SourceType, declared: str | None, *, key: bool
+    ) -> pa.Array:
+        """Raises ValueMisfit for the first value that does not fit; ``declared`` is for its text.
+
+        Dates that no lake has become null by configuration, but never in a key.
+        """
+        assert isinstance(kind, WireType)
+        plain = _plain(text, kind)
+        try:
+            return _convert(plain, kind)
+        except pa.ArrowInvalid:
+            pass
+        if kind.sense in _DATED and not key and self._zero_dates == "null":
+            endless = _infinite(plain, kind.sense)
+            plain = pc.if_else(endless, pa.scalar(None, pa.string()), plain)
+            self.nulled += pc.sum(endless, min_count=0).as_py()
+        if _fits(plain, kind):
+            return _convert(plain, kind)
+        row = _first_misfit(plain, kind)
+        shown = repr(plain[row].as_py()[:_VALUE_SHOWN])
+        kinds = declared or str(kind.arrow)
+        article = "an" if kinds[:1].lower() in "aeiou" else "a"
+        raise ValueMisfit(row, f"{shown} is not {article} {kinds}")
+
+
+def _plain(text: pa.Array, kind: WireType) -> pa.Array:
+    """Of raw JSON the strings without their quotes; decimals keep those, they tell base64."""
+    if kind.wire is not Wire.RAW or kind.sense in _STRUCTURED or kind.sense is Sense.DECIMAL:
+        return text
+    return pa.array([None if v is None else unquoted(v) for v in text.to_pylist()], pa.string())
+
+
+def unquoted(raw: str) -> str:
+    """A JSON string's own text; anything else as it stands."""
+    return _json.decode(raw) if raw.startswith('"') else raw
+
+
+def _convert(text: pa.Array, kind: WireType) -> pa.Array:
+    """Raises pa.ArrowInvalid where any value does not fit exactly."""
+    match kind.sense:
+        case Sense.TEXT | Sense.DOCUMENT:
+            return text
+        case Sense.WHOLE:
+            return _whole(text, kind.arrow)
+        case Sense.FLOAT:
+            return _floats(text, kind.arrow)
+        case Sense.BOOLEAN:
+            return _booleans(text)
+        case Sense.DAYS:
+            return _days(text)
+        case Sense.MILLIS | Sense.MICROS | Sense.NANOS:
+            return _moments(text, kind)
+        case Sense.ZONED:
+            return _zoned(text, kind.arrow)
+        case Sense.ISO_DATE | Sense.ISO_TIMESTAMP:
+            return _in_range(pc.replace_substring_regex(text, "Z$", "").cast(kind.arrow))
+        case Sense.DECIMAL | Sense.BITS | Sense.WRAPPED:
+            return _integers(text, kind)
+        case Sense.TIME_MS | Sense.TIME_US | Sense.TIME_NS:
+            per_second = _PER_SECOND[kind.sense]
+            return _each(text, lambda value: values.time_text(_int(value), per_second), kind.arrow)
+        case _:
+            return _in_range(_each(text, _ONES[kind.sense], kind.arrow))
+
+
+def _whole(text: pa.Array, arrow: pa.DataType) -> pa.Array:
+    odd = pc.match_substring_regex(text, "[^0-9-]")
+    if pc.any(odd).as_py():
+        text = pc.if_else(pc.equal(text, "true"), "1", text)
+        text = pc.if_else(pc.equal(text, "false"), "0", text)
+        if pc.any(pc.match_substring_regex(text, "[^0-9-]")).as_py():
+            raise pa.ArrowInvalid("not a whole number")
+    return text.cast(arrow)
+
+
+def _floats(text: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """NaN and infinities stay what they are; a number too large for the type is none of them."""
+    found = text.cast(arrow)
+    odd = pc.invert(pc.is_finite(found))
+    if pc.any(odd).as_py():
+        named = pc.match_substring_regex(text, "^[+-]?(?i:nan|inf|infinity)$")
+        if pc.any(pc.and_not(odd, named)).as_py():
+            raise pa.ArrowInvalid("too large a number")
+    return found
+
+
+def _booleans(text: pa.Array) -> pa.Array:
+    known = pc.is_in(text, value_set=pa.array(["true", "false", "1", "0", None]))
+    if pc.all(known).as_py() is False:
+        raise pa.ArrowInvalid("not a boolean")
+    return text.cast(pa.bool_())
+
+
+def _days(text: pa.Array) -> pa.Array:
+    days = _whole(text, pa.int32())
+    _between(days, _FIRST_DAY, _LAST_DAY)
+    return days.cast(pa.date32())
+
+
+def _moments(text: pa.Array, kind: WireType) -> pa.Array:
+    ticks = _whole(text, pa.int64())
+    if kind.sense is Sense.MILLIS:
+        _between(ticks, _FIRST_US // 1000, _LAST_US // 1000)
+        ticks = pc.multiply(ticks, 1000)
+    elif kind.sense is Sense.NANOS:
+        micros = pc.divide(ticks, 1000)
+        if pc.all(pc.equal(pc.multiply(micros, 1000), ticks)).as_py() is False:
+            raise pa.ArrowInvalid("more digits than the lake has")
+        ticks = micros
+    _between(ticks, _FIRST_US, _LAST_US)
+    return ticks.cast(kind.arrow)
+
+
+def _between(numbers: pa.Array, first: int, last: int) -> None:
+    ends = pc.min_max(numbers)
+    low, high = ends["min"].as_py(), ends["max"].as_py()
+    if low is not None and (low < first or high > last):
+        raise pa.ArrowInvalid("a year before 1 or after 9999")
+
+
+def _in_range(found: pa.Array) -> pa.Array:
+    if pa.types.is_date(found.type):
+        _between(found.cast(pa.int32()), _FIRST_DAY, _LAST_DAY)
+    elif pa.types.is_timestamp(found.type):
+        _between(found.cast(pa.int64()), _FIRST_US, _LAST_US)
+    return found
+
+
+def _zoned(text: pa.Array, arrow: pa.DataType) -> pa.Array:
+    try:
+        found = text.cast(arrow)
+    except pa.ArrowInvalid:
+        found = pc.replace_substring_regex(text, _ZERO_FRACTION, r"\1").cast(arrow)
+    return _in_range(found)
+
+
+def _integers(text: pa.Array, kind: WireType) -> pa.Array:
+    """Integers beyond 64 bits, be it the unscaled ones of decimals."""
+    scale, length, raw = kind.scale, kind.length, kind.wire is Wire.RAW
+    read: Callable[[str], int]
+    if kind.sense is Sense.BITS:
+        read = lambda value: values.bits(value, length)  # noqa: E731
+    elif kind.sense is Sense.WRAPPED:
+        read = lambda value: _int(value) % (1 << 64)  # noqa: E731
+    elif raw:
+        read = lambda value: _decimal(value, scale)  # noqa: E731
+    else:
+        read = values.unscaled
+    found = _ones(text.to_pylist(), read)
+    if pa.types.is_string(kind.arrow):
+        texts = [None if v is None else values.decimal_text(v, scale) for v in found]
+        return pa.array(texts, pa.string())
+    if pa.types.is_integer(kind.arrow):
+        return pa.array(found, kind.arrow)
+    # A column may hold more digits after the point than its values came with.
+    return decimals(found, kind.arrow, kind.arrow.scale - scale)
+
+
+def decimals(unscaled: Sequence[int | None], arrow: pa.DataType, missing: int) -> pa.Array:
+    """Decimals of unscaled integers that lack so many digits of the type's scale."""
+    factor, bound = 10 ** max(missing, 0), 10**arrow.precision
+    if missing < 0:
+        raise pa.ArrowInvalid("a scale that does not fit")
+    scaled = [None if value is None else value * factor for value in unscaled]
+    if any(value is not None and not -bound < value < bound for value in scaled):
+        raise pa.ArrowInvalid("too many digits")
+    words = b"".join([(value or 0).to_bytes(16, "little", signed=True) for value in scaled])
+    valid = None
+    if None in scaled:
+        valid = pa.array([value is not None for value in scaled]).buffers()[1]
+    return pa.Array.from_buffers(arrow, len(scaled), [valid, pa.py_buffer(words)])
+
+
+def _decimal(raw: str, scale: int) -> int:
+    """A decimal of either form, as raw JSON."""
+    text = unquoted(raw)
+    return values.unscaled(text) if raw.startswith('"') else values.number_at_scale(text, scale)
+
+
+def _int(text: str) -> int:
+    """Python's ``int`` also reads spaces and underscores."""
+    if not text.removeprefix("-").isdecimal() or not text.isascii():
+        raise ValueError("not a whole number")
+    return int(text)
+
+
+def _each(text: pa.Array, read: Callable[[str], object], arrow: pa.DataType) -> pa.Array:
+    return pa.array(_ones(text.to_pylist(), read), arrow)
+
+
+def _ones(texts: Sequence[str | None], read: Callable[[str], Any]) -> list[Any]:
+    try:
+        return [None if text is None else read(text) for text in texts]
+    except (ValueError, ArithmeticError, RecursionError, msgspec.DecodeError) as error:
+        raise pa.ArrowInvalid(str(error)) from error
+
+
+def _infinite(text: pa.Array, sense: Sense) -> pa.Array:
+    if sense in _INFINITE:
+        found = pc.is_in(text, value_set=pa.array(sorted(_INFINITE[sense])))
+    elif sense is Sense.DAYS:
+        digits = pc.match_substring_regex(text, "^-?[0-9]{1,12}$")
+        days = pc.if_else(digits, text, pa.scalar(None, pa.string())).cast(pa.int64())
+        found = pc.greater_equal(pc.abs(days), _INFINITE_DAYS)
+    elif sense is Sense.ZONED:
+        found = pc.match_substring_regex(text, _INFINITE_TEXT)
+    else:
+        found = pa.array([v is not None and _is_infinite(v) for v in text.to_pylist()])
+    return pc.fill_null(found, False)
+
+
+def _is_infinite(raw: str) -> bool:
+    try:
+        value = values.parsed(raw)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and value.get("specialValue") in values.INFINITE
+
+
+def _first_misfit(text: pa.Array, kind: WireType) -> int:
+    """Find the first value that ``_convert`` refuses, by halving. There must be one."""
+    low, high = 0, len(text)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _fits(text.slice(low, middle - low), kind):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _fits(text: pa.Array, kind: WireType) -> bool:
+    try:
+        _convert(text, kind)
+    except pa.ArrowInvalid:
+        return False
+    return True

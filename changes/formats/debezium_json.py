@@ -1,0 +1,186 @@
+"""Debezium's JSON: one record is one row's change, a statement, or nothing to apply.
+
+Records come packed (``Format.keyed``): the key tells which columns are the table's key, and of a
+tombstone it is all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+from msgspec import Raw, Struct
+
+from changes.convert import check_zone
+from changes.formats import debezium_record as careful
+from changes.formats.base import VALUE_AT, RowChange, Statement, sizes
+from changes.formats.debezium_explain import explain_row
+from changes.formats.debezium_layout import NULL, string_of
+from changes.formats.debezium_record import Names, Record, Source
+from changes.formats.debezium_rows import DebeziumTableDecoder
+from changes.formats.debezium_shapes import Unavailable
+from changes.formats.layout import Refused
+from changes.model import (
+    BadMessage,
+    Ddl,
+    FormatOptions,
+    Head,
+    Kind,
+    Mode,
+    TableName,
+    TruncateTable,
+)
+from changes.mysql_ddl import read_ddl
+
+_HEADS_KEPT = 10_000
+"""Heads, and beginnings of records, kept ready: some for each table."""
+
+_PLACEHOLDER = "__debezium_unavailable_value"
+_MARK = b'"payload":'
+_TAIL = 96
+"""Bytes before the payload by which beginnings are told apart: the schema's name is in them."""
+
+_BRACE = ord("}")
+_DDL = Head(Kind.DDL, None)
+_NOTHING = Head(Kind.NOTHING, None)
+_ROWS = frozenset("crud")
+
+
+class _Head(Struct, gc=False):
+    """What an envelope says first; members of a flattened row may have the same names."""
+
+    source: Source | None = None
+    op: str | None = None
+
+
+class DebeziumJson:
+    """The ``Format`` of Debezium's JSON.
+
+    The options ``default_database`` and ``default_table`` name the table of records that don't:
+    tombstones without schema, flattened rows. ``unavailable_value`` is the connector's
+    ``unavailable.value.placeholder``.
+    """
+
+    name: str = "debezium-json"
+    keyed: bool = True
+    binary: bool = False
+
+    def __init__(self, options: FormatOptions) -> None:
+        """Raises ValueError where an option can't be met."""
+        check_zone(options.time_zone)
+        if options.extra.get("positions") is not None:
+            raise ValueError("debezium-json gives no positions")
+        self._options = options
+        self._names = Names(
+            options.extra.get("default_database"), options.extra.get("default_table")
+        )
+        self._unavailable = Unavailable.of(options.extra.get("unavailable_value", _PLACEHOLDER))
+        self._head = msgspec.json.Decoder(_Head).decode
+        self._heads: dict[tuple[str | None, ...], Head] = {}
+        self._beginnings: dict[tuple[int, bytes], bytes] = {}
+        self._latest = b"\0"
+
+    def peek(self, value: bytes | None) -> Head:
+        if value is None:
+            raise BadMessage("a record that was not packed")
+        try:
+            return self._quick(value) or self._slow(value)
+        except Refused as refused:
+            raise BadMessage(str(refused)) from refused
+
+    def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
+        for value in values:
+            yield self.peek(value)
+
+    def _quick(self, packed: bytes) -> Head | None:
+        """The head of an envelope that names its table; None: it takes a closer look."""
+        if len(packed) < VALUE_AT:
+            return None
+        size = sizes(packed)[0]
+        end = VALUE_AT + size
+        if size <= 0 or end > len(packed):
+            return None
+        begin, last = VALUE_AT, end
+        if packed.startswith(b'{"schema"', VALUE_AT):
+            if not packed.startswith(self._latest, VALUE_AT):
+                mark = packed.find(_MARK, VALUE_AT, end)
+                known = self._beginnings.get((mark, packed[mark - _TAIL : mark]))
+                if known is None or not packed.startswith(known, VALUE_AT):
+                    return None
+                self._latest = known
+            begin, last = VALUE_AT + len(self._latest), end - 1
+        try:
+            head = self._head(packed[begin:last])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        source = head.source
+        if source is None or head.op not in _ROWS or (last < end and packed[last] != _BRACE):
+            return None
+        key = (source.connector, source.db, source.schema, source.table)
+        return self._heads.get(key) or self._new_head(source, key)
+
+    def _new_head(self, source: Source, key: tuple[str | None, ...]) -> Head | None:
+        table = source.name(self._names)
+        if table is None:
+            return None
+        if len(self._heads) >= _HEADS_KEPT:
+            self._heads.clear()
+        found = self._heads[key] = Head(Kind.ROWS, table)
+        return found
+
+    def _slow(self, packed: bytes) -> Head:
+        record = careful.read(packed, self._names)
+        if record.prefix and record.prefix.endswith(_MARK):
+            if len(self._beginnings) >= _HEADS_KEPT:
+                self._beginnings.clear()
+            mark = packed.find(_MARK, VALUE_AT)
+            self._beginnings[mark, packed[mark - _TAIL : mark]] = record.prefix
+        if record.kind is Kind.ROWS:
+            return Head(Kind.ROWS, record.table)
+        return _DDL if record.kind is Kind.DDL else _NOTHING
+
+    def ddl(self, value: bytes) -> tuple[Ddl, ...]:
+        try:
+            return self._ddl(careful.read(value, self._names))
+        except Refused as refused:
+            raise BadMessage(str(refused)) from refused
+
+    def _ddl(self, record: Record) -> tuple[Ddl, ...]:
+        if record.table is not None:
+            truncate = f"TRUNCATE TABLE {record.table}"
+            return (Ddl(record.table, truncate, (TruncateTable(),)),)
+        return read_ddl(_member(record, "ddl"), _header(record))
+
+    def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
+        if value is None:
+            raise BadMessage("a record that was not packed")
+        record = None
+        try:
+            record = careful.read(value, self._names)
+            if record.kind is Kind.NOTHING:
+                return ()
+            if record.kind is Kind.ROWS:
+                return tuple(explain_row(value, record, self._options, self._unavailable))
+            ts_ms = careful.moment(record.payload)
+            found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in self._ddl(record)]
+            return tuple(found) or (Statement(_header(record), _member(record, "ddl"), ts_ms),)
+        except Refused as refused:
+            table = "" if record is None or record.table is None else f"{record.table}: "
+            raise BadMessage(f"{table}{refused}") from refused
+
+    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> DebeziumTableDecoder:
+        return DebeziumTableDecoder(self._options, self._names, self._unavailable, mode, keys)
+
+
+def _header(record: Record) -> TableName:
+    """The table that a schema change names: its database is that of the statement's names."""
+    source = msgspec.json.decode(
+        (record.payload or {}).get("source", Raw(NULL)), type=Source | None
+    )
+    table = source.table if source is not None and source.table else ""
+    return TableName(_member(record, "databaseName"), table)
+
+
+def _member(record: Record, name: str) -> str:
+    raw = bytes((record.payload or {}).get(name, Raw(NULL)))
+    return string_of(raw) if raw.startswith(b'"') else ""

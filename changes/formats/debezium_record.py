@@ -1,0 +1,327 @@
+"""What a Debezium record is, read slowly and exactly: nothing assumed about its columns.
+
+An envelope with or without schema, a flattened row, a tombstone, or one of the side topics.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from changes.bare_numbers import with_text_for_bare_numbers
+from changes.formats.base import Packed, unpack
+from changes.formats.debezium_layout import NULL, string_of
+from changes.formats.debezium_types import Field
+from changes.formats.layout import Refused
+from changes.model import Kind, TableName
+
+Members = Mapping[str, Raw]
+
+OLD_KEY = "__debezium.oldkey"
+"""The header on the second half of a key change."""
+
+NEW_KEY = "__debezium.newkey"
+"""The header on its first half."""
+
+_LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
+_WRAPPED = frozenset(("schema", "payload"))
+_HEARTBEAT = frozenset(("ts_ms", "ts_us", "ts_ns"))
+_MYSQL = frozenset(("mysql", "mariadb"))
+_MARKS = frozenset(("__op", "__deleted", "__table", "__db", "__schema"))
+_METADATA = re.compile(
+    r"__(op|deleted|table|db|schema|lsn|ts_ms|ts_us|ts_ns|name|connector|version|snapshot|sequence"
+    r"|txId|xmin|server_id|gtid|file|pos|row|thread|query|collection"
+    r"|source_.+|transaction_.+|dbz__.+)"
+)
+"""Members that a flattened row has beside the columns."""
+
+_NOT_COLUMNS = "__dbz__"
+"""Keys get such members where topics were merged: they name the physical table."""
+
+_KEY_NAME = re.compile(r"(?:.+\.)?([^.]+)\.([^.]+)\.(?:Key|Value|Envelope)")
+
+_members = msgspec.json.Decoder(dict[str, Raw])
+_field = msgspec.json.Decoder(Field | None)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The table of records that name none: None where the configuration has none either."""
+
+    database: str | None = None
+    table: str | None = None
+
+    @property
+    def default(self) -> TableName | None:
+        """The table, where both its names are set."""
+        if self.database is None or self.table is None:
+            return None
+        return TableName(self.database, self.table)
+
+
+class Source(msgspec.Struct, gc=False):
+    """What an envelope says of where it is from."""
+
+    connector: str | None = None
+    db: str | None = None
+    schema: str | None = None
+    table: str | None = None
+    collection: str | None = None
+
+    def name(self, names: Names) -> TableName | None:
+        """The table as routes name it: schema or database, whichever holds tables there.
+
+        Only SQL Server has both in one connector: then the two with a dot.
+        """
+        if not self.table:
+            return None
+        database = self.schema or self.db or names.database
+        if self.connector == "sqlserver" and self.schema and self.db:
+            database = f"{self.db}.{self.schema}"
+        return TableName(database, self.table) if database else None
+
+
+@dataclass(frozen=True)
+class Key:
+    """A record's key: its columns, and their types where a schema tells them."""
+
+    text: bytes
+    members: Members
+    field: Field | None
+    prefix: bytes | None
+    """What stands before its payload, as of ``Record``."""
+
+    @cached_property
+    def columns(self) -> Members:
+        """What of it is columns of the table."""
+        return {n: raw for n, raw in self.members.items() if not n.startswith(_NOT_COLUMNS)}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record. ``letter`` is I, U or D of ROWS, else what the envelope or the topic calls it."""
+
+    kind: Kind
+    letter: str
+    table: TableName | None = None
+    before: Members | None = None
+    after: Members | None = None
+    payload: Members | None = None
+    fields: Mapping[str, Field] | None = None
+    prefix: bytes | None = None
+    """What stands before the payload; empty without a schema, None where it can't be told."""
+    is_tombstone: bool = False
+
+
+def read(packed: bytes, names: Names) -> Record:
+    """Raises Refused where it is no record that binlogd knows."""
+    try:
+        parts = unpack(packed)
+    except ValueError as error:
+        raise Refused(str(error)) from error
+    value = parts.value
+    if value is None or value.strip() in (b"", NULL):
+        return _tombstone(parts, names)
+    top = members(value, "the value")
+    if top.keys() <= _WRAPPED and "payload" in top:
+        if bytes(top["payload"]) == NULL:
+            return _tombstone(parts, names)
+        field = field_of(top.get("schema"))
+        prefix = _prefix(value, bytes(top["payload"]))
+        return _judged(members(bytes(top["payload"]), "the payload"), field, prefix, names)
+    return _judged(top, None, b"", names)
+
+
+def members(text: bytes, what: str) -> Members:
+    """An object's members. The bare NaN and Infinity of JsonConverter become text."""
+    try:
+        text.decode()  # what stays raw is not looked at by the decoder
+        try:
+            return _members.decode(text)
+        except msgspec.DecodeError:
+            return _members.decode(with_text_for_bare_numbers(text))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(f"{what} is not an object of Debezium's JSON: {error}") from error
+
+
+def field_of(raw: Raw | None) -> Field | None:
+    """A schema block; one that is none of Connect's tells nothing."""
+    try:
+        return None if raw is None else _field.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def key_of(packed: bytes, *, lenient: bool = False) -> Key | None:
+    """The record key, None where there is none.
+
+    Raises Refused where it is no object; ``lenient``: that is none, too.
+    """
+    text = unpack(packed).key
+    if text is None or text.strip() in (b"", NULL):
+        return None
+    try:
+        top = members(text, "the record key")
+        if not (top.keys() <= _WRAPPED and "payload" in top):
+            return Key(text, top, None, b"")
+        payload = bytes(top["payload"])
+        if payload == NULL:
+            return None
+        inner = members(payload, "the record key")
+    except Refused:
+        if lenient:
+            return None
+        raise
+    return Key(text, inner, field_of(top.get("schema")), _prefix(text, payload))
+
+
+def columns_of(field: Field | None) -> Mapping[str, Field]:
+    """The fields of a structure's schema by their names."""
+    fields = field.fields if field is not None and field.fields else ()
+    return {each.field: each for each in fields if each.field}
+
+
+def table_of(schema_name: str | None) -> TableName | None:
+    """The table that a schema's name ends in: ``prefix.database.table.Key``."""
+    found = _KEY_NAME.fullmatch(schema_name or "")
+    return None if found is None else TableName(found[1], found[2])
+
+
+def _prefix(value: bytes, payload: bytes) -> bytes | None:
+    """What is before the payload of a value that ends with it."""
+    if not value.endswith(b"}"):
+        return None
+    body = value[:-1].rstrip()
+    return body[: len(body) - len(payload)] if body.endswith(payload) else None
+
+
+def _tombstone(parts: Packed, names: Names) -> Record:
+    """The end of a key, of a table that only its schema tells, or the configuration.
+
+    Where neither does it moves the position: the delete before it said the same.
+    """
+    packed = Packed(parts.key, None)
+    table = names.default
+    if packed.key is not None:
+        try:
+            top = members(packed.key, "the record key")
+            field = field_of(top.get("schema")) if top.keys() <= _WRAPPED else None
+            table = table_of(field.name if field else None) or table
+            empty = bytes(top.get("payload", Raw(b"{}"))) == NULL
+        except Refused:
+            empty = True
+        if table is not None and not empty:
+            return Record(Kind.ROWS, "D", table, is_tombstone=True)
+    return Record(Kind.NOTHING, "tombstone", is_tombstone=True)
+
+
+def _judged(found: Members, field: Field | None, prefix: bytes | None, names: Names) -> Record:
+    if "op" in found and ("source" in found or "after" in found or "before" in found):
+        return _envelope(found, field, prefix, names)
+    if "ddl" in found and ("databaseName" in found or "tableChanges" in found):
+        source = _source(found)
+        mysql = source is None or source.connector is None or source.connector in _MYSQL
+        return Record(Kind.DDL if mysql else Kind.NOTHING, "ddl", payload=found)
+    if not found.keys() & _MARKS:
+        if found.keys() >= {"status", "id", "event_count"}:
+            return Record(Kind.NOTHING, "transaction")
+        if found.keys() and found.keys() <= _HEARTBEAT:
+            return Record(Kind.NOTHING, "heartbeat")
+    return _flat(found, field, names)
+
+
+def _envelope(found: Members, field: Field | None, prefix: bytes | None, names: Names) -> Record:
+    op = _text(found, "op") or ""
+    letter = _LETTERS.get(op.lower(), op.lower())
+    if letter == "m":
+        return Record(Kind.NOTHING, "message")
+    if letter not in "IUDt" or len(letter) != 1:
+        raise Refused(f"unknown op {op!r}")
+    source = _source(found) or Source()
+    if source.collection is not None and not source.table:
+        raise Refused("a document of MongoDB, which is not read")
+    table = source.name(names) or names.default
+    if table is None:
+        raise Refused(
+            "the envelope's source names no table, and no default_database and default_table is set"
+        )
+    if letter == "t":
+        return Record(Kind.DDL, "t", table, payload=found)
+    fields = columns_of(field)
+    row = fields.get("after") or fields.get("before")
+    before, after = (_image(found, name) for name in ("before", "after"))
+    told = columns_of(row) if row else None
+    return Record(Kind.ROWS, letter, table, before, after, found, told, prefix)
+
+
+def _image(found: Members, name: str) -> Members | None:
+    raw = bytes(found.get(name, Raw(NULL)))
+    if raw == NULL:
+        return None
+    if raw.startswith(b'"'):
+        raise Refused(f"{name} is text and no row (a document of MongoDB is not read)")
+    return members(raw, name)
+
+
+def _flat(found: Members, field: Field | None, names: Names) -> Record:
+    """A row of ExtractNewRecordState: the columns, and what its options add."""
+    marked = bool(found.keys() & _MARKS)
+    if field is not None and (field.name or "").endswith(".Key"):
+        raise Refused("a record key in the place of a value")
+    own = Source(
+        None,
+        _text(found, "__db") or _text(found, "__source_db"),
+        _text(found, "__schema") or _text(found, "__source_schema"),
+        _text(found, "__table") or _text(found, "__source_table") or names.table,
+    )
+    table = own.name(names) or table_of(field.name if field else None) or names.default
+    if table is None:
+        what = "a flattened row that names no table" if marked else "no envelope of Debezium's"
+        raise Refused(f"{what}, and no default_database and default_table is set")
+    row = {name: raw for name, raw in found.items() if not _METADATA.fullmatch(name)}
+    gone = bytes(found.get("__deleted", Raw(NULL))) in (b'"true"', b"true")
+    letter = "D" if gone else _LETTERS.get((_text(found, "__op") or "u").lower())
+    if letter is None:
+        raise Refused(f"unknown op {_text(found, '__op')!r}")
+    told = {n: each for n, each in columns_of(field).items() if not _METADATA.fullmatch(n)}
+    before, after = (row, None) if letter == "D" else (None, row)
+    return Record(Kind.ROWS, letter, table, before, after, found, told or None)
+
+
+def _source(found: Members) -> Source | None:
+    raw = found.get("source")
+    if raw is None or bytes(raw) == NULL:
+        return None
+    try:
+        return msgspec.json.decode(raw, type=Source)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(f"the envelope's source is not one: {error}") from error
+
+
+def _text(found: Members, name: str) -> str | None:
+    raw = bytes(found.get(name, Raw(NULL)))
+    return string_of(raw) if raw.startswith(b'"') else None
+
+
+def moment(found: Members | None) -> int | None:
+    """When the change happened (``source.ts_ms``), else when the record was made, in ms.
+
+    Zero is what old connectors write for "unknown".
+    """
+    if found is None:
+        return None
+    try:
+        inner: Any = _members.decode(found["source"]) if "source" in found else {}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        inner = {}
+    for where, name in ((inner, "ts_ms"), (found, "__source_ts_ms"), (found, "ts_ms")):
+        text = bytes(where[name]).strip(b'"') if name in where else b""
+        if text.isdigit() and 0 < len(text) < 18 and int(text) > 0:
+            return int(text)
+    return None

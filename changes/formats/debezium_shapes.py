@@ -1,0 +1,122 @@
+"""Shapes of records that were read with care once, so that others of the same go the short way.
+
+A schema block is the same bytes in every record of a table, and most of them: what begins alike is
+compared, not parsed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from changes.formats.base import VALUE_AT
+
+_BRACE = ord("}")
+
+_MOST = 8
+"""Beginnings kept. Fewer: tables that share a target go the long way; more: each costs a look."""
+
+
+@dataclass(slots=True)
+class Shapes:
+    """How payloads and keys of one target begin."""
+
+    payloads: list[bytes] = field(default_factory=list)
+    """What stands before a payload that is wrapped, the latest first."""
+    bare: bool = False
+    """Whether envelopes come without a wrapping."""
+    keys: tuple[bytes, ...] = ()
+    """What stands before the columns of a key that is wrapped, the latest first."""
+    bare_key: Any = None
+    """The decoder of a key that is not wrapped; it takes just these columns."""
+    keyless: bool = False
+
+    def copy(self) -> Shapes:
+        """The same, to be changed apart."""
+        return Shapes([*self.payloads], self.bare, self.keys, self.bare_key, self.keyless)
+
+    def payload(self, packed: bytes, end: int) -> int:
+        """Where the payload begins of a value that ends at ``end``; -1: the shape is not known.
+
+        A wrapped payload ends one byte before the value does.
+        """
+        for prefix in self.payloads:
+            if packed.startswith(prefix, VALUE_AT) and packed[end - 1] == _BRACE:
+                return VALUE_AT + len(prefix)
+        return VALUE_AT if self.bare else -1
+
+    def has_key(self, packed: bytes, begin: int, size: int) -> bool:
+        """Tell whether the key surely has the columns that keys had so far.
+
+        One that is not wrapped takes ``bare_key`` to tell.
+        """
+        return self.keyless if size < 0 else packed.startswith(self.keys, begin)
+
+    def learn_payload(self, prefix: bytes) -> None:
+        """Take in what stands before a payload; nothing where it is bare."""
+        if not prefix:
+            self.bare = True
+        elif prefix not in self.payloads:
+            self.payloads[:] = [prefix, *self.payloads[: _MOST - 1]]
+
+    def learn_key(self, prefix: bytes | None, names: Sequence[str]) -> None:
+        """Take in how a key begins; one that is bare has an empty beginning."""
+        if prefix:
+            if prefix not in self.keys:
+                self.keys = (prefix, *self.keys[: _MOST - 1])
+        elif prefix is not None and all(name.isidentifier() for name in names):
+            cells = [(f"f{place}", Raw) for place in range(len(names))]
+            rename = {f"f{place}": name for place, name in enumerate(names)}
+            key = msgspec.defstruct(
+                "Key", cells, rename=rename, gc=False, forbid_unknown_fields=True
+            )
+            self.bare_key = msgspec.json.Decoder(key).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """What stands where the source did not send a value (PostgreSQL: an unchanged TOAST value).
+
+    Text as it is, bytes in base64, lists and maps holding it.
+    """
+
+    texts: frozenset[str]
+    raws: frozenset[bytes]
+
+    @classmethod
+    def of(cls, placeholder: str) -> Unavailable:
+        """By the connector's ``unavailable.value.placeholder``; raises ValueError for bad hex."""
+        octets = placeholder.encode()
+        if placeholder.startswith("hex:"):
+            octets = bytes.fromhex(placeholder.removeprefix("hex:"))
+        text = octets.decode("utf-8", "replace")
+        coded = base64.b64encode(octets).decode()
+        forms: list[Any] = [text, coded, [text], [coded], list(octets), {text: text}]
+        raws = [json.dumps(f, separators=(",", ":"), ensure_ascii=False).encode() for f in forms]
+        raws.append(json.dumps(raws[-1].decode(), ensure_ascii=False).encode())  # a map as text
+        return cls(frozenset((text, coded, raws[5].decode())), frozenset(raws))
+
+    def among(self, values: Sequence[Any]) -> set[int]:
+        """The places of values, text or raw JSON, that stand for one that was not sent."""
+        if isinstance(next((v for v in values if v is not None and v is not UNSET), ""), str):
+            if self.texts.isdisjoint(values):
+                return set()
+            return {place for place, value in enumerate(values) if value in self.texts}
+        return {
+            place
+            for place, value in enumerate(values)
+            if isinstance(value, Raw) and bytes(value) in self.raws
+        }
+
+    def without(self, values: Mapping[str, Raw]) -> dict[str, Raw]:
+        """The values that were sent."""
+        return {name: raw for name, raw in values.items() if bytes(raw) not in self.raws}
+
+
+NOTHING_UNAVAILABLE = Unavailable(frozenset(), frozenset())

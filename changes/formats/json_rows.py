@@ -1,0 +1,282 @@
+"""Decodes messages of one row each, of typed JSON values: what Maxwell's and GoldenGate's share.
+
+A block of messages is read by the layout's own decoder and handled a member at a time. What does
+not fit the layout is taken with care, one message, and the layout grows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import astuple
+
+from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
+from changes.convert import Converter
+from changes.formats.json_layout import Documents, JsonLayout, is_document
+from changes.formats.json_moves import may_move, moves, with_nulls
+from changes.formats.layout import Refused
+from changes.model import BadRecord, Changes, FormatOptions, Mode, TableName, TableSchema
+
+_DELETE = ord("D")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One message's row with nothing assumed about its columns; ``op`` is I, U or D.
+
+    ``names`` is the text in which the record names its key, ``keys`` what that says.
+    """
+
+    op: str
+    now: Mapping[str, Raw]
+    was: Mapping[str, Raw] | None
+    names: bytes
+    keys: tuple[str, ...]
+
+
+class Dialect(Protocol):
+    """What a format says about its messages. A change has its row in ``now``, a D perhaps only in
+    ``was``; what an update replaced is in ``was``, as far as it is told."""
+
+    letters: Mapping[str, str]
+    """I, U or D by what stands in ``kind``."""
+
+    drops_nulls: bool
+    """Whether nulls may be left out: then an insert lacks nothing, and what an update lacks
+    but had is null."""
+
+    def message(self, row: type[Struct]) -> type[Struct]:
+        """Make the struct of a message: kind, now, was, names, and odd, which is None unless it
+        has to be read with care."""
+        ...
+
+    def bodies(self, values: Sequence[bytes]) -> Sequence[bytes]:
+        """Give the messages themselves, of records that may come packed."""
+        ...
+
+    def key_texts(self, names: Sequence[Raw], values: Sequence[bytes]) -> Sequence[bytes]:
+        """Give the texts by which records name their keys: ``Row.names``; ``names`` is what
+        stands in the messages."""
+        ...
+
+    def read(self, value: bytes) -> Row:
+        """Read any message of rows; raises Refused."""
+        ...
+
+    def table_of(self, value: bytes) -> TableName | None:
+        """Tell whose row it is, for what is said about it; None where that can't be told."""
+        ...
+
+
+class JsonTableDecoder:
+    """The ``TableDecoder`` of such a format.
+
+    A call that raises leaves what is known of the columns as it was, so the records before the
+    bad one can be decoded again without it.
+    """
+
+    def __init__(
+        self, dialect: Dialect, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None
+    ) -> None:
+        self._dialect = dialect
+        self._options = options
+        keys = () if mode is Mode.APPEND else (keys or None)
+        self._fixed = keys is not None
+        self._layout = JsonLayout(dialect.message, {}, keys, {})
+        self._names: frozenset[bytes] = frozenset()
+        self._seen = False
+
+    @property
+    def schema(self) -> TableSchema | None:
+        return self._layout.schema if self._seen else None
+
+    @property
+    def positions(self) -> str | None:
+        return None
+
+    def decode(
+        self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
+    ) -> Changes | None:
+        reading = _Reading(self._dialect, self._layout, self._fixed, self._names)
+        refused = reading.read(values)
+        layout = reading.layout
+        converter = Converter(self._options.time_zone, self._options.zero_dates)
+        table = None
+        if reading.segments:
+            pieces = Pieces(reading.segments, layout.columns, layout.keys or (), self._fixed)
+            try:
+                table = assemble(pieces, converter, layout.declared, partition, offsets)
+            except Misfit as misfit:
+                raise self._bad(misfit.record, str(misfit), values) from misfit
+        if refused is not None:
+            raise self._bad(reading.place, str(refused), values) from refused
+        if table is None:
+            return None
+        self._layout, self._names, self._seen = layout, frozenset(reading.names), True
+        mode = Mode.UPSERT if layout.keys else Mode.APPEND
+        return Changes(table, layout.schema, mode, reading.count, converter.nulled)
+
+    def _bad(self, place: int, reason: str, values: Sequence[bytes]) -> BadRecord:
+        """Put the table's name before the reason; several tables may feed one target."""
+        table = self._dialect.table_of(values[place])
+        return BadRecord(place, reason if table is None else f"{table}: {reason}")
+
+
+class _Reading:
+    """One call's way through its messages: columns of text, in segments of one layout each."""
+
+    def __init__(
+        self, dialect: Dialect, layout: JsonLayout, fixed: bool, names: frozenset[bytes]
+    ) -> None:
+        self.layout = layout
+        self.names = set(names)
+        """The texts that name the key of the layout."""
+        self.place = 0
+        self.segments: list[Segment] = []
+        self._dialect = dialect
+        self._fixed = fixed
+        self._segment_layout: JsonLayout | None = None
+        self._moved = 0
+
+    @property
+    def count(self) -> int:
+        """Row changes so far; one that changes a key makes two rows."""
+        return sum(len(segment.ops) for segment in self.segments) - self._moved
+
+    def read(self, values: Sequence[bytes]) -> Refused | None:
+        """Take the messages in; give what stopped it at ``place``, None when all are in."""
+        try:
+            while self.place < len(values):
+                self._read_block(values[self.place : self.place + BLOCK_ROWS])
+        except Refused as refused:
+            return refused
+        return None
+
+    def _read_block(self, values: Sequence[bytes]) -> None:
+        """Read these messages, or as many as the present layout's decoder is good for."""
+        layout = self.layout
+        messages = self._decoded(values)
+        if messages and not self._add_alike(messages, values):
+            for message, value in zip(messages, values, strict=False):
+                if not self._add_known(message, value):
+                    self._read_careful(value)
+                if self.layout is not layout:
+                    return
+        if self.layout is layout and len(messages) < len(values):
+            self._read_careful(values[len(messages)])
+
+    def _decoded(self, values: Sequence[bytes]) -> list[Any]:
+        """Decode messages by the layout, up to the first that does not have it."""
+        messages: list[Any] = []
+        if self.layout.keys is not None and self.layout.columns:
+            with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
+                # Those before an error stay: a list grows as it takes from an iterator.
+                messages.extend(map(self.layout.decode, self._dialect.bodies(values)))
+        return messages
+
+    def _add_alike(self, messages: Sequence[Any], values: Sequence[bytes]) -> bool:
+        """Add messages that are all of the layout; False, and none, if one is not.
+
+        A loop over them would cost as much as their decoding, so each member is looked at as a
+        column. True also where the layout has to be another first: then none was added.
+        """
+        kinds, nows, wases, names, odds = zip(*map(astuple, messages), strict=True)
+        row, letters = self.layout.row, self._dialect.letters
+        if odds.count(None) < len(odds) or not letters.keys() >= set(kinds):
+            return False
+        if not self._name_key(names, values[: len(names)]):
+            return False
+        ops = "".join(map(letters.__getitem__, kinds)).encode()
+        rows: list[Any] = list(nows)
+        if set(map(type, nows)) != {row}:
+            for place, now in enumerate(nows):
+                if not isinstance(now, row):
+                    if ops[place] != _DELETE or not isinstance(wases[place], row):
+                        return False
+                    rows[place] = wases[place]
+        self._add(ops, rows, wases)
+        return True
+
+    def _add_known(self, message: Any, value: bytes) -> bool:
+        """Add a message of a known shape; False if it is not and has to be read with care."""
+        letters, row = self._dialect.letters, self.layout.row
+        if message.kind not in letters or message.odd is not None:
+            return False
+        op = letters[message.kind]
+        now = message.was if op == "D" and not isinstance(message.now, row) else message.now
+        if not isinstance(now, row) or not self._name_key((message.names,), (value,)):
+            return False
+        self._add(op.encode(), [now], (message.was,))
+        return True
+
+    def _name_key(self, names: Sequence[Raw], values: Sequence[bytes]) -> bool:
+        """Tell whether these all name the key that the layout has."""
+        return self._fixed or self.names.issuperset(self._dialect.key_texts(names, values))
+
+    def _add(self, ops: bytes, rows: Sequence[Struct], olds: Sequence[Any]) -> None:
+        """Add rows with what they replaced, each of a message; where a column turns out to hold
+        documents, the layout is another afterwards, and nothing was added."""
+        layout = self.layout
+        records: Sequence[int] = range(self.place, self.place + len(rows))
+        after = self.place + len(rows)
+        moved: list[int] = []
+        if layout.keys and may_move(layout, ops, rows, olds):
+            ops, rows, olds, records, moved = moves(layout, ops, rows, olds, self.place)
+        try:
+            texts = layout.texts(rows)
+        except Documents as found:
+            self.layout = layout.with_documents(found.names)
+            return
+        if self._dialect.drops_nulls:
+            texts = with_nulls(layout, ops, olds, texts)
+        segment = self._segment()
+        segment.moved += [len(segment.ops) + place for place in moved]
+        segment.blocks.append(dict(zip(layout.columns, texts, strict=True)))
+        segment.ops += ops
+        segment.records += records
+        self._moved += len(moved)
+        self.place = after
+
+    def _segment(self) -> Segment:
+        """The segment of the present layout; a new one where the columns have changed."""
+        if self._segment_layout is not self.layout:
+            self._segment_layout = self.layout
+            self.segments.append(Segment(self.layout.columns))
+        return self.segments[-1]
+
+    def _read_careful(self, value: bytes) -> None:
+        row = self._dialect.read(value)
+        self._learn(row)
+        layout = self.layout
+        was = None if row.was is None else layout.row_of(row.was)
+        self._add(row.op.encode(), [layout.row_of(row.now)], [was])
+
+    def _learn(self, row: Row) -> None:
+        """Take in what the message tells of columns and key."""
+        layout = self.layout
+        if not self._fixed and row.names not in self.names:
+            if layout.keys is None:
+                layout = layout.with_keys(row.keys)
+            elif set(row.keys) != set(layout.keys):
+                raise Refused(f"the key was {_list(layout.keys)} and is now {_list(row.keys)}")
+            self.names.add(row.names)
+        images = (row.now, row.was or {})
+        if not row.now:
+            raise Refused("a row without columns")
+        layout = layout.grown({}, dict.fromkeys(name for image in images for name in image), b"")
+        for key in layout.keys or ():
+            if key not in layout.columns:
+                raise Refused(f"key column {key} is missing")
+        documents = {
+            name for image in images for name, raw in image.items() if is_document(raw)
+        } - layout.documents
+        self.layout = layout.with_documents(documents) if documents else layout
+
+
+def _list(keys: Sequence[str]) -> str:
+    return f"({', '.join(keys)})" if keys else "none"

@@ -1,0 +1,199 @@
+"""What is known of a target's columns so far, and the msgspec structs made for just those.
+
+A layout only ever grows: a block of types that is sent again narrower, or with columns missing
+(minimal row images list only what they carry), takes nothing away. So one decoder serves all the
+messages of a table, in whatever order their shapes come.
+"""
+
+from __future__ import annotations
+
+import abc
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final, Self
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from changes.model import CHANGELOG_COLUMNS, Column, TableSchema
+from changes.mysql_types import from_mysql
+from changes.types import TEXT, SourceType, widen
+
+_RESERVED_PREFIX = "__binlogd_"
+_CHANGELOG_NAMES = frozenset(name for name, _ in CHANGELOG_COLUMNS)
+
+_KNOWN_TEXTS = 1024
+"""Type blocks remembered by their bytes. Minimal images of a wide table come in many shapes:
+fewer means parsing some again (5 µs each), more only costs memory."""
+
+
+class Refused(Exception):
+    """A message can't be applied: the reason, without the table's name."""
+
+
+class Layout(abc.ABC):
+    """Columns with their types, the key, and the structs that read a message of these.
+
+    ``keys`` is None until a message has told them; an empty key makes a changelog. Not changed
+    once made, but for ``known`` and ``declared``, which only save work and name types in errors.
+    Each format says by ``message_type`` what a message with such rows is.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, SourceType],
+        keys: tuple[str, ...] | None,
+        declared: Mapping[str, str],
+        known: Iterable[bytes] = (),
+    ) -> None:
+        self.columns: Final = dict(columns)
+        self.keys: Final = keys
+        self.declared: Final = dict(declared)
+        self.known: Final = set(known)
+        self.fields: Final = {name: f"f{place}" for place, name in enumerate(columns)}
+        names = {field: json_name(name, field) for name, field in self.fields.items()}
+        self.row: Final = self._struct("Row", self.fields.values(), names, strict=True)
+        self.key_fields: Final = [self.fields[key] for key in keys or () if key in self.fields]
+        self.old: Final = self._struct("Old", self.key_fields, names, strict=False)
+        self.no_key: Final = self.old()
+        self.decode: Final[Callable[[bytes], Any]] = self.decoder(self.message_type())
+
+    @abc.abstractmethod
+    def message_type(self) -> type[Struct]:
+        """Make the struct of a message whose rows are ``row`` and old keys ``old``."""
+
+    def decoder(self, message: type[Struct]) -> Callable[[bytes], Any]:
+        """Make the function that reads one message."""
+        return msgspec.json.Decoder(message).decode
+
+    def cell(self, field: str) -> Any:
+        """Tell the type of a field's values in a message; UNSET stands for one that is absent."""
+        return str | None | UnsetType
+
+    def made_anew(
+        self,
+        columns: Mapping[str, SourceType],
+        keys: tuple[str, ...] | None,
+        known: Iterable[bytes],
+    ) -> Self:
+        """Make another layout of this kind."""
+        return type(self)(columns, keys, self.declared, known)
+
+    def _struct(
+        self, title: str, fields: Iterable[str], names: Mapping[str, str], *, strict: bool
+    ) -> type[Struct]:
+        return msgspec.defstruct(
+            title,
+            [(field, self.cell(field), UNSET) for field in fields],
+            rename=dict(names),
+            gc=False,
+            forbid_unknown_fields=strict,
+        )
+
+    @property
+    def schema(self) -> TableSchema:
+        columns = tuple(Column(name, kind.arrow) for name, kind in self.columns.items())
+        return TableSchema(columns, self.keys or ())
+
+    def getter(self, name: str) -> Callable[[Struct], object]:
+        return operator.attrgetter(self.fields[name])
+
+    def gone(self, before: Struct, after: Struct) -> Struct:
+        """Make the row that stands for the key which an update left."""
+        row = self.row(**dict.fromkeys(self.fields.values()))
+        for field in self.key_fields:
+            old = getattr(before, field)
+            setattr(row, field, getattr(after, field) if old is UNSET else old)
+        return row
+
+    def complete_key(self, before: Struct, after: Struct) -> None:
+        """Give an updated row the parts of its key that it lacks: they did not change."""
+        for field in self.key_fields:
+            if getattr(after, field) is UNSET:
+                setattr(after, field, getattr(before, field))
+
+    def moves(self, before: Struct, after: Struct) -> bool:
+        """Tell whether an update changed the key; what it reports without a change is not one."""
+        return any(
+            getattr(before, field) is not UNSET and getattr(before, field) != getattr(after, field)
+            for field in self.key_fields
+        )
+
+    def with_keys(self, keys: tuple[str, ...]) -> Self:
+        """Fix the key; raises Refused where a column has a name that the changelog needs."""
+        for name in self.columns:
+            check_name(name, (), keys)
+        return self.made_anew(self.columns, keys, self.known)
+
+    def grown(self, types: Mapping[str, str], carried: Iterable[str], text: bytes) -> Self:
+        """Give the layout that also holds these columns; raises Refused where none can.
+
+        ``types`` is the message's type block and ``text`` its bytes; ``carried`` are the columns
+        that its rows name, in their order. Without a type there a column is text, or stays what
+        it is.
+        """
+        columns = dict(self.columns)
+        same_words = True
+        for name in (*carried, *types):
+            declared = types.get(name)
+            seen = None if declared is None else from_mysql(declared)
+            stored = columns.get(name)
+            if stored is None:
+                check_name(name, columns, self.keys)
+                columns[name] = TEXT if seen is None else seen
+            elif seen is not None:
+                columns[name] = self._wider(name, stored, seen, declared)
+                same_words &= _same_words(stored, columns[name])
+        self.declared.update(types)
+        if columns == self.columns:
+            if len(self.known) >= _KNOWN_TEXTS:
+                self.known.clear()
+            self.known.add(text)
+            return self
+        # Where a number stands for another label now, the blocks known so far mean other columns.
+        known = (*self.known, text) if same_words else (text,)
+        return self.made_anew(columns, self.keys, known)
+
+    def _wider(
+        self, name: str, stored: SourceType, seen: SourceType, declared: str | None
+    ) -> SourceType:
+        wider = widen(stored.arrow, seen.arrow)
+        if wider is None:
+            was = self.declared.get(name, "text of no declared type")
+            raise Refused(
+                f"{name}: the type {was} ({stored.arrow}) can't become {declared} ({seen.arrow}) "
+                f"in the lake"
+            )
+        if seen.reading is stored.reading and _begins(stored.labels, seen.labels):
+            return replace(stored, arrow=wider)
+        return replace(seen, arrow=wider)
+
+
+def _begins(labels: tuple[str, ...], part: tuple[str, ...]) -> bool:
+    """Fewer labels, none of them moved: numbers mean what they meant."""
+    return labels[: len(part)] == part
+
+
+def _same_words(stored: SourceType, now: SourceType) -> bool:
+    """Tell whether what ``stored`` read is read alike by ``now``."""
+    return stored.reading is now.reading and _begins(now.labels, stored.labels)
+
+
+def check_name(name: str, others: Iterable[str], keys: tuple[str, ...] | None) -> None:
+    """Raise Refused for a name that is ours, or differs from another's by case only."""
+    lower = name.lower()
+    if lower.startswith(_RESERVED_PREFIX) or (keys == () and lower in _CHANGELOG_NAMES):
+        raise Refused(f"the column name {name} is one that binlogd needs for itself")
+    for other in others:
+        if other.lower() == lower:
+            raise Refused(f"the column names {other} and {name} differ by case only")
+
+
+def json_name(name: str, field: str) -> str:
+    """A name that msgspec can't match gets one that no MySQL column has (it ends in a space).
+
+    Rows with such a column take the careful way.
+    """
+    matched = name.isprintable() and '"' not in name and "\\" not in name
+    return name if matched else f"{field} "

@@ -1,0 +1,146 @@
+"""Maxwell's JSON messages: one message is one row, or one table's part of a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from changes.convert import check_zone
+from changes.formats.base import VALUE_AT, RowChange, Statement, sizes
+from changes.formats.json_explain import explain_row
+from changes.formats.json_rows import JsonTableDecoder
+from changes.formats.layout import Refused
+from changes.formats.maxwell_ddl import TYPES, read_statement, statement_of
+from changes.formats.maxwell_keys import body
+from changes.formats.maxwell_rows import LETTERS, MaxwellDialect, moment
+from changes.formats.maxwell_sealed import NO_KEY, Opener
+from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
+
+_KINDS = dict.fromkeys(LETTERS, Kind.ROWS)
+_KINDS |= dict.fromkeys(TYPES, Kind.DDL)
+_KINDS |= dict.fromkeys(("bootstrap-start", "bootstrap-complete", "heartbeat"), Kind.NOTHING)
+
+_HEADS_KEPT = 10_000
+"""Heads kept ready, some for each table; making one anew costs half a microsecond."""
+
+_DDL = Head(Kind.DDL, None)
+_NOTHING = Head(Kind.NOTHING, None)
+
+
+class _Head(Struct, gc=False):
+    """In the order in which Maxwell writes them: msgspec then finds each at its first guess."""
+
+    database: str | None = None
+    table: str | None = None
+    type: str = ""
+    encrypted: Any = None
+    reason: str | None = None
+
+
+class MaxwellJson:
+    """The ``Format`` of Maxwell's JSON. Records come packed (``Format.keyed``): the key tells which
+    columns are the table's key where the message does not.
+
+    The option ``encryption_key`` opens what was encrypted. Raises ValueError where it is no AES
+    key, or where the time zone isn't known here.
+    """
+
+    name: str = "maxwell-json"
+    keyed: bool = True
+    binary: bool = False
+
+    def __init__(self, options: FormatOptions) -> None:
+        check_zone(options.time_zone)
+        if options.extra.get("positions") is not None:
+            raise ValueError(f"{self.name} gives no positions")
+        self._options = options
+        key = options.extra.get("encryption_key")
+        self._opener = None if key is None else Opener(key)
+        self._head = msgspec.json.Decoder(_Head).decode
+        self._heads: dict[tuple[str, str | None, str | None], Head] = {}
+
+    def peek(self, value: bytes | None) -> Head:
+        text = b"" if value is None else body(value)
+        if not text:
+            return _NOTHING  # a tombstone: the delete came before it
+        try:
+            head = self._head(text)
+            if not head.type and head.encrypted is not None:
+                head = self._head(self._plain(text))
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            raise BadMessage(f"not a Maxwell message: {error}") from error
+        except Refused as refused:
+            raise BadMessage(f"a Maxwell message that is {refused}") from refused
+        return self._judge(head)
+
+    def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
+        decode, known = self._head, self._heads.get
+        for value in values:
+            try:
+                # Written out, for it is done for every message: ``body``.
+                head = decode(value[VALUE_AT : VALUE_AT + sizes(value)[0]])  # type: ignore[index, arg-type]
+            except (msgspec.DecodeError, ValueError, RecursionError, TypeError):
+                yield self.peek(value)  # which says what is wrong with it, or that nothing is
+                continue
+            seen = known((head.type, head.database, head.table))
+            if seen is None:
+                seen = self.peek(value)
+                if head.type:
+                    if len(self._heads) >= _HEADS_KEPT:
+                        self._heads.clear()
+                    self._heads[(head.type, head.database, head.table)] = seen
+            yield seen
+
+    def _judge(self, head: _Head) -> Head:
+        kind = _KINDS.get(head.type)
+        if kind is Kind.ROWS:
+            if not head.database or not head.table:
+                part = "table" if head.database else "database"
+                raise BadMessage(f"a Maxwell message of type {head.type} without a {part}")
+            return Head(Kind.ROWS, TableName(head.database, head.table))
+        if kind is not None:
+            return _DDL if kind is Kind.DDL else _NOTHING
+        if head.reason is not None:
+            raise BadMessage(
+                f"{head.database}.{head.table}: a row that Maxwell could not send, all but its "
+                f"key is missing: {head.reason}"
+            )
+        what = f"of unknown type {head.type!r}" if head.type else "without a type"
+        raise BadMessage(f"a Maxwell message {what}")
+
+    def ddl(self, value: bytes) -> tuple[Ddl, ...]:
+        try:
+            return read_statement(self._plain(body(value)))
+        except Refused as refused:
+            raise BadMessage(str(refused)) from refused
+
+    def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
+        head = self.peek(value)
+        if value is None or head.kind is Kind.NOTHING:
+            return ()
+        table = head.table
+        try:
+            text = self._plain(body(value))
+            ts_ms = moment(text)
+            if table is None:
+                told = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in read_statement(text)]
+                return tuple(told) or (Statement(*statement_of(text), ts_ms),)
+            row = MaxwellDialect(self._opener).read(value)
+            return (explain_row(table, row, self._options, ts_ms, drops_nulls=True),)
+        except Refused as refused:
+            about = "" if table is None else f"{table}: "
+            raise BadMessage(f"{about}{refused}") from refused
+
+    def _plain(self, text: bytes) -> bytes:
+        """The message without encryption; raises Refused."""
+        if self._head(text).encrypted is None:
+            return text
+        if self._opener is None:
+            raise Refused(NO_KEY)
+        return self._opener.opened(text)
+
+    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> JsonTableDecoder:
+        return JsonTableDecoder(MaxwellDialect(self._opener), self._options, mode, keys)
