@@ -84,6 +84,8 @@ class Assigned:
     confirmed: Mapping[TopicPartition, int | None] = field(default_factory=dict)
     epochs: Mapping[TopicPartition, LogEpoch] = field(default_factory=dict)
     """Of the logs below the starts, where they are recorded."""
+    at_frontier: frozenset[TopicPartition] = frozenset()
+    """Those whose start is a recorded frontier: what began below it was applied."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from daemon.kafka_settings import connection_settings
 from daemon.log_check import check_logs
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, StartAt, Watermarks, start_position
-from offsets.snapshot import Snapshot
+from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
 
 ANSWER_TIMEOUT_S = 20.0
@@ -217,7 +217,12 @@ class PositionResolver:
         }
         check_logs(self.settings, epochs, ANSWER_TIMEOUT_S)
         confirmed = {source: commits.get(source) for source in sources}
-        return Assigned(starts, logs, confirmed, epochs)
+        frontiers = frozenset(
+            source
+            for source, at in starts.items()
+            if _is_frontier(recorded.partitions.get(source), commits.get(source), at)
+        )
+        return Assigned(starts, logs, confirmed, epochs, frontiers)
 
     def _decide(
         self,
@@ -280,3 +285,10 @@ def check_topic_ids(recorded: Snapshot, now: Mapping[str, str]) -> None:
                 "one (`binlogd offsets show`). Use another group and other targets, or remove the "
                 "offset file and the targets to read the new topic from its start"
             )
+
+
+def _is_frontier(recorded: PartitionState | None, committed: int | None, at: int) -> bool:
+    """Tell whether all below a start was applied; where an operator chose it nobody knows."""
+    if recorded is not None and recorded.reset:
+        return False
+    return at == committed or (recorded is not None and at == recorded.frontier)

@@ -206,8 +206,11 @@ class Several(Protocol):
 class Parted(Protocol):
     """What a ``Format`` also offers whose ``peek`` may say PART."""
 
-    def part(self, value: bytes) -> tuple[str, Part]:
-        """Tell of which stream (shard) a part is, and the part; raises BadMessage."""
+    def part(self, value: bytes) -> tuple[str, Part] | None:
+        """Tell of which stream (shard) a part is, and the part; None of a whole message.
+
+        Raises BadMessage.
+        """
         ...
 
     def whole(self, stream: str, data: bytes) -> bytes:

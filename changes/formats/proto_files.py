@@ -88,7 +88,7 @@ def messages(name: str) -> MappingProxyType[str, Any]:
     """The message classes of a .proto file beside this one, by their names."""
     text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(file := read_proto(name, text))  # type: ignore[no-untyped-call]
+    pool.Add(file := read_proto(name, text))
     return MappingProxyType(
         {
             message.name: message_factory.GetMessageClass(

@@ -75,7 +75,7 @@ class TencentDts:
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
         return map(self.peek, values)
 
-    def part(self, value: bytes) -> tuple[str, Part]:
+    def part(self, value: bytes) -> tuple[str, Part] | None:
         return part_of(check_packed(value))
 
     def whole(self, stream: str, data: bytes) -> bytes:

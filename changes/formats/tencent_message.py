@@ -64,9 +64,11 @@ def envelope_of(packed: bytes) -> Any:
     return envelope
 
 
-def part_of(packed: bytes) -> tuple[str, Part]:
-    """The shard's name (empty without shards) and the part; raises BadMessage."""
+def part_of(packed: bytes) -> tuple[str, Part] | None:
+    """The shard's name (empty without shards) and the part, None of a whole; raises BadMessage."""
     envelope = envelope_of(packed)
+    if envelope.total == 1:
+        return None
     part = Part(envelope.version, envelope.total, envelope.index, envelope.data)
     return shard_of(packed), part
 

@@ -1,0 +1,198 @@
+"""What the fetcher does about messages that come in parts, and about those of several entries.
+
+Parts are put together before anything is routed; the whole stands at its last part's offset, and
+its first part holds the frontier until then (``offsets.parts``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from actors import effects as fx
+from actors import messages as msg
+from changes.formats.base import Format, Parted, Piece, Several
+from changes.model import AddColumn, BadMessage, Ddl, Kind
+from changes.routing import TargetRoute
+from offsets.parts import Part, PartAssembler
+from offsets.position import Run, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Part of a fetched batch: plain messages, or at most one that a part has made whole.
+
+    ``held`` and ``open`` are the messages that lacked parts before it, and after it.
+    """
+
+    fetched: msg.Fetched
+    run: Run | None = None
+    held: Mapping[str, int] = field(default_factory=dict)
+    open: Mapping[str, int] = field(default_factory=dict)
+
+    def completed(self, out: Sequence[object]) -> list[object]:
+        """What was said of it to the committer, with the runs and what is still open."""
+        told = [place for place, effect in enumerate(out) if sent_by(effect) is not None]
+        found = list(out)
+        for place in told:
+            tell = out[place]
+            sent = sent_by(tell)
+            assert isinstance(tell, fx.Tell)
+            assert sent is not None
+            # A bad one is dispatched after all that came before it: until then it is open.
+            last = self.run is None or place == told[-1]
+            sent = replace(sent, fragments=self.open if last else self.held)
+            if self.run is not None and sent.lanes:
+                sent = replace(sent, lanes={}, runs=dict.fromkeys(sent.lanes, (self.run,)))
+            found[place] = fx.Tell(tell.to, sent)
+        return found
+
+
+def sent_by(effect: object) -> msg.Dispatched | None:
+    """What an effect tells the committer about a batch, if it does."""
+    if isinstance(effect, fx.Tell) and isinstance(effect.message, msg.Dispatched):
+        return effect.message
+    return None
+
+
+class Reassembly:
+    """The parts of all assigned partitions; used by the fetcher's thread alone."""
+
+    def __init__(self, format_: Format, max_bytes: int) -> None:
+        self._format = format_ if isinstance(format_, Parted) else None
+        self._assembler = PartAssembler(max_bytes)
+        self._sources: set[TopicPartition] = set()
+
+    @property
+    def held_bytes(self) -> int:
+        """What the parts in hand take."""
+        return self._assembler.held_bytes
+
+    def begin(self, source: TopicPartition, *, at_frontier: bool) -> None:
+        """A partition is read from anew (``PartAssembler.begin``)."""
+        self._sources.add(source)
+        self._assembler.begin(source, at_frontier=at_frontier)
+
+    def drop(self, source: TopicPartition) -> None:
+        """Forget a partition that was taken away."""
+        self._sources.discard(source)
+        self._assembler.drop(source)
+
+    def open(self, source: TopicPartition) -> Mapping[str, int]:
+        """The messages of a partition that lack parts, with their first parts' offsets."""
+        return self._assembler.fragments(source) if source in self._sources else {}
+
+    def stretches(self, fetched: msg.Fetched) -> Iterator[Stretch]:
+        """Cut a batch where a part comes in; raises MissingPart, TooLarge after what came before.
+
+        Each part is a stretch of its own, so that what is open at any position is told exactly.
+        """
+        if self._format is None:
+            yield Stretch(fetched)
+            return
+        source, start = fetched.source, 0
+        ends = [*fetched.offsets[1:], fetched.next_offset]
+        for place, value in enumerate(fetched.values):
+            found = _part(self._format, value)
+            if found is None:
+                continue
+            held = self.open(source)
+            if place > start:
+                plain = _cut(fetched, start, place, fetched.offsets[place])
+                yield Stretch(plain, None, held, held)
+            start = place + 1
+            stream, part = found
+            whole = self._assembler.take(source, stream, fetched.offsets[place], part)
+            now = self.open(source)
+            if whole is None:
+                yield Stretch(_cut(fetched, start, start, ends[place]), None, held, now)
+                continue
+            value = self._format.whole(stream, whole.data)
+            one = replace(_cut(fetched, place, start, ends[place]), values=[value])
+            yield Stretch(one, whole.run, held, now)
+        if start < len(fetched.values) or not fetched.values:
+            held = self.open(source)
+            yield Stretch(
+                _cut(fetched, start, len(fetched.values), fetched.next_offset), None, held, held
+            )
+
+
+def _part(format_: Parted, value: bytes | None) -> tuple[str, Part] | None:
+    """The part that a message is; whatever else is wrong with it, its routing tells."""
+    try:
+        return None if value is None else format_.part(value)
+    except BadMessage:
+        return None
+
+
+def _cut(fetched: msg.Fetched, start: int, end: int, next_offset: int) -> msg.Fetched:
+    offsets, values = fetched.offsets[start:end], fetched.values[start:end]
+    return replace(fetched, offsets=offsets, values=values, next_offset=next_offset)
+
+
+class BesideRows(Exception):
+    """A statement that can't be followed where it stands: beside rows of the same table."""
+
+
+Routes = Callable[[Ddl], Sequence[TargetRoute]]
+"""The targets that a statement concerns, and an exception where it can't be followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPart:
+    """What one target gets of a message of several entries."""
+
+    route: TargetRoute
+    value: bytes
+    ddl: bool
+
+
+def by_target(
+    format_: Several,
+    value: bytes,
+    rows: Callable[[Piece], Sequence[TargetRoute]],
+    statements: Callable[[bytes], Sequence[Ddl]],
+    routes: Routes,
+) -> list[TargetPart]:
+    """Split a message of several entries by target, each target's entries in their order.
+
+    A statement beside rows of its target is left out where rows show by themselves what it does
+    (a new column without a default, a table made); any other raises BesideRows: one offset can't
+    be a barrier and rows. Raises BadMessage.
+    """
+    found: dict[str, tuple[TargetRoute, list[tuple[Piece, list[Ddl]]]]] = {}
+    for piece in format_.pieces(value):
+        concerned: list[tuple[TargetRoute, list[Ddl]]]
+        if piece.kind is Kind.ROWS:
+            concerned = [(route, []) for route in rows(piece)]
+        else:
+            mine: dict[str, tuple[TargetRoute, list[Ddl]]] = {}
+            for ddl in statements(format_.joined(value, [piece.data])):
+                for route in routes(ddl):
+                    mine.setdefault(str(route.name), (route, []))[1].append(ddl)
+            concerned = list(mine.values())
+        for route, ddls in concerned:
+            found.setdefault(str(route.name), (route, []))[1].append((piece, ddls))
+    return [_target_part(format_, value, route, pieces) for route, pieces in found.values()]
+
+
+def _target_part(
+    format_: Several, value: bytes, route: TargetRoute, pieces: list[tuple[Piece, list[Ddl]]]
+) -> TargetPart:
+    data = [piece.data for piece, _ in pieces if piece.kind is Kind.ROWS]
+    if not data:
+        return TargetPart(route, format_.joined(value, [p.data for p, _ in pieces]), ddl=True)
+    for ddl in (ddl for _, ddls in pieces for ddl in ddls):
+        if not _shown_by_rows(ddl):
+            sql = " ".join(ddl.sql.split())
+            raise BesideRows(
+                f"{ddl.table}: a statement that comes in one message with rows of its table is "
+                f"not followed: {sql}"
+            )
+    return TargetPart(route, format_.joined(value, data), ddl=False)
+
+
+def _shown_by_rows(ddl: Ddl) -> bool:
+    return ddl.refused is None and all(
+        isinstance(step, AddColumn) and step.default is None for step in ddl.steps
+    )
