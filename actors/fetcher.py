@@ -17,7 +17,7 @@ from actors import messages as msg
 from actors.figures import FetcherFigures, Figures
 from actors.mailbox import Tick
 from actors.messages import MESSAGE_OVERHEAD, Address
-from actors.reassembly import BesideRows, Reassembly, Stretch, by_target
+from actors.reassembly import BesideRows, Reassembly, SequenceGap, Stretch, by_target
 from changes.formats.base import Format, Several
 from changes.model import BadMessage, Ddl, Kind, TableName
 from changes.routing import RouteConflict, Router, TargetRoute, shard_of
@@ -206,7 +206,7 @@ class FetcherLogic:
                 out += stretch.completed(effects)
                 if self._stopped:
                     break
-        except (MissingPart, TooLarge) as missing:
+        except (MissingPart, TooLarge, SequenceGap) as missing:
             out += self._fail(str(missing))
         return out
 

@@ -55,13 +55,48 @@ def sent_by(effect: object) -> msg.Dispatched | None:
     return None
 
 
+class SequenceGap(Exception):
+    """A producer's running number jumps, or is missing: one line. A message was lost."""
+
+
+class _Running:
+    """The running numbers of a partition's streams, since its reading began."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+
+    def is_new(self, place: str, stream: str, number: int | None) -> bool:
+        """Tell a new message from one that was sent again; raises SequenceGap.
+
+        1 stands for a producer that counts anew: what it sends is taken, for to drop it would be
+        a loss, and to apply a message again in its order is none.
+        """
+        last = self._last.get(stream)
+        shard = f", shard {stream}" if stream else ""
+        if number is None:
+            if last is not None:
+                raise SequenceGap(f"{place}{shard}: no running number (ps) behind number {last}")
+            return True
+        if last is not None and 1 < number <= last:
+            return False
+        if last is not None and number not in (1, last + 1):
+            raise SequenceGap(
+                f"{place}{shard}: the running number (ps) is {number}, expected is {last + 1}: "
+                "messages between were lost"
+            )
+        self._last[stream] = number
+        return True
+
+
 class Reassembly:
     """The parts of all assigned partitions; used by the fetcher's thread alone."""
 
     def __init__(self, format_: Format, max_bytes: int) -> None:
         self._format = format_ if isinstance(format_, Parted) else None
         self._assembler = PartAssembler(max_bytes)
-        self._sources: set[TopicPartition] = set()
+        self._running: dict[TopicPartition, _Running] = {}
+        self.repeated = 0
+        """Messages that the producer had sent before: dropped."""
 
     @property
     def held_bytes(self) -> int:
@@ -70,22 +105,23 @@ class Reassembly:
 
     def begin(self, source: TopicPartition, *, at_frontier: bool) -> None:
         """A partition is read from anew (``PartAssembler.begin``)."""
-        self._sources.add(source)
+        self._running[source] = _Running()
         self._assembler.begin(source, at_frontier=at_frontier)
 
     def drop(self, source: TopicPartition) -> None:
         """Forget a partition that was taken away."""
-        self._sources.discard(source)
+        self._running.pop(source, None)
         self._assembler.drop(source)
 
     def open(self, source: TopicPartition) -> Mapping[str, int]:
         """The messages of a partition that lack parts, with their first parts' offsets."""
-        return self._assembler.fragments(source) if source in self._sources else {}
+        return self._assembler.fragments(source) if source in self._running else {}
 
     def stretches(self, fetched: msg.Fetched) -> Iterator[Stretch]:
-        """Cut a batch where a part comes in; raises MissingPart, TooLarge after what came before.
+        """Cut a batch where a part comes in, or a message that was sent again, which is dropped.
 
-        Each part is a stretch of its own, so that what is open at any position is told exactly.
+        Raises MissingPart, TooLarge, SequenceGap after what came before. Each part is a stretch of
+        its own, so that what is open at any position is told exactly.
         """
         if self._format is None:
             yield Stretch(fetched)
@@ -93,14 +129,27 @@ class Reassembly:
         source, start = fetched.source, 0
         ends = [*fetched.offsets[1:], fetched.next_offset]
         for place, value in enumerate(fetched.values):
-            found = _part(self._format, value)
-            if found is None:
-                continue
+            found, number = _looked_at(self._format, value)
             held = self.open(source)
+            try:
+                again = number is not None and not self._running[source].is_new(
+                    f"{source} offset {fetched.offsets[place]}", *number
+                )
+            except SequenceGap:
+                if place > start:
+                    plain = _cut(fetched, start, place, fetched.offsets[place])
+                    yield Stretch(plain, None, held, held)
+                raise
+            if found is None and not again:
+                continue
             if place > start:
                 plain = _cut(fetched, start, place, fetched.offsets[place])
                 yield Stretch(plain, None, held, held)
             start = place + 1
+            if again or found is None:
+                self.repeated += 1
+                yield Stretch(_cut(fetched, start, start, ends[place]), None, held, held)
+                continue
             stream, part = found
             whole = self._assembler.take(source, stream, fetched.offsets[place], part)
             now = self.open(source)
@@ -117,12 +166,16 @@ class Reassembly:
             )
 
 
-def _part(format_: Parted, value: bytes | None) -> tuple[str, Part] | None:
-    """The part that a message is; whatever else is wrong with it, its routing tells."""
+def _looked_at(
+    format_: Parted, value: bytes | None
+) -> tuple[tuple[str, Part] | None, tuple[str, int | None] | None]:
+    """The part that a message is, and its number; what is wrong with it, its routing tells."""
+    if value is None:
+        return None, None
     try:
-        return None if value is None else format_.part(value)
+        return format_.part(value), format_.running(value)
     except BadMessage:
-        return None
+        return None, None
 
 
 def _cut(fetched: msg.Fetched, start: int, end: int, next_offset: int) -> msg.Fetched:

@@ -213,6 +213,13 @@ class Parted(Protocol):
         """
         ...
 
+    def running(self, value: bytes) -> tuple[str, int | None]:
+        """Tell a message's stream and its running number there, None where it tells none.
+
+        The producer counts by one, from 1 when it begins anew. Raises BadMessage.
+        """
+        ...
+
     def whole(self, stream: str, data: bytes) -> bytes:
         """Make a message of all parts' data, to be looked at as any other."""
         ...

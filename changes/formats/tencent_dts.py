@@ -24,6 +24,7 @@ from changes.formats.tencent_message import (
     items_of,
     judged,
     part_of,
+    running_of,
     shard_of,
     whole_of,
 )
@@ -77,6 +78,9 @@ class TencentDts:
 
     def part(self, value: bytes) -> tuple[str, Part] | None:
         return part_of(check_packed(value))
+
+    def running(self, value: bytes) -> tuple[str, int | None]:
+        return running_of(check_packed(value))
 
     def whole(self, stream: str, data: bytes) -> bytes:
         return whole_of(data, stream)

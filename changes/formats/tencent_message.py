@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
 from google.protobuf.message import DecodeError
 
 from changes.formats.base import VALUE_AT, pack, packed_header, sizes
@@ -39,6 +40,9 @@ _SOURCES = (0, 1, 3)
 _PGSQL = 2
 
 _SHARD = "ShardId"
+_RUNNING = "ps"
+_LONGEST_NUMBER = 20
+"""Digits of 2^64 - 1."""
 
 
 def record_value(packed: bytes) -> bytes:
@@ -75,11 +79,28 @@ def part_of(packed: bytes) -> tuple[str, Part] | None:
 
 def shard_of(packed: bytes) -> str:
     """The shard that a record is from, empty where its source has none; raises BadMessage."""
-    name = packed_header(packed, _SHARD)
+    name = _header(packed, _SHARD)
     try:
         return "" if name is None else name.decode()
     except UnicodeDecodeError as error:
         raise BadMessage(f"a header {_SHARD} that is no text: {name!r}") from error
+
+
+def running_of(packed: bytes) -> tuple[str, int | None]:
+    """The shard and the running number that the record's headers tell; raises BadMessage."""
+    told = _header(packed, _RUNNING)
+    if told is None:
+        return shard_of(packed), None
+    if not told.isdigit() or len(told) > _LONGEST_NUMBER:
+        raise BadMessage(f"a header {_RUNNING} that is no number: {told[:30]!r}")
+    return shard_of(packed), int(told)
+
+
+def _header(packed: bytes, name: str) -> bytes | None:
+    try:
+        return packed_header(packed, name)
+    except (struct.error, msgspec.DecodeError) as error:
+        raise BadMessage(f"not a packed record: {_line(error)}") from error
 
 
 def whole_of(data: bytes, shard: str = "") -> bytes:

@@ -250,3 +250,45 @@ def test_a_statement_that_rows_show_by_themselves_is_left_out_beside_them(sql: s
     (share,) = shares(logic, out)
     assert not share.ddl
     assert CANAL.peek(share.values[0]) == (Kind.ROWS, TableName("s", "a"))
+
+
+def numbered(number: int, ps: str | None, shard: str = "") -> bytes:
+    headers = [("ShardId", shard.encode())] if shard else []
+    if ps is not None:
+        headers.append(("ps", ps.encode()))
+    return pack(None, wire.dts_message(entry(number)), headers)
+
+
+def test_a_message_that_was_sent_again_is_dropped() -> None:
+    """Each shard counts for itself; the position moves over what is dropped."""
+    logic = started()
+    values = [numbered(1, "5", "a"), numbered(2, "9", "b"), numbered(3, "5", "a")]
+    out = logic.handle(polled(*values, numbered(4, "6", "a")), 0.0)
+    assert ids(shares(logic, out)) == [1, 2, 4]
+    assert heard(out)[-1].next_offset == 4
+
+
+def test_a_part_that_was_sent_again_is_not_appended() -> None:
+    """Nor does it make the message's other parts wrong."""
+    logic, cut = started(), wire.dts_parts(len(wire.fields({1: [entry(1)]})) // 2 + 1, entry(1))
+    values = [pack(None, each, [("ps", str(ps).encode())]) for ps, each in enumerate(cut, 1)]
+    out = logic.handle(polled(*values, numbered(2, "3"), values[1]), 0.0)
+    assert failure(out) is None
+    assert ids(shares(logic, out)) == [1, 2]
+
+
+@pytest.mark.parametrize("ps", ["8", None])
+def test_a_gap_in_the_running_numbers_stops_the_pipeline(ps: str | None) -> None:
+    """A message was lost; what came before it is sent on, and no offset of it is passed."""
+    logic = started()
+    out = logic.handle(polled(numbered(1, "6"), numbered(2, ps), numbered(3, "9")), 0.0)
+    assert "offset 1" in (failure(out) or "")
+    assert heard(out)[-1].next_offset == 1
+    assert ids(shares(logic, out)) == [1]
+
+
+def test_a_producer_may_count_anew() -> None:
+    """From 1: to drop what it sends would be a loss."""
+    logic = started()
+    out = logic.handle(polled(numbered(1, "6"), numbered(2, "1"), numbered(3, "2")), 0.0)
+    assert ids(shares(logic, out)) == [1, 2, 3]

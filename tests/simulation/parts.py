@@ -39,5 +39,8 @@ class SplitCanalJson(CanalJson):
     def part(self, value: bytes) -> tuple[str, Part] | None:
         return uncut(value)
 
+    def running(self, _value: bytes) -> tuple[str, int | None]:
+        return "", None
+
     def whole(self, _stream: str, data: bytes) -> bytes:
         return data
