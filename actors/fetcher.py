@@ -17,7 +17,7 @@ from actors import messages as msg
 from actors.figures import FetcherFigures, Figures
 from actors.mailbox import Tick
 from actors.messages import MESSAGE_OVERHEAD, Address
-from actors.reassembly import BesideRows, Reassembly, SequenceGap, Stretch, by_target
+from actors.reassembly import BesideRows, Reassembly, SequenceGap, by_target
 from changes.formats.base import Format, Several
 from changes.model import BadMessage, Ddl, Kind, TableName
 from changes.routing import RouteConflict, Router, TargetRoute, shard_of
@@ -186,9 +186,7 @@ class FetcherLogic:
         for source, position in polled.positions.items():
             if source in self._reading and position > self._positions[source]:
                 sent = self._dispatched(source, position, {})
-                out += Stretch(
-                    msg.Fetched(source, [], [], position), open=self._parts.open(source)
-                ).completed([sent])
+                out += self._parts.moved(source, position).completed([sent])
         if polled.error is not None:
             out += self._fail(polled.error)
         return out
@@ -415,10 +413,14 @@ class FetcherLogic:
             log = assigned.logs[source]
             self._reading[source] = _Reading(self._epoch, log)
             self._positions[source] = start
-            self._parts.begin(source, at_frontier=source in assigned.at_frontier)
+            running = assigned.running.get(source)
+            at_frontier = source in assigned.at_frontier
+            self._parts.begin(source, at_frontier=at_frontier, running=running)
             confirmed = assigned.confirmed.get(source)
             known = assigned.epochs.get(source)
-            started = msg.EpochStarted(self._epoch, source, start, log.high, confirmed, known)
+            started = msg.EpochStarted(
+                self._epoch, source, start, log.high, confirmed, known, running
+            )
             out.append(fx.Tell(self._committer, started))
         # A pause survives a rebalance in librdkafka, even revoke and reassign: say it again.
         out.append(fx.Pause() if self._paused else fx.Resume())

@@ -16,6 +16,7 @@ from changes.model import AddColumn, BadMessage, Ddl, Kind
 from changes.routing import TargetRoute
 from offsets.parts import Part, PartAssembler
 from offsets.position import Run, TopicPartition
+from offsets.running import Running
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Stretch:
     run: Run | None = None
     held: Mapping[str, int] = field(default_factory=dict)
     open: Mapping[str, int] = field(default_factory=dict)
+    running: Mapping[str, int] = field(default_factory=dict)
+    """The producer's numbers after it."""
 
     def completed(self, out: Sequence[object]) -> list[object]:
         """What was said of it to the committer, with the runs and what is still open."""
@@ -42,6 +45,8 @@ class Stretch:
             # A bad one is dispatched after all that came before it: until then it is open.
             last = self.run is None or place == told[-1]
             sent = replace(sent, fragments=self.open if last else self.held)
+            if place == told[-1] and sent.next_offset == self.fetched.next_offset:
+                sent = replace(sent, running=self.running)
             if self.run is not None and sent.lanes:
                 sent = replace(sent, lanes={}, runs=dict.fromkeys(sent.lanes, (self.run,)))
             found[place] = fx.Tell(tell.to, sent)
@@ -62,8 +67,13 @@ class SequenceGap(Exception):
 class _Running:
     """The running numbers of a partition's streams, since its reading began."""
 
-    def __init__(self) -> None:
-        self._last: dict[str, int] = {}
+    def __init__(self, known: Running | None) -> None:
+        self._last: dict[str, int] = {} if known is None else dict(known.numbers)
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The last number of each stream; never changed once it was given."""
+        return self._last
 
     def is_new(self, place: str, stream: str, number: int | None) -> bool:
         """Tell a new message from one that was sent again; raises SequenceGap.
@@ -84,7 +94,7 @@ class _Running:
                 f"{place}{shard}: the running number (ps) is {number}, expected is {last + 1}: "
                 "messages between were lost"
             )
-        self._last[stream] = number
+        self._last = self._last | {stream: number}
         return True
 
 
@@ -103,9 +113,11 @@ class Reassembly:
         """What the parts in hand take."""
         return self._assembler.held_bytes
 
-    def begin(self, source: TopicPartition, *, at_frontier: bool) -> None:
-        """A partition is read from anew (``PartAssembler.begin``)."""
-        self._running[source] = _Running()
+    def begin(
+        self, source: TopicPartition, *, at_frontier: bool, running: Running | None = None
+    ) -> None:
+        """A partition is read from anew (``PartAssembler.begin``); the numbers just below it."""
+        self._running[source] = _Running(running)
         self._assembler.begin(source, at_frontier=at_frontier)
 
     def drop(self, source: TopicPartition) -> None:
@@ -116,6 +128,17 @@ class Reassembly:
     def open(self, source: TopicPartition) -> Mapping[str, int]:
         """The messages of a partition that lack parts, with their first parts' offsets."""
         return self._assembler.fragments(source) if source in self._running else {}
+
+    def numbers(self, source: TopicPartition) -> Mapping[str, int]:
+        """The producer's last numbers in a partition, by stream."""
+        return self._running[source].numbers if source in self._running else {}
+
+    def moved(self, source: TopicPartition, position: int) -> Stretch:
+        """The stretch of no message at a position."""
+        held = self.open(source)
+        return Stretch(
+            msg.Fetched(source, [], [], position), None, held, held, self.numbers(source)
+        )
 
     def stretches(self, fetched: msg.Fetched) -> Iterator[Stretch]:
         """Cut a batch where a part comes in, or a message that was sent again, which is dropped.
@@ -129,41 +152,42 @@ class Reassembly:
         source, start = fetched.source, 0
         ends = [*fetched.offsets[1:], fetched.next_offset]
         for place, value in enumerate(fetched.values):
+            before, held = self.numbers(source), self.open(source)
             found, number = _looked_at(self._format, value)
-            held = self.open(source)
             try:
                 again = number is not None and not self._running[source].is_new(
                     f"{source} offset {fetched.offsets[place]}", *number
                 )
             except SequenceGap:
-                if place > start:
-                    plain = _cut(fetched, start, place, fetched.offsets[place])
-                    yield Stretch(plain, None, held, held)
+                plain = _cut(fetched, start, place, fetched.offsets[place])
+                yield Stretch(plain, None, held, held, before)
                 raise
             if found is None and not again:
                 continue
             if place > start:
                 plain = _cut(fetched, start, place, fetched.offsets[place])
-                yield Stretch(plain, None, held, held)
+                yield Stretch(plain, None, held, held, before)
             start = place + 1
+            nothing = _cut(fetched, start, start, ends[place])
             if again or found is None:
                 self.repeated += 1
-                yield Stretch(_cut(fetched, start, start, ends[place]), None, held, held)
+                yield Stretch(nothing, None, held, held, before)
                 continue
             stream, part = found
             whole = self._assembler.take(source, stream, fetched.offsets[place], part)
-            now = self.open(source)
+            now, numbers = self.open(source), self.numbers(source)
             if whole is None:
-                yield Stretch(_cut(fetched, start, start, ends[place]), None, held, now)
+                yield Stretch(nothing, None, held, now, numbers)
                 continue
-            value = self._format.whole(stream, whole.data)
-            one = replace(_cut(fetched, place, start, ends[place]), values=[value])
-            yield Stretch(one, whole.run, held, now)
-        if start < len(fetched.values) or not fetched.values:
-            held = self.open(source)
-            yield Stretch(
-                _cut(fetched, start, len(fetched.values), fetched.next_offset), None, held, held
+            one = replace(
+                _cut(fetched, place, start, ends[place]),
+                values=[self._format.whole(stream, whole.data)],
             )
+            yield Stretch(one, whole.run, held, now, numbers)
+        if start < len(fetched.values) or not fetched.values:
+            rest = _cut(fetched, start, len(fetched.values), fetched.next_offset)
+            held = self.open(source)
+            yield Stretch(rest, None, held, held, self.numbers(source))
 
 
 def _looked_at(

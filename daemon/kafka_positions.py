@@ -222,7 +222,14 @@ class PositionResolver:
             for source, at in starts.items()
             if _is_frontier(recorded.partitions.get(source), commits.get(source), at)
         )
-        return Assigned(starts, logs, confirmed, epochs, frontiers)
+        running = {
+            source: state.running
+            for source, at in starts.items()
+            if (state := recorded.partitions.get(source)) is not None
+            and state.running is not None
+            and state.running.at == at
+        }
+        return Assigned(starts, logs, confirmed, epochs, frontiers, running)
 
     def _decide(
         self,

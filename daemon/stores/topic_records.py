@@ -12,6 +12,7 @@ import msgspec
 
 from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition
+from offsets.running import Running
 from offsets.snapshot import PartitionState, Snapshot, TargetMark, moves_body, moves_of
 from offsets.store import Loaded
 
@@ -32,6 +33,7 @@ class _Partition(msgspec.Struct, omit_defaults=True):
     confirmed: int | None
     leader_epoch: LogEpoch | None = None
     reset: bool = False
+    running: Running | None = None
 
 
 class _Target(msgspec.Struct, omit_defaults=True):
@@ -70,7 +72,9 @@ def records(batch: Snapshot) -> Records:
         [
             _record(
                 (*place, "partition", str(source)),
-                _Partition(VERSION, state.frontier, state.confirmed, state.log, state.reset),
+                _Partition(
+                    VERSION, state.frontier, state.confirmed, state.log, state.reset, state.running
+                ),
             )
             for source, state in sorted(batch.partitions.items())
         ],
@@ -137,7 +141,11 @@ class Entries:
                         state = _read(value, _Partition)
                         source = TopicPartition.parse(name)
                         partitions[source] = PartitionState(
-                            state.frontier, state.confirmed, state.leader_epoch, state.reset
+                            state.frontier,
+                            state.confirmed,
+                            state.leader_epoch,
+                            state.reset,
+                            state.running,
                         )
                     case ["target", name]:
                         mark = _read(value, _Target)

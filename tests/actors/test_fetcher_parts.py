@@ -14,6 +14,7 @@ from changes.routing import Route, Router
 from offsets.ledger import LaneLedger
 from offsets.position import Lane, Run, TopicPartition
 from offsets.recovery import Watermarks
+from offsets.running import Running
 from tests.changes.formats import wire
 
 SOURCE = TopicPartition("binlog", 0)
@@ -292,3 +293,34 @@ def test_a_producer_may_count_anew() -> None:
     logic = started()
     out = logic.handle(polled(numbered(1, "6"), numbered(2, "1"), numbered(3, "2")), 0.0)
     assert ids(shares(logic, out)) == [1, 2, 3]
+
+
+def test_numbers_are_told_with_each_position() -> None:
+    """What is recorded with a frontier must be the numbers just there, not of what lies above."""
+    logic = started()
+    values = [numbered(1, "6", "a"), pack(None, wire.dts_parts(30, entry(2))[0], [("ps", b"1")])]
+    out = logic.handle(polled(*values), 0.0)
+    assert [(sent.next_offset, sent.running) for sent in heard(out)] == [
+        (1, {"a": 6}),
+        (2, {"a": 6, "": 1}),
+    ]
+
+
+def test_a_gap_is_found_again_after_a_restart() -> None:
+    """Or a service that is started again by itself would pass over the loss."""
+    logic = started()
+    known = {SOURCE: Running(3, {"": 6})}
+    logs = {SOURCE: Watermarks(0, 100)}
+    logic.handle(msg.Assigned({SOURCE: 3}, logs, running=known), 0.0)
+    out = logic.handle(polled(numbered(1, "8"), first=3), 0.0)
+    assert "expected is 7" in (failure(out) or "")
+
+
+def test_what_was_sent_again_over_a_restart_is_dropped() -> None:
+    """The numbers recorded with the start tell."""
+    logic = started()
+    known = {SOURCE: Running(3, {"": 6})}
+    logs = {SOURCE: Watermarks(0, 100)}
+    logic.handle(msg.Assigned({SOURCE: 3}, logs, running=known), 0.0)
+    out = logic.handle(polled(numbered(1, "6"), numbered(2, "7"), first=3), 0.0)
+    assert ids(shares(logic, out)) == [2]
