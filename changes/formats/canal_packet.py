@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -18,6 +18,8 @@ _messages = _PACKET["Messages"].FromString
 _ack = _PACKET["Ack"].FromString
 _entry = _ENTRY["Entry"].FromString
 _change = _ENTRY["RowChange"].FromString
+_heads_packet = _ENTRY["HeadsPacket"].FromString
+_rows_packet = _ENTRY["RowsPacket"].FromString
 _change_head = _ENTRY["RowChangeHead"].FromString
 
 _TYPES = _PACKET["Packet"].DESCRIPTOR.fields_by_name["type"].enum_type
@@ -35,6 +37,7 @@ _REMARKS = (7, 12, 13, 14, 15)
 _EVENTS = _ENTRY["Header"].DESCRIPTOR.fields_by_name["eventType"].enum_type
 
 ROWDATA = 2
+_ROWS = (0, ROWDATA)
 _MARKS = (1, 3, 4, 5)
 """TRANSACTIONBEGIN, TRANSACTIONEND, HEARTBEAT, GTIDLOG."""
 
@@ -55,6 +58,38 @@ def entries_of(value: bytes) -> Sequence[bytes]:
     except DecodeError as error:
         raise BadMessage(f"not a Canal packet: {_line(error)}") from error
     return entries
+
+
+def heads_of(value: bytes) -> Sequence[Any]:
+    """The entries of a packet, what they hold still bytes; raises BadMessage."""
+    try:
+        packet = _heads_packet(value)
+        if packet.type == _MESSAGES and packet.compression in _PLAIN:
+            entries: Sequence[Any] = packet.body.messages
+            return entries
+    except DecodeError:
+        pass  # told below, by name
+    return [read_entry(raw) for raw in entries_of(value)]
+
+
+def rows_of(value: bytes) -> Iterator[tuple[Any, Any]]:
+    """The entries of rows in a packet, each with its RowChange; raises BadMessage.
+
+    Of a packet that was looked at (``kind_of``): what has no rows is passed over.
+    """
+    try:
+        packet = _rows_packet(value)
+    except DecodeError:
+        packet = None
+    if packet is None or packet.type != _MESSAGES or packet.compression not in _PLAIN:
+        for raw in entries_of(value):
+            entry = read_entry(raw)
+            if kind_of(entry) is Kind.ROWS:
+                yield entry, row_change(entry)
+        return
+    for entry in packet.body.messages:
+        if entry.entryType in _ROWS and (entry.header.eventType or UPDATE) <= DELETE:
+            yield entry, entry.storeValue
 
 
 def _other(packet: Any) -> str:

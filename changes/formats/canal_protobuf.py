@@ -9,6 +9,7 @@ from changes.convert import Converter, check_zone
 from changes.formats.base import Piece, RowChange, Statement
 from changes.formats.canal_packet import (
     entries_of,
+    heads_of,
     kind_of,
     packed_entries,
     read_entry,
@@ -43,8 +44,7 @@ class CanalProtobuf:
         return map(self.peek, values)
 
     def _entries(self, value: bytes | None) -> Iterator[tuple[Kind, TableName]]:
-        for raw in entries_of(_present(value)):
-            entry = read_entry(raw)
+        for entry in heads_of(_present(value)):
             yield kind_of(entry), table_of(entry)
 
     def pieces(self, value: bytes) -> Sequence[Piece]:

@@ -9,20 +9,11 @@ from typing import Any
 from msgspec import UNSET
 
 from changes.convert import Converter
-from changes.formats.canal_packet import (
-    DELETE,
-    INSERT,
-    UPDATE,
-    entries_of,
-    kind_of,
-    read_entry,
-    row_change,
-    table_of,
-)
+from changes.formats.canal_packet import DELETE, INSERT, UPDATE, rows_of
 from changes.formats.layout import Refused
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
-from changes.model import BadMessage, BadRecord, Changes, FormatOptions, Kind, Mode, TableSchema
+from changes.model import BadMessage, BadRecord, Changes, FormatOptions, Mode, TableSchema
 
 LETTERS = {INSERT: "I", UPDATE: "U", DELETE: "D"}
 
@@ -78,14 +69,6 @@ class CanalWireDecoder:
         return changes
 
 
-def rows_in(value: bytes) -> Iterator[Any]:
-    """The entries of rows in a packet; raises BadMessage."""
-    for raw in entries_of(value):
-        entry = read_entry(raw)
-        if kind_of(entry) is Kind.ROWS:
-            yield entry
-
-
 class _Reading:
     """One call's way through its packets."""
 
@@ -99,11 +82,11 @@ class _Reading:
     def add(self, value: bytes, place: int) -> None:
         """Take a packet in; raises Refused, BadMessage."""
         self.about = ""
-        for entry in rows_in(value):
-            table = str(table_of(entry))
+        for entry, change in rows_of(value):
+            header = entry.header
+            table = f"{header.schemaName}.{header.tableName}"
             self.about = f"{table}: "
             self.tables[place] = table
-            change = row_change(entry)
             self._add(change, letter_of(change, entry), place)
 
     def _add(self, change: Any, op: str, place: int) -> None:

@@ -24,6 +24,7 @@ from changes.formats.tencent_message import (
     items_of,
     judged,
     part_of,
+    read_head,
     running_of,
     shard_of,
     whole_of,
@@ -88,7 +89,7 @@ class TencentDts:
     def pieces(self, value: bytes) -> Sequence[Piece]:
         found = []
         for item in items_of(envelope_of(check_packed(value)).data):
-            kind, table, _ = judged(item)
+            kind, table, _ = judged(read_head(item))
             if kind is not Kind.NOTHING:
                 found.append(Piece(kind, table, bytes(item)))
         return found

@@ -17,6 +17,8 @@ from offsets.parts import Part
 _PROTO = messages("tencent_dts.proto")
 _envelope = _PROTO["Envelope"].FromString
 _items = _PROTO["EntriesHead"].FromString
+_heads = _PROTO["EntriesHeads"].FromString
+_entries = _PROTO["Entries"].FromString
 _head = _PROTO["EntryHead"].FromString
 _event = _PROTO["Event"].FromString
 
@@ -130,16 +132,42 @@ def heads_of(packed: bytes) -> Iterator[tuple[Kind, TableName, Any]]:
     envelope = envelope_of(packed)
     if envelope.total > 1:
         raise BadMessage(f"part {envelope.index} of {envelope.total} of a message, without others")
-    for item in items_of(envelope.data):
-        yield judged(item)
+    for entry in _parsed(_heads, envelope.data):
+        yield judged(entry)
 
 
-def judged(item: bytes) -> tuple[Kind, TableName, Any]:
-    """What an entry is, its table, its parts; raises BadMessage."""
+def _parsed(parse: Any, data: bytes) -> Sequence[Any]:
     try:
-        entry = _head(item)
+        entries: Sequence[Any] = parse(data).items
+    except DecodeError as error:
+        raise BadMessage(f"not the entries of Tencent DTS: {_line(error)}") from error
+    return entries
+
+
+def row_events(packed: bytes) -> Iterator[tuple[str, Any]]:
+    """The tables and events of a message's rows; raises BadMessage.
+
+    Of a message that was looked at (``heads_of``): what has no rows is passed over.
+    """
+    envelope = envelope_of(packed)
+    if envelope.total > 1:
+        raise BadMessage(f"part {envelope.index} of {envelope.total} of a message, without others")
+    for entry in _parsed(_entries, envelope.data):
+        header = entry.header
+        if header.messageType == DML:
+            yield f"{header.schemaName}.{header.tableName}", entry.event.dmlEvent
+
+
+def read_head(item: bytes) -> Any:
+    """An entry, its event still bytes; raises BadMessage."""
+    try:
+        return _head(item)
     except DecodeError as error:
         raise BadMessage(f"not an entry of Tencent DTS: {_line(error)}") from error
+
+
+def judged(entry: Any) -> tuple[Kind, TableName, Any]:
+    """What an entry is, its table, itself; raises BadMessage."""
     header = entry.header
     kind, table = header.messageType, TableName(header.schemaName, header.tableName)
     _check_event(kind, entry.event, table)

@@ -13,16 +13,14 @@ from changes.convert import Converter
 from changes.formats.layout import Refused
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
-from changes.formats.tencent_message import event_of, heads_of
-from changes.formats.tencent_values import Way, cells_of, declared, way_of
+from changes.formats.tencent_message import row_events
+from changes.formats.tencent_values import Way, cells_of, cells_of_rows, declared, way_of
 from changes.model import (
     BadMessage,
     BadRecord,
     Changes,
     FormatOptions,
-    Kind,
     Mode,
-    TableName,
     TableSchema,
 )
 
@@ -61,13 +59,6 @@ def letter_of(event: Any) -> str:
     if op is None:
         raise Refused(f"an event of unknown type {event.dmlEventType}")
     return op
-
-
-def row_events(packed: bytes) -> Iterator[tuple[TableName, int, Any]]:
-    """The tables, times (in seconds) and events of a message's rows; raises BadMessage."""
-    for kind, table, entry in heads_of(packed):
-        if kind is Kind.ROWS:
-            yield table, entry.header.timestamp, event_of(entry.event, table).dmlEvent
 
 
 class TencentTableDecoder:
@@ -132,8 +123,8 @@ class _Reading:
     def add(self, packed: bytes, place: int) -> None:
         """Take a message in; raises Refused, BadMessage."""
         self.about = ""
-        for table, _, event in row_events(packed):
-            self.tables[place] = str(table)
+        for table, event in row_events(packed):
+            self.tables[place] = table
             self.about = f"{table}: "
             if event.rows:
                 self._add(event, letter_of(event), place)
@@ -153,8 +144,7 @@ class _Reading:
         blocks.learn(shape)
         if op != "U":
             images = [row.oldColumns if op == "D" else row.newColumns for row in event.rows]
-            rows = [cells_of(image, shape.names, ways, zone) for image in images]
-            blocks.add(shape, list(itertools.chain.from_iterable(rows)), op, place)
+            blocks.add(shape, cells_of_rows(images, shape.names, ways, zone), op, place)
             return
         pairs = [_update(row, columns, zone) for row in event.rows]
         cells = list(itertools.chain.from_iterable(now for now, _ in pairs))
