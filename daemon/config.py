@@ -113,7 +113,7 @@ class PipelineSection(FaultSection):
     default_database: str | None = Field(None, min_length=1)
     default_table: str | None = Field(None, min_length=1)
     unavailable_value: str | None = Field(None, min_length=1)
-    positions: Literal["tidb-commit-ts"] | None = None
+    positions: Literal["tidb-commit-ts", "postgres-lsn"] | None = None
     encryption_key: str | None = Field(None, min_length=1)
     target: str | None = None
     mode: Literal["upsert", "append"] = "upsert"

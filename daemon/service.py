@@ -266,9 +266,10 @@ class Service:
             apply_force=force is not None and force != recorded.forced,
         )
         keyed = FORMATS[section.format](section.format_options()).keyed
-        topics, group = section.topics, resolver.group
         try:
-            source = KafkaSource(resolver.settings, topics, group, resolver, name, keyed=keyed)
+            source = KafkaSource(
+                resolver.settings, section.topics, resolver.group, resolver, name, keyed=keyed
+            )
             group = f"{resolver.group}@{cluster_id(resolver.settings)}"
         except KafkaException as error:
             raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str().strip()}") from error

@@ -28,6 +28,9 @@ _KINDS |= dict.fromkeys(
 )
 _KINDS |= dict.fromkeys(("TRANSACTIONBEGIN", "TRANSACTIONEND"), Kind.NOTHING)
 
+POSITIONS = "tidb-commit-ts"
+"""The positions that TiCDC's messages carry."""
+
 _HEADS_KEPT = 10_000
 """Heads kept ready, some for each table; making one anew costs half a microsecond."""
 
@@ -60,7 +63,7 @@ class _Statement(Struct, gc=False):
 
 
 class CanalJson:
-    """The ``Format`` of Canal JSON; raises ValueError where the time zone isn't known here.
+    """The ``Format`` of Canal JSON; raises ValueError where an option can't be met.
 
     The options ``default_database`` and ``default_table`` name the table of messages that don't.
     """
@@ -71,6 +74,8 @@ class CanalJson:
 
     def __init__(self, options: FormatOptions) -> None:
         check_zone(options.time_zone)
+        if options.extra.get("positions", POSITIONS) != POSITIONS:
+            raise ValueError(f"canal-json gives no other positions than {POSITIONS}")
         self._options = options
         self._database = options.extra.get("default_database")
         self._table = options.extra.get("default_table")

@@ -16,7 +16,8 @@ from changes.formats import debezium_record as careful
 from changes.formats.base import VALUE_AT, RowChange, Statement, sizes
 from changes.formats.debezium_explain import explain_row
 from changes.formats.debezium_layout import NULL, string_of
-from changes.formats.debezium_record import Names, Record, Source
+from changes.formats.debezium_names import Names, Source
+from changes.formats.debezium_record import Record
 from changes.formats.debezium_rows import DebeziumTableDecoder
 from changes.formats.debezium_shapes import Unavailable
 from changes.formats.layout import Refused
@@ -34,6 +35,10 @@ from changes.mysql_ddl import read_ddl
 
 _HEADS_KEPT = 10_000
 """Heads, and beginnings of records, kept ready: some for each table."""
+
+POSITIONS = "postgres-lsn"
+"""The positions that records of PostgreSQL carry. MySQL's number files, which another server
+numbers anew."""
 
 _PLACEHOLDER = "__debezium_unavailable_value"
 _MARK = b'"payload":'
@@ -68,8 +73,8 @@ class DebeziumJson:
     def __init__(self, options: FormatOptions) -> None:
         """Raises ValueError where an option can't be met."""
         check_zone(options.time_zone)
-        if options.extra.get("positions") is not None:
-            raise ValueError("debezium-json gives no positions")
+        if options.extra.get("positions", POSITIONS) != POSITIONS:
+            raise ValueError(f"debezium-json gives no other positions than {POSITIONS}")
         self._options = options
         self._names = Names(
             options.extra.get("default_database"), options.extra.get("default_table")

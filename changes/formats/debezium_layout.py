@@ -172,6 +172,8 @@ class RawSegment(Segment):
     """
 
     unavailable: Unavailable = NOTHING_UNAVAILABLE
+    keyed: bool = True
+    """Whether the rows become a table; in a changelog what was not sent is null."""
 
     def seal(self) -> None:
         """Turn the latest rows into columns. Raises Misfit for an insert that is not whole."""
@@ -200,7 +202,7 @@ class RawSegment(Segment):
             return values
         first = len(self.ops) - len(self.rows)
         for place in sorted(placeholders):
-            if self.ops[first + place] == ord("I"):
+            if self.keyed and self.ops[first + place] == ord("I"):
                 raise Misfit(self.records[first + place], f"{name}: {NOT_AT_HAND}")
         return [UNSET if place in placeholders else value for place, value in enumerate(values)]
 

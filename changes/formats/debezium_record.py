@@ -17,9 +17,11 @@ from msgspec import Raw
 from changes.bare_numbers import with_text_for_bare_numbers
 from changes.formats.base import Packed, unpack
 from changes.formats.debezium_layout import NULL, string_of
+from changes.formats.debezium_names import Names, Source, table_of
 from changes.formats.debezium_types import Field
 from changes.formats.layout import Refused
 from changes.model import Kind, TableName
+from changes.positions import position_text
 
 Members = Mapping[str, Raw]
 
@@ -44,47 +46,8 @@ _METADATA = re.compile(
 _NOT_COLUMNS = "__dbz__"
 """Keys get such members where topics were merged: they name the physical table."""
 
-_KEY_NAME = re.compile(r"(?:.+\.)?([^.]+)\.([^.]+)\.(?:Key|Value|Envelope)")
-
 _members = msgspec.json.Decoder(dict[str, Raw])
 _field = msgspec.json.Decoder(Field | None)
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """The table of records that name none: None where the configuration has none either."""
-
-    database: str | None = None
-    table: str | None = None
-
-    @property
-    def default(self) -> TableName | None:
-        """The table, where both its names are set."""
-        if self.database is None or self.table is None:
-            return None
-        return TableName(self.database, self.table)
-
-
-class Source(msgspec.Struct, gc=False):
-    """What an envelope says of where it is from."""
-
-    connector: str | None = None
-    db: str | None = None
-    schema: str | None = None
-    table: str | None = None
-    collection: str | None = None
-
-    def name(self, names: Names) -> TableName | None:
-        """The table as routes name it: schema or database, whichever holds tables there.
-
-        Only SQL Server has both in one connector: then the two with a dot.
-        """
-        if not self.table:
-            return None
-        database = self.schema or self.db or names.database
-        if self.connector == "sqlserver" and self.schema and self.db:
-            database = f"{self.db}.{self.schema}"
-        return TableName(database, self.table) if database else None
 
 
 @dataclass(frozen=True)
@@ -185,12 +148,6 @@ def columns_of(field: Field | None) -> Mapping[str, Field]:
     """The fields of a structure's schema by their names."""
     fields = field.fields if field is not None and field.fields else ()
     return {each.field: each for each in fields if each.field}
-
-
-def table_of(schema_name: str | None) -> TableName | None:
-    """The table that a schema's name ends in: ``prefix.database.table.Key``."""
-    found = _KEY_NAME.fullmatch(schema_name or "")
-    return None if found is None else TableName(found[1], found[2])
 
 
 def _prefix(value: bytes, payload: bytes) -> bytes | None:
@@ -307,6 +264,23 @@ def _source(found: Members) -> Source | None:
 def _text(found: Members, name: str) -> str | None:
     raw = bytes(found.get(name, Raw(NULL)))
     return string_of(raw) if raw.startswith(b'"') else None
+
+
+def position_of(record: Record) -> str:
+    """Where in PostgreSQL's log the row was changed: each change of a key has an LSN of its own.
+
+    Raises Refused where the record does not tell it.
+    """
+    found = record.payload or {}
+    try:
+        inner: Members = _members.decode(found["source"]) if "source" in found else {}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        inner = {}
+    for where, name in ((inner, "lsn"), (found, "__source_lsn"), (found, "__lsn")):
+        text = bytes(where[name]) if name in where else b""
+        if text.isdigit() and len(text) < 21:
+            return position_text(int(text))
+    raise Refused("the record has no source.lsn, which the configured positions are")
 
 
 def moment(found: Members | None) -> int | None:

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from changes.formats.base import VALUE_AT
+from changes.formats.layout import json_name
 
 _BRACE = ord("}")
 
@@ -70,7 +71,7 @@ class Shapes:
         if prefix:
             if prefix not in self.keys:
                 self.keys = (prefix, *self.keys[: _MOST - 1])
-        elif prefix is not None and all(name.isidentifier() for name in names):
+        elif prefix is not None and all(json_name(name, "") == name for name in names):
             cells = [(f"f{place}", Raw) for place in range(len(names))]
             rename = {f"f{place}": name for place, name in enumerate(names)}
             key = msgspec.defstruct(

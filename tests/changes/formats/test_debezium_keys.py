@@ -9,9 +9,21 @@ import pytest
 
 from changes.fold import fold
 from changes.formats.base import pack
-from changes.model import FROM, HAS_PREFIX, OP, BadMessage, BadRecord, Mode
+from changes.formats.canal_json import CanalJson
+from changes.formats.debezium_json import DebeziumJson
+from changes.model import (
+    FROM,
+    HAS_PREFIX,
+    OP,
+    POSITION,
+    BadMessage,
+    BadRecord,
+    FormatOptions,
+    Mode,
+)
 from tests.changes.formats.debezium_messages import (
     FORMAT,
+    POSTGRES,
     UNAVAILABLE,
     change,
     decode,
@@ -106,6 +118,17 @@ def test_a_configured_key_needs_the_old_row() -> None:
         decode(change("u", ROW, {"id": 1, "name": None}), keys=("name",))
     with pytest.raises(BadRecord, match="key column name is null in a deleted row"):
         decode(change("d", None, {"id": 1, "name": None}), keys=("name",))
+
+
+@pytest.mark.parametrize("op", ["c", "d"])
+def test_a_configured_key_needs_the_old_row_in_every_place(op: str) -> None:
+    """Also among records that are decoded as a block, be there deletes in it or not."""
+    row = {**ROW, "n": 1}
+    other = change(op, row, row)
+    values = [*[change("c", row)] * 3, other, change("u", row), change("c", row)]
+    with pytest.raises(BadRecord, match="its old row is null") as error:
+        decode(*values, keys=("name",))
+    assert error.value.index == 4
 
 
 def test_a_configured_key_that_was_null() -> None:
@@ -257,3 +280,48 @@ def test_names_that_json_escapes() -> None:
     """They take the careful way, always, and are right."""
     row = {"id": 1, 'a"b': "x", "ü\n": "y"}
     assert rows(*[change("c", row)] * 3)[2] == {OP: "U", "id": "1", 'a"b': "x", "ü\n": "y"}
+
+
+# --- positions
+
+
+def at(lsn: int | None, op: str, after: Any, before: Any = None, **others: Any) -> bytes:
+    """A change at a place of PostgreSQL's log."""
+    return change(op, after, before, source={**POSTGRES, "lsn": lsn}, **others)
+
+
+def test_rows_carry_their_place_in_the_log() -> None:
+    """The last in the source's order wins, whatever the order in which partitions come."""
+    lsn = {"positions": "postgres-lsn"}
+    late = [at(9, "u", {**ROW, "name": "new"}), at(11, "d", None, {"id": 2}, key={"id": 2})]
+    early = [at(5, "c", ROW), at(10, "c", {**ROW, "id": 2}), record(None, {"id": 1})]
+    found = net(*late, *early, extra=lsn)
+    assert sorted((row[OP], row["id"], row["name"]) for row in found) == [
+        ("D", "2", None), ("U", "1", "new"),
+    ]  # fmt: skip
+    positions = [row[POSITION] for row in rows(*late, *early, extra=lsn)]
+    assert positions == ["a9u", "b11d", "a5u", "b10u"]
+
+
+def test_a_record_without_its_place_is_refused() -> None:
+    """Nor is a row that is not whole: which change of which column came last can't be told."""
+    lsn = {"positions": "postgres-lsn"}
+    with pytest.raises(BadRecord, match=r"no source\.lsn"):
+        decode(at(None, "c", ROW), extra=lsn)
+    with pytest.raises(BadRecord, match="column name is missing"):
+        decode(at(5, "u", {"id": 1, "name": UNAVAILABLE}), extra=lsn)
+
+
+def test_positions_of_others_are_refused() -> None:
+    """They are none that these records tell."""
+    with pytest.raises(ValueError, match="no other positions than postgres-lsn"):
+        DebeziumJson(FormatOptions(extra={"positions": "tidb-commit-ts"}))
+    with pytest.raises(ValueError, match="no other positions than tidb-commit-ts"):
+        CanalJson(FormatOptions(extra={"positions": "postgres-lsn"}))
+
+
+def test_a_changelog_shows_null_for_what_was_not_sent() -> None:
+    """It lists what was told; no row of a table is made of it."""
+    value = change("c", {"id": 2, "name": UNAVAILABLE, "n": 1})
+    found = decode(*[change("c", {**ROW, "n": 1})] * 2, value, mode=Mode.APPEND).table
+    assert found["name"].to_pylist() == ["a", "a", None]

@@ -1,0 +1,55 @@
+"""Which table a Debezium record is of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import msgspec
+
+from changes.model import TableName
+
+_KEY_NAME = re.compile(r"(?:.+\.)?([^.]+)\.([^.]+)\.(?:Key|Value|Envelope)")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The table of records that name none: None where the configuration has none either."""
+
+    database: str | None = None
+    table: str | None = None
+
+    @property
+    def default(self) -> TableName | None:
+        """The table, where both its names are set."""
+        if self.database is None or self.table is None:
+            return None
+        return TableName(self.database, self.table)
+
+
+class Source(msgspec.Struct, gc=False):
+    """What an envelope says of where it is from."""
+
+    connector: str | None = None
+    db: str | None = None
+    schema: str | None = None
+    table: str | None = None
+    collection: str | None = None
+
+    def name(self, names: Names) -> TableName | None:
+        """The table as routes name it: schema or database, whichever holds tables there.
+
+        Only SQL Server has both in one connector: then the two with a dot.
+        """
+        if not self.table:
+            return None
+        database = self.schema or self.db or names.database
+        if self.connector == "sqlserver" and self.schema and self.db:
+            database = f"{self.db}.{self.schema}"
+        return TableName(database, self.table) if database else None
+
+
+def table_of(schema_name: str | None) -> TableName | None:
+    """The table that a schema's name ends in: ``prefix.database.table.Key``."""
+    found = _KEY_NAME.fullmatch(schema_name or "")
+    return None if found is None else TableName(found[1], found[2])

@@ -1,0 +1,316 @@
+"""One call's way through the records of a target: blocks of a known shape, the rest with care."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import astuple
+
+from changes.assemble import BLOCK_ROWS
+from changes.formats import debezium_record as careful
+from changes.formats.base import VALUE_AT, packed_header, sizes
+from changes.formats.debezium_keys import deleted, ended, replaced
+from changes.formats.debezium_layout import NOT_AT_HAND, Layout, RawSegment, Told, cell
+from changes.formats.debezium_names import Names
+from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record, position_of
+from changes.formats.debezium_shapes import Shapes, Unavailable
+from changes.formats.debezium_types import Field, from_schema, words
+from changes.formats.layout import Refused
+
+_LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a decoder remembers from one call to the next."""
+
+    layout: Layout
+    shapes: Shapes = field(default_factory=Shapes)
+    covered: bool = False
+    """The record keys hold all of the configured key, so no update changes that."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """The record before was a delete: its key's bytes, and whether a new key was announced."""
+
+    key: bytes
+    moves: bool
+
+
+class Reading:
+    """One call's way through its records: rows as structs, in segments of one layout each."""
+
+    def __init__(self, state: State, fixed: bool, names: Names, unavailable: Unavailable) -> None:
+        self.positions: dict[int, str] | None = None
+        """By the record's place; None: the pipeline is not told to keep any."""
+        self.state = replace(state, shapes=state.shapes.copy())
+        self.place = 0
+        self.segments: list[RawSegment] = []
+        self._segment_layout: Layout | None = None
+        self._moved = 0
+        self._fixed = fixed
+        self._names = names
+        self._unavailable = unavailable
+        self._ended: _Ended | None = None
+
+    @property
+    def count(self) -> int:
+        """Row changes so far; one that changes a key makes two rows."""
+        return sum(len(segment.ops) for segment in self.segments) - self._moved
+
+    def read(self, values: Sequence[bytes]) -> Refused | None:
+        """Take the records in; give what stopped it at ``place``, None when all are in."""
+        try:
+            while self.place < len(values):
+                self._take_block(values[self.place : self.place + BLOCK_ROWS])
+                if self.segments and self.segments[-1].is_full:
+                    self.segments[-1].seal()
+                elif self.place < len(values):
+                    self._read_careful(values[self.place])
+                    self.place += 1
+        except Refused as refused:
+            return refused
+        return None
+
+    def _segment(self) -> RawSegment:
+        """The segment of the present layout; a new one where the columns have changed."""
+        layout = self.state.layout
+        if self._segment_layout is not layout:
+            self._segment_layout = layout
+            segment = RawSegment(layout.columns, unavailable=self._unavailable)
+            segment.keyed = bool(layout.keys)
+            self.segments.append(segment)
+        return self.segments[-1]
+
+    # --- records of a known shape
+
+    def _take_block(self, values: Sequence[bytes]) -> None:
+        """Add the first of these records, as many as are of a known shape."""
+        messages = self._decoded(values)
+        if not messages or self._take_alike(messages):
+            return
+        for message, packed in zip(messages, values, strict=False):
+            if not self._take(message, packed):
+                return
+
+    def _decoded(self, values: Sequence[bytes]) -> list[Any]:
+        """Decode records up to the first that has another shape."""
+        layout, shapes = self.state.layout, self.state.shapes
+        if layout.keys is None or self.positions is not None:
+            return []
+        payloads: list[bytes] = []
+        check, keys = None if self._fixed else shapes.bare_key, []
+        for packed in values:
+            size, key_size, told = sizes(packed)
+            end = VALUE_AT + size
+            begin = shapes.payload(packed, end) if size > 0 else -1
+            if begin < 0 or (told and announces(packed)):
+                break
+            if not self._fixed and not shapes.has_key(packed, end, key_size):
+                if check is None or key_size < 0:
+                    break
+                keys.append(packed[end : end + key_size])
+            payloads.append(packed[begin : end - 1 if begin > VALUE_AT else end])
+        messages: list[Any] = []
+        checked: list[Any] = []
+        # Those before an error stay: a list grows as it takes from an iterator.
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            messages.extend(map(layout.decode, payloads))
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            checked.extend(map(check, keys))  # type: ignore[arg-type]
+        if len(checked) < len(keys):
+            del messages[len(checked) :]
+        return messages
+
+    def _take_alike(self, messages: Sequence[Any]) -> bool:
+        """Add inserts and updates without a look at each; False, and none, if one is more.
+
+        A loop over them would cost as much as their decoding.
+        """
+        layout = self.state.layout
+        befores, rows, ops = zip(*map(astuple, messages), strict=True)
+        letters = "".join([_LETTERS.get(op, "?") for op in ops])
+        if "D" in letters or "?" in letters or None in rows:
+            return False
+        if layout.key is not None and "U" in letters:
+            pairs = zip(letters, befores, rows, strict=True)
+            updated = [(old, new) for letter, old, new in pairs if letter == "U"]
+            known = [(old, new) for old, new in updated if old is not None]
+            if len(known) < len(updated) and not self.state.covered:
+                return False
+            key = layout.key
+            if [key(old) for old, _ in known] != [key(new) for _, new in known]:
+                return False
+        segment = self._segment()
+        segment.rows += rows
+        segment.ops += letters.encode()
+        segment.records += range(self.place, self.place + len(rows))
+        self.place += len(rows)
+        self._ended = None
+        return True
+
+    def _take(self, message: Any, packed: bytes) -> bool:
+        """Add a record of a known shape; False if it has to be read with care."""
+        size, key_size, _ = sizes(packed)
+        layout, row, letter = self.state.layout, message.after, _LETTERS.get(message.op)
+        ended = None
+        if letter == "D":
+            row = self._gone(message.before)
+            begin = VALUE_AT + size
+            ended = None if key_size < 0 else _Ended(packed[begin : begin + key_size], False)
+        elif letter == "U" and layout.key is not None:
+            if message.before is None:
+                row = row if self.state.covered or key_size < 0 else None
+            elif row is not None and layout.key(message.before) != layout.key(row):
+                return False
+        if row is None or letter is None:
+            return False
+        self._segment().add(row, letter, self.place)
+        self._ended = ended
+        self.place += 1
+        return True
+
+    def _gone(self, before: Struct | None) -> Struct | None:
+        """The row of a delete: in a changelog the old one, else just its key. None: look again."""
+        layout = self.state.layout
+        if not layout.keys or before is None:
+            return before
+        key = {name: getattr(before, name) for name in layout.key_fields}
+        known = None not in key.values() and msgspec.UNSET not in key.values()
+        return layout.gone(key) if known and len(key) == len(layout.keys) else None
+
+    # --- with care
+
+    def _read_careful(self, packed: bytes) -> None:
+        record = careful.read(packed, self._names)
+        if record.table is None or record.letter not in ("I", "U", "D"):
+            return
+        key = careful.key_of(packed, lenient=self._fixed)
+        if not self._fixed:
+            self._learn_key(key)
+        keys = self.state.layout.keys or ()
+        if key is not None and keys and not self.state.covered:
+            self.state = replace(self.state, covered=key.columns.keys() >= set(keys))
+        if record.is_tombstone and not (keys and self._is_news(key)):
+            return
+        if self.positions is not None:
+            if record.is_tombstone:  # it repeats a delete, and tells no position
+                return
+            self.positions[self.place] = position_of(record)
+        if record.letter == "D":
+            self._end(packed, record, key)
+        else:
+            self._change(packed, record, key)
+            self._ended = None
+        if record.prefix is not None:
+            self.state.shapes.learn_payload(record.prefix)
+        if not self._fixed and key is not None:
+            self.state.shapes.learn_key(key.prefix, list(key.members))
+
+    def _is_news(self, key: Key | None) -> bool:
+        """Whether a tombstone says more than the delete just before it."""
+        return key is not None and (self._ended is None or self._ended.key != key.text)
+
+    def _learn_key(self, key: Key | None) -> None:
+        layout = self.state.layout
+        names = () if key is None else tuple(key.columns)
+        if layout.keys is None:
+            self.state = replace(self.state, layout=layout.with_keys(names))
+            self.state.shapes.keyless = not names
+        elif set(names) != set(layout.keys):
+            raise Refused(f"the key was {_list(layout.keys)} and is now {_list(names)}")
+
+    def _learn(
+        self, told: Mapping[str, Field], carried: Mapping[str, Raw], unsent: Sequence[str] = ()
+    ) -> None:
+        """Take in what a record tells of columns: by its schema, and by its values.
+
+        ``unsent`` are columns that it has, but no values of.
+        """
+        types = {name: Told(from_schema(each), words(each)) for name, each in told.items()}
+        types |= {name: Told(None, "") for name in unsent if name not in told}
+        layout = self.state.layout.grown(types, carried)
+        for key in layout.keys or ():
+            if key not in layout.columns:
+                raise Refused(f"key column {key} is missing")
+        if layout is not self.state.layout:
+            if not self.state.layout.means_the_same(layout):
+                # What is known of beginnings holds for columns that meant other things.
+                self.state.shapes.payloads.clear()
+            self.state = replace(self.state, layout=layout)
+
+    def _end(self, packed: bytes, record: Record, key: Key | None) -> None:
+        keys = self.state.layout.keys or ()
+        if keys:
+            image = ended(record, key, keys, configured=self._fixed)
+            self._learn(record.fields or _key_fields(key), image)
+            row = self._ended_row(image)
+        else:
+            image = deleted(record, key)
+            self._learn(record.fields or {}, image)
+            row = self.state.layout.make(image)
+        self._segment().add(row, "D", self.place)
+        moves = packed_header(packed, NEW_KEY) is not None
+        self._ended = None if key is None else _Ended(key.text, moves)
+
+    def _ended_row(self, key: Mapping[str, Raw]) -> Struct:
+        layout = self.state.layout
+        return layout.gone(
+            {
+                layout.fields[name]: cell(bytes(raw), layout.columns[name].wire)
+                for name, raw in key.items()
+            }
+        )
+
+    def _change(self, packed: bytes, record: Record, key: Key | None) -> None:
+        after, keys = record.after, self.state.layout.keys or ()
+        if after is None:
+            raise Refused("an insert or update without the new row")
+        sent = self._unavailable.without(after)
+        lost = next((name for name in (*after, *(record.fields or ())) if name not in sent), None)
+        if lost is not None and self.positions is not None:
+            raise Refused(
+                f"column {lost} is missing: rows that carry only part of their columns can't be "
+                "put in order by a position a row"
+            )
+        old = None
+        if record.letter == "U" and keys:
+            old = replaced(record, key, keys, configured=self._fixed)
+        if old is not None:
+            self._learn(record.fields or {}, old)
+        self._learn(record.fields or {}, sent, [name for name in after if name not in sent])
+        row = self.state.layout.make(sent)
+        if old is not None:
+            self._segment().add(self._ended_row(old), "D", self.place)
+            self._came_from_there()
+        elif record.letter == "I" and keys and len(sent) < len(after):
+            if not (self._ended and self._ended.moves and packed_header(packed, OLD_KEY)):
+                raise Refused(f"{lost}: {NOT_AT_HAND}")
+            self._came_from_there()
+        self._segment().add(row, record.letter, self.place)
+
+    def _came_from_there(self) -> None:
+        """The next row is that of the key which the row before it ends."""
+        segment = self._segment()
+        segment.moved.append(len(segment.ops))
+        self._moved += 1
+
+
+def announces(packed: bytes) -> bool:
+    """Tell whether a record's headers say that it is half of a key change."""
+    return any(packed_header(packed, name) is not None for name in (NEW_KEY, OLD_KEY))
+
+
+def _key_fields(key: Key | None) -> Mapping[str, Field]:
+    """The types of a tombstone's key: all that it tells of the table's columns."""
+    return {} if key is None else careful.columns_of(key.field)
+
+
+def _list(keys: Sequence[str]) -> str:
+    return f"({', '.join(keys)})" if keys else "none"

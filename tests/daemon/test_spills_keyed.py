@@ -1,0 +1,45 @@
+"""Spills of formats whose records have keys: what is read again is what the fetcher gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from actors.effects import Reread, Spill
+from changes.formats.base import unpack
+from changes.formats.debezium_json import DebeziumJson
+from changes.model import FormatOptions, Mode, TargetName
+from changes.routing import Route, Router
+from daemon.log_reader import LogRecord
+from daemon.spill import SpillFolder
+from daemon.spills import PipelineSpills
+from offsets.position import TopicPartition
+from tests.changes.formats.debezium_messages import key_with_schema, record, typed
+
+S0 = TopicPartition("topic", 0)
+T = TargetName("lake", "shop", "orders")
+FIELDS = {"id": "int32"}
+RECORDS = [
+    typed("c", FIELDS, {"id": 1}),
+    record(None, key_with_schema({"id": 1}, FIELDS)),
+    record({"ts_ms": 5}),
+]
+
+
+class Log:
+    """A log that holds these records."""
+
+    def read(self, source: TopicPartition, first: int, last: int) -> Iterator[LogRecord]:
+        for offset, packed in enumerate(RECORDS):
+            key, value, headers = unpack(packed)
+            yield LogRecord(offset, key, value, tuple(headers), 0)
+
+
+def test_keys_and_tombstones_are_read_again(tmp_path: Path) -> None:
+    """A tombstone has no value, and would be lost were it passed over for that."""
+    router = Router([Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None)])
+    format_ = DebeziumJson(FormatOptions())
+    spills = PipelineSpills(SpillFolder(tmp_path, "p"), Log(), format_, router)  # type: ignore[arg-type]
+    spills.append(Spill(T, "why", (Reread(S0, 0, 2),), ()))
+    found, _ = spills.read(T, 0, 1 << 20)
+    assert [each.value for each in found] == RECORDS[:2]
