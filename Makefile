@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench chaos mutation clean lock lock-jars
+.PHONY: help setup demo test check bench chaos soak mutation clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
@@ -11,6 +11,7 @@ help:
 	@echo "make check   ruff, mypy, import-linter and the tests that need no JVM"
 	@echo "make bench   what each stage costs, and the flow on a real broker; var/bench.json"
 	@echo "make chaos   a daemon under load, killed and starved at every step; var/chaos.json"
+	@echo "make soak    twenty minutes of random faults under load: equal and flat; var/soak.json"
 	@echo "make mutation  one safety rule taken out at a time: a test must fail for each"
 	@echo "make setup   what the others need: .venv and var/jars (PYTHON=... names another Python)"
 	@echo "make clean   remove what the above made; other files in var/ stay"
@@ -46,6 +47,12 @@ bench: setup
 chaos: setup
 	@mkdir -p var
 	$(VENV)/python -m tests.chaos $(CHAOS)
+
+# DURATION=... in seconds; SOAK="--seed N" does what an earlier run's seed did.
+DURATION ?= 1200
+soak: setup
+	@mkdir -p var
+	$(VENV)/python -m tests.chaos.soak --seconds $(DURATION) $(SOAK)
 
 mutation: setup
 	$(VENV)/python -m tests.mutation

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from actors import effects as fx
-from actors import messages as msg
 from actors.buffer import TargetBuffer
 from actors.messages import WRITERS, Address
 
@@ -76,7 +75,7 @@ class Attempts:
             if buffer.write is not None:
                 out.append(fx.Tell(WRITERS, buffer.write))
             else:
-                out.append(fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)))
+                out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
         return out
 
     def _back_off(self, attempts: int) -> float:

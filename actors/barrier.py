@@ -141,6 +141,10 @@ class BarrierPlanner:
         takes_from = None if of is None else self._router.twin(table, target, of)
         if target in (moves_to, takes_from):
             return
+        for name in filter(None, (target, moves_to, takes_from)):
+            if (rebuilt := self._router.stands_in_for(name)) is not None:
+                # What it held under its other name is in that one's messages.
+                raise _NotFollowed(statement, f"RENAME TABLE while {rebuilt} is being rebuilt")
         if self._has_lanes(buffer):
             raise _NotFollowed(statement, f"RENAME TABLE{_OF_LANES}")
         if wanted.moves_to is not None or wanted.takes_from is not None:

@@ -19,6 +19,7 @@ from actors.figures import Tally, TargetFigures, WriteFigures
 from actors.ports import Span, StagedBatch, TargetState
 from changes.routing import TargetRoute
 from offsets.position import NO_OFFSET, TopicPartition
+from offsets.snapshot import TargetMark
 
 if TYPE_CHECKING:  # which is about buffers
     from actors.quarantine import Quarantine
@@ -179,6 +180,10 @@ class TargetBuffer:
     marked: dict[TopicPartition, int] = field(default_factory=dict)
     """Of each lane, the assignment since which the marks were read, or are to be: before it
     another member may have moved them."""
+    recorded: TargetMark | None = None
+    """What the target is known to have published: by the last run, then by our own writes."""
+    fed: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    """Of each lane, its assignment and the first offset that still comes under it."""
     fenced_at: Mapping[TopicPartition, int] | None = None
     """The marks as they were known when a write was fenced, until they are read again."""
     closing: Closing | None = None
@@ -205,6 +210,10 @@ class TargetBuffer:
     def __post_init__(self) -> None:
         self.name = str(self.route.name)
         self.pace = 0.5 + zlib.crc32(self.name.encode()) % 1024 / 2048
+
+    def opening(self, reply_to: msg.Address) -> msg.OpenTarget:
+        """The request to have the target's state read."""
+        return msg.OpenTarget(self.route.name, reply_to, self.recorded)
 
     def add(self, chunk: Chunk) -> None:
         """Take a share at the end of its lane. Under a new assignment the marks are read again; for

@@ -61,6 +61,7 @@ class CommitterLogic:
         self._logs: dict[TopicPartition, LogEpochs] = {}
         self._marks: dict[str, TargetMark] = dict(recorded.targets)
         self._spills: dict[str, SpillMark] = dict(recorded.spills)
+        self._rebuilding = set(recorded.rebuilds)
         self._on_disk: Snapshot | None = None
         self._owned: tuple[TopicPartition, ...] = ()
         self._saving: Snapshot | None = None
@@ -110,12 +111,13 @@ class CommitterLogic:
                 out = self._save_failed(reason)
             case _:
                 raise TypeError(f"the committer does not know {message!r}")
-        return out + self._caught_up()
+        return out + self._rebuilt() + self._caught_up()
 
     # --- the ledger
 
     def _started(self, started: msg.EpochStarted) -> list[object]:
         source = started.source
+        holes = self._holes(started)
         self._epochs[source] = started.epoch
         self._ledger.assign(source, started.start)
         self._timelines[source] = Timeline()
@@ -125,7 +127,22 @@ class CommitterLogic:
         self._confirmed[source] = None if source in self._reset else started.confirmed
         # File before data: a start that was configured or forced must not be decided anew, at
         # another place, because the process died before the first regular save.
-        return self._save()
+        return holes + self._save()
+
+    def _holes(self, started: msg.EpochStarted) -> list[object]:
+        """What another member has read of a partition is not in a table that is filled here."""
+        source = started.source
+        left = self._frontiers().get(source, started.start)
+        for target, rebuild in self._recorded.rebuilds.items():
+            if source in rebuild.until and left < started.start:
+                reason = (
+                    f"{source} is read from {started.start} on and was left at {left}: the rebuild "
+                    f"of {target} lacks what is between. Give it up, `binlogd tables rebuild "
+                    f"{target} --cancel`, and begin it again with one member in the group"
+                )
+                failed = msg.PipelineFailed(self._pipeline, reason)
+                return [fx.Tell(self._supervisor, failed)]
+        return []
 
     def _dispatched(self, sent: msg.Dispatched) -> list[object]:
         if self._epochs.get(sent.source) != sent.epoch:
@@ -207,6 +224,25 @@ class CommitterLogic:
         fields = {"source": str(source), "epoch": epoch, "so_far": self._stale}
         return [fx.Log("info", "stale_message_dropped", fields)]
 
+    def _rebuilt(self) -> list[object]:
+        """Tell once, for each, that a new table holds all that its old one did."""
+        if not self._rebuilding:
+            return []
+        frontiers = self._frontiers()
+        done = [
+            name
+            for name in sorted(self._rebuilding)
+            for rebuild in (self._recorded.rebuilds[name],)
+            if rebuild.into not in self._spills and rebuild.passed_by(frontiers)
+        ]
+        self._rebuilding.difference_update(done)
+        return [fx.Tell(self._supervisor, msg.Rebuilt(self._pipeline, name)) for name in done]
+
+    def _frontiers(self) -> dict[TopicPartition, int]:
+        """Of the partitions that are read here, and of those that were."""
+        left = {source: state.frontier for source, state in self._left.items()}
+        return left | self._ledger.frontiers()
+
     def _caught_up(self) -> list[object]:
         if not self._tell_caught_up:
             return []
@@ -243,6 +279,7 @@ class CommitterLogic:
             targets=dict(self._marks),
             forced=self._recorded.forced,
             spills=dict(self._spills),
+            rebuilds=self._recorded.rebuilds,
         )
 
     def _save(self) -> list[object]:

@@ -14,7 +14,7 @@ from actors.ports import SpillRecord, StagedBatch
 from changes.model import TargetName
 from changes.routing import TargetRoute
 from offsets.position import TopicPartition
-from offsets.snapshot import Snapshot
+from offsets.snapshot import Snapshot, TargetMark
 
 # --- any actor
 
@@ -206,6 +206,7 @@ class OpenInSink:
     """Read the target; ``Opened`` or ``Failed`` comes back."""
 
     target: TargetName
+    recorded: TargetMark | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ class _Reading:
 
     epoch: int
     log: Watermarks
+    start: int
 
 
 @dataclass(slots=True)
@@ -233,7 +234,9 @@ class FetcherLogic:
         reading = self._reading[source]
         for to, mine in by_shard.items():
             size = sum(share.size for share in mine)
-            batch = msg.RecordBatch(reading.epoch, source, tuple(mine), size, reading.log)
+            batch = msg.RecordBatch(
+                reading.epoch, source, tuple(mine), size, reading.log, reading.start
+            )
             if self._parked[to] or to in self._asked:
                 # One offer at a time: were the next one smaller, it might find room before this
                 # one, and overtake it in its lanes.
@@ -411,7 +414,7 @@ class FetcherLogic:
         for source, start in assigned.starts.items():
             self._epoch += 1
             log = assigned.logs[source]
-            self._reading[source] = _Reading(self._epoch, log)
+            self._reading[source] = _Reading(self._epoch, log, start)
             self._positions[source] = start
             running = assigned.running.get(source)
             at_frontier = source in assigned.at_frontier

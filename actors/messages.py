@@ -14,7 +14,7 @@ from offsets.log_epochs import EpochSpan, LogEpoch
 from offsets.position import Run, TopicPartition
 from offsets.recovery import Watermarks
 from offsets.running import Running
-from offsets.snapshot import SpillMark
+from offsets.snapshot import SpillMark, TargetMark
 
 
 class Address(NamedTuple):
@@ -157,13 +157,17 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """The shares of one processor, of one partition, under one assignment epoch."""
+    """The shares of one processor, of one partition, under one assignment epoch.
+
+    ``start`` is where the partition's reading began with that assignment.
+    """
 
     epoch: int
     source: TopicPartition
     shares: tuple[Share, ...]
     size: int
     log: Watermarks
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,10 +258,12 @@ class Remaining:
 
 @dataclass(frozen=True, slots=True)
 class OpenTarget:
-    """Read a target's state. The answer goes to ``reply_to``."""
+    """Read a target's state. The answer goes to ``reply_to``. ``recorded``: what it is known to
+    have published last."""
 
     target: TargetName
     reply_to: Address
+    recorded: TargetMark | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -553,6 +559,14 @@ class CaughtUp:
     """Everything below the end offsets seen at the start is applied."""
 
     pipeline: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A table that is being rebuilt holds all that the old one did: it may take its name."""
+
+    pipeline: str
+    target: str
 
 
 @dataclass(frozen=True, slots=True)

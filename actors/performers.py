@@ -229,8 +229,10 @@ class WriterEffects:
     def __call__(self, effect: Any) -> object | None:
         """Carry out one effect; a sink's errors become messages."""
         match effect:
-            case fx.OpenInSink(target):
-                return self._guard(target, lambda sink: msg.Opened(target, sink.open(target)))
+            case fx.OpenInSink(target, recorded):
+                return self._guard(
+                    target, lambda sink: msg.Opened(target, sink.open(target, recorded))
+                )
             case fx.Publish(batch):
                 return self._guard(batch.target, lambda sink: _timed(sink, batch))
             case fx.RemoveStaged(paths):

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from changes.model import KeyBound, Mode, TableSchema, TableStep, TargetName
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
+from offsets.snapshot import TargetMark
 
 if TYPE_CHECKING:  # messages and effects are made of the values below
     from actors.effects import Spill, Stage
@@ -95,6 +96,7 @@ class TargetState:
 
     ``version`` is the sink's own name of the published state (Iceberg: the snapshot id).
     ``covered``: a write found itself there already, by its own lost attempt or by another's.
+    ``parted``: its history is whole and does not hold the version that was recorded last.
     ``positions`` names the source positions that it keeps of each row, None where it keeps none.
     """
 
@@ -104,6 +106,7 @@ class TargetState:
     version: str | None = None
     positions: str | None = None
     covered: bool = field(default=False, compare=False)
+    parted: bool = field(default=False, compare=False)
 
 
 class BatchWriter(Protocol):
@@ -113,10 +116,13 @@ class BatchWriter(Protocol):
     instances of one sink work side by side on different targets.
     """
 
-    def open(self, target: TargetName) -> TargetState:
+    def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
         """Read the target's schema and marks, from the sink itself, never from a cache.
 
-        Raises SinkUnavailable (try again) or TargetRefused (it can't be had as it is).
+        ``recorded`` is what we know to have been published last. Where the sink has lost its marks
+        since (its old versions were expired), they are these, if it can tell that nobody moved
+        them in between. Raises SinkUnavailable (try again) or TargetRefused (it can't be had as it
+        is).
         """
         ...
 
@@ -143,6 +149,48 @@ class ResettableSink(BatchWriter, Protocol):
         same step, for it is going to be written again. A keyed target's rows stay: they are
         written over. A target that does not exist has nothing to be moved. Raises as
         ``BatchWriter.write``, never Fenced.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """A table that was filled under the name ``new`` takes the name ``old``.
+
+    What has that name goes ``aside`` and, unless it is to be kept, away. ``frontiers``: of each
+    partition, below which offset the new table holds everything.
+    """
+
+    old: TargetName
+    new: TargetName
+    aside: TargetName
+    frontiers: Mapping[TopicPartition, int]
+    keep_old: bool = False
+
+
+class SwapTooEarly(Exception):
+    """The old table holds more than the new one: ``marks`` are its. Nothing was changed."""
+
+    def __init__(self, marks: Mapping[TopicPartition, int]) -> None:
+        super().__init__("the old table holds more than the new one")
+        self.marks = marks
+
+
+@runtime_checkable
+class Swaps(Protocol):
+    """A sink whose tables can be exchanged. Called while no pipeline writes them."""
+
+    def swap(self, swap: Swap) -> TargetState:
+        """Exchange them; repeating it, also after it broke off, does what is left.
+
+        Gives the target's state. Raises SwapTooEarly, TargetRefused, SinkUnavailable.
+        """
+        ...
+
+    def remove(self, target: TargetName) -> None:
+        """Remove a table that was not exchanged; repeating it does nothing.
+
+        Raises SinkUnavailable, TargetRefused.
         """
         ...
 

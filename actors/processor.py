@@ -7,7 +7,7 @@ on disk behind the write: one slow target never stops the reading for the others
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from actors import effects as fx
@@ -24,11 +24,14 @@ from actors.messages import WRITERS, Address
 from actors.ports import SpillState
 from actors.quarantine import Quarantine, Quarantines, QuarantineSettings
 from actors.release import Releases
+from actors.rolled_back import fed, gap_in, published, remarks
 from changes.formats.base import Format
 from changes.model import DdlPolicy, TargetName
 from changes.routing import Router, TargetRoute
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks, check_mark
+from offsets.rollback import ways_out
+from offsets.snapshot import TargetMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +86,12 @@ class ProcessorLogic:
         run_id: str,
         jitter: Callable[[], float],
         spills: Iterable[OpenSpill] = (),
+        recorded: Mapping[str, TargetMark] | None = None,
     ) -> None:
         """``run_id`` makes batch names unique over restarts, ``jitter`` gives 0..1.
 
         ``spills`` are those that an earlier run left: their targets are in quarantine still.
+        ``recorded`` is what targets are known to have published: what shows less was rolled back.
         """
         self._me = address
         self._settings = settings
@@ -113,9 +118,11 @@ class ProcessorLogic:
             ),
         )
         self._releases = Releases(address)
+        self._recorded = dict(recorded or {})
         for spill in spills:
             buffer = self._buffers[str(spill.route.name)] = TargetBuffer(spill.route)
             buffer.phase = Phase.QUARANTINED
+            buffer.recorded = self._recorded.get(buffer.name)
             buffer.quarantine = Quarantine(spill.reason, spill.state)
             buffer.tally.failed(spill.reason, 0.0)
         self._drain_after: int | None = None
@@ -197,7 +204,9 @@ class ProcessorLogic:
                 buffer = self._buffers[str(share.route.name)] = TargetBuffer(share.route)
                 # Its marks are read for the first time: not once more for this assignment.
                 buffer.marked[batch.source] = batch.epoch
-                out.append(fx.Tell(WRITERS, msg.OpenTarget(share.route.name, self._me)))
+                buffer.recorded = self._recorded.get(buffer.name)
+                out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
+            fed(buffer, batch.source, batch.epoch, batch.start)
             buffer.tally.messages_read += len(share.offsets)
             if buffer.phase is Phase.STOPPED or buffer.doomed is not None:
                 buffer.tally.messages_dropped += len(share.offsets)
@@ -237,7 +246,7 @@ class ProcessorLogic:
         if buffer.reopen and buffer.phase is Phase.READY:
             buffer.reopen = False
             buffer.phase = Phase.OPENING
-            out.append(fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)))
+            out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
         while (
             buffer.phase is Phase.READY
             and buffer.condemned is None
@@ -312,10 +321,12 @@ class ProcessorLogic:
             return []
         buffer.tally.rows_written += written.changes
         assert written.state is not None
+        renamed = buffer.write is not None and buffer.write.batch.changes_name
+        published(buffer, written, renamed)
         if buffer.write is not None:
             buffer.tally.rows_stored += buffer.write.batch.rows
             buffer.tally.lasting = False
-            if buffer.write.batch.changes_name:
+            if renamed:
                 # The name has another table now, or none: its other marks are not those of before.
                 buffer.reopen = True
         buffer.write = None
@@ -377,13 +388,17 @@ class ProcessorLogic:
         buffer, state = self._buffers[str(opened.target)], opened.state
         buffer.retry_at, buffer.attempts = None, 0
         if (rolled_back := moved_back(buffer, opened)) is not None:
-            return self._stop_target(buffer, rolled_back)
+            said = f"{rolled_back}. {ways_out(self._me.pipeline, buffer.name)}"
+            return self._stop_target(buffer, said)
         try:
             for source, hwm in state.hwms.items():
                 if source in self._ends:
                     check_mark(source, buffer.name, hwm, self._ends[source])
         except PositionError as error:
             return self._stop_target(buffer, str(error))
+        if (gap := gap_in(buffer, state, self._me.pipeline)) is not None:
+            return self._refused(buffer, gap)
+        out = remarks(buffer, state)
         buffer.state = state
         if buffer.phase is Phase.OPENING:
             passed = self._releases.passed(buffer)
@@ -391,7 +406,7 @@ class ProcessorLogic:
                 return self._quarantines.relapse(buffer, passed, self._now)
             buffer.phase = Phase.READY
             buffer.tally.lasting = False
-        return []
+        return out
 
     # --- stopping
 

@@ -161,7 +161,8 @@ class Quarantines:
             return []
         through = {chunk.source: chunk.offsets[-1]}
         done = msg.Written(buffer.route.name, {chunk.source: chunk.epoch}, through, None)
-        return [fx.Tell(self._committer, done)]
+        # A crash may have come between the spill and its listing.
+        return [*self._list(buffer, quarantine), fx.Tell(self._committer, done)]
 
     def forget(
         self, buffer: TargetBuffer, sources: frozenset[TopicPartition], now: float
@@ -267,14 +268,18 @@ class Quarantines:
         quarantine.rereads = ()
         quarantine.through, quarantine.epochs = {}, {}
         name = buffer.route.name
-        listed = msg.SpillListed(str(name), SpillMark(state.bytes, dict(state.lanes)))
-        out: list[object] = [fx.Tell(self._committer, listed)]
+        out = self._list(buffer, quarantine)
         if begun:
             fields = {"target": buffer.name, "messages": state.messages, "bytes": state.bytes}
             out.append(fx.Log("info", "spilling", fields))
         if through:
             out.append(fx.Tell(self._committer, msg.Written(name, epochs, through, None)))
         return out
+
+    def _list(self, buffer: TargetBuffer, quarantine: Quarantine) -> list[object]:
+        state = quarantine.spill
+        mark = SpillMark(state.bytes, dict(state.lanes))
+        return [fx.Tell(self._committer, msg.SpillListed(buffer.name, mark))] if state.lanes else []
 
     def failed(self, buffer: TargetBuffer, failed: msg.SpillFailed, now: float) -> list[object]:
         """The disk, or the broker, did not do it: again later; ``lasting``: it never will."""

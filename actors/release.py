@@ -41,7 +41,7 @@ class Releases:
         return [
             fx.Reply(msg.RetryAnswer(True, said)),
             fx.Log("info", "release_begun", {"target": buffer.name, "messages": spill.messages}),
-            fx.Tell(WRITERS, msg.OpenTarget(buffer.route.name, self._me)),
+            fx.Tell(WRITERS, buffer.opening(self._me)),
         ]
 
     def passed(self, buffer: TargetBuffer) -> str | None:

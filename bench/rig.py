@@ -144,7 +144,7 @@ class Swallow:
 
     states: dict[TargetName, TargetState] = field(default_factory=dict)
 
-    def open(self, target: TargetName) -> TargetState:
+    def open(self, target: TargetName, recorded: object = None) -> TargetState:
         """As it was left."""
         return self.states.get(target, TargetState())
 

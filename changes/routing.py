@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -140,8 +140,13 @@ class RouteConflict(ValueError):
 class Router:
     """Answers for each table once and remembers. Used by one thread."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(
+        self, routes: Iterable[Route], instead: Mapping[TargetName, TargetName] | None = None
+    ) -> None:
+        """``instead``: where the changes of some targets go for the time being."""
         self._routes = tuple(routes)
+        self._instead = dict(instead or {})
+        self._stand_ins = {new: old for old, new in self._instead.items()}
         self._known: dict[TableName, tuple[TargetRoute, ...]] = {}
         self._targets: dict[TargetName, TargetRoute] = {}
 
@@ -162,22 +167,30 @@ class Router:
         None where that route does not take ``other``.
         """
         for route in self._routes:
-            if route.takes(table) and route.target(table) == target:
-                return route.target(other) if route.takes(other) else None
+            if route.takes(table) and self._place(route.target(table)) == target:
+                return self._place(route.target(other)) if route.takes(other) else None
         return None
+
+    def stands_in_for(self, target: TargetName) -> TargetName | None:
+        """Name the target whose changes this one gets for the time being."""
+        return self._stand_ins.get(target)
+
+    def _place(self, target: TargetName) -> TargetName:
+        return self._instead.get(target, target)
 
     def merges(self, table: TableName, target: TargetName) -> bool:
         """Tell whether other source tables than this one may feed the target as well."""
         mine = [route for route in self._routes if route.takes(table)]
         others = [route for route in self._routes if route not in mine]
-        return any(route.merges() for route in mine if route.target(table) == target) or any(
-            _could_name(route.template, target) for route in others
+        name = self._stand_ins.get(target, target)
+        return any(route.merges() for route in mine if route.target(table) == name) or any(
+            _could_name(route.template, name) for route in others
         )
 
     def _find(self, table: TableName) -> tuple[TargetRoute, ...]:
         if not table.table:
             return tuple(
-                TargetRoute(route.target(table), route.mode, route.keys)
+                TargetRoute(self._place(route.target(table)), route.mode, route.keys)
                 for route in self._routes
                 if not table.database or route.takes_some_of(table.database)
             )
@@ -185,7 +198,7 @@ class Router:
         for route in self._routes:
             if not route.takes(table):
                 continue
-            target = TargetRoute(route.target(table), route.mode, route.keys)
+            target = TargetRoute(self._place(route.target(table)), route.mode, route.keys)
             if target.name in found:
                 raise RouteConflict(f"two routes send {table} to {target.name}")
             if self._targets.setdefault(target.name, target) != target:

@@ -336,6 +336,25 @@ def tables_retry(
     sys.exit(retry(_load(config, lenient=True), target))
 
 
+@tables_app.command("rebuild")
+def tables_rebuild(
+    target: Annotated[str, typer.Argument(help="As tables list names it.")],
+    config: ConfigOption = Path("config.toml"),
+    force: Annotated[
+        bool, typer.Option(help="Even if the log has lost its beginning; the old table stays.")
+    ] = False,
+    keep_old: Annotated[
+        bool, typer.Option(help="Keep the old table as TARGET__before_NUMBER.")
+    ] = False,
+    cancel: Annotated[bool, typer.Option(help="Give up a rebuild that is under way.")] = False,
+) -> None:
+    """Read a table again from its log's start into a new one, which takes its name."""
+    from daemon.tables_cli import rebuild
+
+    flags = {"force": force, "keep_old": keep_old, "cancel": cancel}
+    sys.exit(rebuild(_load(config), target, flags))
+
+
 def _print_snapshot(console: Console, snapshot: Snapshot) -> None:
     console.print(f"pipeline {snapshot.pipeline}, group {snapshot.group}", highlight=False)
     titles = ("partition", "frontier", "confirmed by the broker", "leader epoch")
@@ -353,6 +372,7 @@ def _print_snapshot(console: Console, snapshot: Snapshot) -> None:
             marks += f" ({_moves(mark.moves)} at the next start)"
         targets.add_row(target, mark.version or "-", marks)
     console.print(targets)
+    _print_rebuilds(console, snapshot)
 
 
 def _moves(moves: MarkMoves) -> str:
@@ -360,6 +380,13 @@ def _moves(moves: MarkMoves) -> str:
     return ", ".join(
         f"{source} {way} {to}" for way, at in ways for source, to in sorted(at.items())
     )
+
+
+def _print_rebuilds(console: Console, snapshot: Snapshot) -> None:
+    for target, rebuild in sorted(snapshot.rebuilds.items()):
+        until = ", ".join(f"{source}={last}" for source, last in sorted(rebuild.until.items()))
+        what = "is given up" if rebuild.cancelled else f"is filled until {until}"
+        console.print(f"{target} is being rebuilt: {rebuild.into} {what}", highlight=False)
 
 
 def _console() -> Console:

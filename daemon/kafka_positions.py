@@ -176,7 +176,7 @@ class PositionResolver:
         self.group = group
         self._pipeline = pipeline
         self._load = load
-        self._apply_force = apply_force
+        self.apply_force = apply_force
         self._back_off = BackOff(within_s)
         self._answer_s = within_s / 4
         self._resolved: set[TopicPartition] = set()
@@ -247,9 +247,9 @@ class PositionResolver:
             committed=commits.get(source),
             log=log,
             # A partition added to a topic that is being read holds changes nobody has seen.
-            configured=StartAt.EARLIEST if known_topic and not self._apply_force else at,
+            configured=StartAt.EARLIEST if known_topic and not self.apply_force else at,
             configured_offset=configured.get(source),
-            forced=self._apply_force and source not in self._resolved,
+            forced=self.apply_force and source not in self._resolved,
         )
         said = structlog.get_logger().bind(actor="fetcher-0")
         fields = {"source": str(source), "offset": start.offset, "origin": start.origin}

@@ -112,7 +112,7 @@ def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish
         around = Surroundings(
             {source: Watermarks(low[source], high[source]) for source in chosen},
             _committed(config, pipeline),
-            _compacted(admin, {source.topic for source in chosen}),
+            compacted(admin, {source.topic for source in chosen}),
             any(route.mode is Mode.APPEND for route in section.routes()),
         )
         request = ResetRequest(
@@ -279,7 +279,8 @@ def _at(
     return {source: offset for source, offset in found.items() if offset >= 0}
 
 
-def _compacted(admin: AdminClient, topics: set[str]) -> frozenset[str]:
+def compacted(admin: AdminClient, topics: set[str]) -> frozenset[str]:
+    """The topics of which older messages of a key may be gone, wherever the log begins."""
     resources = {topic: ConfigResource(ResourceType.TOPIC, topic) for topic in topics}
     asked = admin.describe_configs(list(resources.values()), request_timeout=ANSWER_TIMEOUT_S)
     return frozenset(
@@ -300,8 +301,10 @@ def _committed(config: Config, pipeline: str) -> dict[TopicPartition, int]:
 
 
 def _group(config: Config, pipeline: str) -> KafkaCommitStore:
-    topics = config.pipeline[pipeline].topics
-    return KafkaCommitStore(_settings(config, pipeline), topics, pipeline, config.group(pipeline))
+    topics, settings = config.pipeline[pipeline].topics, _settings(config, pipeline)
+    # After a stop the static member counts for a while yet: the commit takes its place.
+    member = member_settings(settings, pipeline, state_id(config.daemon.state_dir))
+    return KafkaCommitStore(settings, topics, pipeline, config.group(pipeline), member=member)
 
 
 def _settings(config: Config, pipeline: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from changes.formats import FORMATS
 from changes.routing import Router
 from daemon.collector import calm_collector
 from daemon.config import Config
+from daemon.control import Answer
 from daemon.dead_letters import make_dead_letters
 from daemon.edits import (
     Change,
@@ -52,6 +53,8 @@ from daemon.offset_file import StateDirBusy, lock_state_dir
 from daemon.offset_reset import move_group
 from daemon.outlook import Outlook, OutlookError
 from daemon.progress import Show
+from daemon.rebuild_answer import RebuildAnswer
+from daemon.rebuilds import AT_START, WHILE_RUNNING, RebuildNotEnded, Rebuilds
 from daemon.running_resets import RunningResets
 from daemon.spark_tier import SinkTier
 from daemon.spill import Found, SpillError, SpillFolder
@@ -61,9 +64,9 @@ from daemon.staging import StagingFolder, clean_staging
 from daemon.state_id import state_id
 from daemon.status import AskLife, LifeFigures
 from daemon.stores.chain import StoreChain, make_stores
-from daemon.topology import PipelineParts, Topology
+from daemon.topology import PipelineParts, Topology, stand_ins
 from offsets.recovery import PositionError
-from offsets.snapshot import Snapshot, SpillMark
+from offsets.snapshot import Snapshot, SpillMark, TargetMark
 from offsets.store import StoreError
 from sparkwriter.jars import JarsError
 from sparkwriter.java import JavaMissing
@@ -142,7 +145,7 @@ class Service:
                 self._start_sinks()
                 topology.start_writers(self._tier.sinks)
                 for part in parts:
-                    topology.start_pipeline(self._with_marks_moved(part, recorded[part.name]))
+                    topology.start_pipeline(self._settled(part, recorded[part.name]))
                 outlook.watch(topology.directory, topology.asked, self._events)
                 status = self._supervise(topology)
             finally:
@@ -211,8 +214,11 @@ class Service:
             raise Unusable(f"daemon.staging_dir {folder} can't be written: {error}") from error
 
     def _outlook(self) -> Outlook:
-        resets = RunningResets(self._config, self.edit).answers
-        outlook = Outlook(self._config, self._run_id, self._notifier, self._tier.session, resets)
+        answers: dict[str, Answer] = {
+            **RunningResets(self._config, self.edit).answers,
+            "tables-rebuild": RebuildAnswer(self._config, lambda: self._stores, self.edit),
+        }
+        outlook = Outlook(self._config, self._run_id, self._notifier, self._tier.session, answers)
         try:
             outlook.open()
         except OutlookError as error:
@@ -286,6 +292,9 @@ class Service:
         found = self._spills(name, folder, recorded)
         marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
         begun = replace(recorded, forced=force, spills=marks)
+        if resolver.apply_force:
+            # The operator says where to begin, and with it that the targets are right as they are.
+            begun = replace(begun, targets=dict.fromkeys(recorded.targets, TargetMark(None, {})))
         return PipelineParts(name, source, store, begun, folder, found, letters, ends, group)
 
     def _spills(self, name: str, folder: SpillFolder, recorded: Snapshot) -> tuple[Found, ...]:
@@ -296,23 +305,39 @@ class Service:
         except (SpillError, OSError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
         format_ = FORMATS[section.format](section.format_options())
-        _, unwanted = open_spills(found, format_, Router(section.routes()))
+        router = Router(section.routes(), stand_ins(recorded))
+        _, unwanted = open_spills(found, format_, router)
         for spill in found:
             fields = {"target": str(spill.target), "messages": spill.state.messages}
             self._log.warning("in_quarantine", pipeline=name, reason=spill.reason, **fields)
-        for target in unwanted:
+        for target in set(unwanted) - recorded.rebuilds.keys():
             self._log.error("spill_without_route", pipeline=name, target=target)
         return found
 
-    def _with_marks_moved(self, part: PipelineParts, recorded: Snapshot) -> PipelineParts:
-        """Carry out a reset that was recorded while no daemon ran, or that a crash cut short."""
+    def _settled(self, part: PipelineParts, recorded: Snapshot) -> PipelineParts:
+        """Carry out what was recorded while no daemon ran, or what a crash cut short."""
         try:
             # Not of the part's: that says already that a force was carried out, which is to be
             # noted with the frontier that it leads to.
-            done = self._move_marks(part.name, recorded)
-        except (MarksNotMoved, StoreError) as error:
+            done = self._settle(part.name, recorded, AT_START)
+        except (MarksNotMoved, RebuildNotEnded, StoreError) as error:
             raise Unusable(f"pipeline.{part.name}: {error}") from error
-        return replace(part, recorded=replace(part.recorded, targets=done.targets))
+        if done is recorded:
+            return part
+        if done.rebuilds == recorded.rebuilds:
+            return replace(part, recorded=replace(part.recorded, targets=done.targets))
+        part.source.close()
+        return self._parts(part.name, done, self._stores[part.name])
+
+    def _settle(self, name: str, recorded: Snapshot, attempts: int) -> Snapshot:
+        """Do in the sinks what is recorded and not done, of a pipeline that does not run.
+
+        Any thread. Raises MarksNotMoved, RebuildNotEnded, StoreError.
+        """
+        moved = self._move_marks(name, recorded)
+        folder, store = SpillFolder(self._config.daemon.state_dir, name), self._stores[name]
+        rebuilds = Rebuilds(self._tier.sinks, folder, lambda s: store.set(s).result(), attempts)
+        return rebuilds.settle(moved)
 
     def _move_marks(self, name: str, recorded: Snapshot) -> Snapshot:
         """Move the marks of a recorded reset, and note durably that it is done.
@@ -358,6 +383,8 @@ class Service:
             if isinstance(event, msg.ActorCrashed):
                 reason = self._redactor.text(event.reason)
                 self._show.failure(f"crashed: {event.sender}", reason)
+            if isinstance(event, msg.Rebuilt):
+                event = self._swap_requested(event)
             if isinstance(event, EditRequested):
                 out = edits.begin(event, now)
             elif isinstance(event, Edited):
@@ -391,12 +418,20 @@ class Service:
             try:
                 # Of an earlier reset first: a change is made of what is so.
                 before = self._move_marks(name, self._recorded(name, store))
-                recorded = self._move_marks(name, store_edit(store, before, change))
+                recorded = self._settle(name, store_edit(store, before, change), WHILE_RUNNING)
                 return self._parts(name, recorded, store)
-            except (Unusable, StoreError, MarksNotMoved) as error:
+            except (Unusable, StoreError, MarksNotMoved, RebuildNotEnded) as error:
                 raise EditFailed(f"pipeline {name} does not run: {error}") from error
 
         return Edits(lifecycle, make, topology.start_pipeline, self._events.tell)
+
+    def _swap_requested(self, rebuilt: msg.Rebuilt) -> EditRequested:
+        """The new table takes its name when the pipeline is started again.
+
+        Where that can't be now, the next start does it.
+        """
+        self._log.info("rebuild_complete", pipeline=rebuilt.pipeline, target=rebuilt.target)
+        return EditRequested(rebuilt.pipeline, lambda snapshot: snapshot, Future())
 
     def _wait(self, lifecycle: Lifecycle) -> float | None:
         waits = [SHOW_INTERVAL_S] if self._show.visible else []

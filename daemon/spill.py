@@ -190,6 +190,11 @@ class SpillFolder:
             spill = self._spills[target] = Spill(self._path(str(target)))
         return spill
 
+    def drop(self, target: TargetName) -> None:
+        """Let go of a target's spill, should it have one. Raises OSError."""
+        if self._path(str(target)).exists():
+            self.of(target).end()
+
     def _path(self, target: str) -> Path:
         name = hashlib.sha256(target.encode()).hexdigest()[:24]
         return self._folder / f"{name}.spill"

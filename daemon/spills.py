@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from actors.effects import Reread, Spill
+from actors.messages import Fetched
 from actors.ports import NotKept, SpillBroken, SpillRecord, SpillState
 from actors.processor import OpenSpill
-from actors.reassembly import TargetPart, by_target
+from actors.reassembly import Reassembly, SequenceGap, TargetPart, by_target
 from changes.formats.base import Format, Parted, Several, pack
 from changes.model import BadMessage, Kind, TableName, TargetName
 from changes.routing import Router, TargetRoute
 from daemon.log_reader import LogGone, LogReader, LogRecord, LogUnreadable
 from daemon.spill import Found, SpillError, SpillFolder
-from offsets.parts import MissingPart, PartAssembler, TooLarge
-from offsets.position import TopicPartition
+from offsets.parts import MissingPart, TooLarge
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,23 +107,19 @@ def whole_records(format_: Format, log: LogReader, reread: Reread) -> Iterator[t
         if start == 0:
             raise LogGone(f"{source}: a part of a message before offset {first} is missing")
         start = max(0, first - 2 * (first - start) - _FURTHER)
-    parts = _opened(source)
+    parts = Reassembly(format_, _PART_BYTES)
+    parts.begin(source, at_frontier=True)
     for record in log.read(source, start, last):
         value = _value(format_.keyed, record)
-        if value is None:
-            continue
-        found = format_.part(value) if isinstance(format_, Parted) else None
-        if found is not None and isinstance(format_, Parted):
-            stream, part = found
-            try:
-                whole = parts.take(source, stream, record.offset, part)
-            except (MissingPart, TooLarge) as error:
-                raise LogGone(str(error)) from error
-            if whole is None:
-                continue
-            value = format_.whole(stream, whole.data)
-        if record.offset >= first:
-            yield record.offset, value
+        one = Fetched(source, [record.offset], [value], record.offset + 1)
+        try:
+            found = [stretch.fetched for stretch in parts.stretches(one)]
+        except (MissingPart, TooLarge, SequenceGap) as error:
+            raise LogGone(str(error)) from error
+        for fetched in found:
+            for offset, whole in zip(fetched.offsets, fetched.values, strict=True):
+                if whole is not None and offset >= first:
+                    yield offset, whole
 
 
 def _reaches_back(format_: Parted, keyed: bool, log: LogReader, reread: Reread, first: int) -> bool:
@@ -143,12 +139,6 @@ def _value(keyed: bool, record: LogRecord) -> bytes | None:
     if keyed:
         return pack(record.key, record.value, record.headers)
     return record.value
-
-
-def _opened(source: TopicPartition) -> PartAssembler:
-    parts = PartAssembler(_PART_BYTES)
-    parts.begin(source, at_frontier=True)
-    return parts
 
 
 def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...]]:

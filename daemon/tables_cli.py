@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
+from uuid import uuid4
 
 from rich.console import Console
 from rich.markup import escape
@@ -13,10 +14,15 @@ from rich.table import Table
 
 from daemon import control
 from daemon.config import Config
+from daemon.edits import EditRefused, edit_offline
 from daemon.lifecycle import Exit
 from daemon.offset_file import OffsetFile
+from daemon.offset_transfer import export_snapshot
+from daemon.rebuild_answer import said
+from daemon.rebuild_plan import RebuildRequest, pipeline_of
 from daemon.status_table import size
 from offsets.snapshot import Snapshot
+from offsets.store import StoreError
 
 Row = dict[str, Any]
 
@@ -25,10 +31,10 @@ def list_tables(settings: Config, console: Console, as_json: bool) -> int:
     """Print all targets, of the running daemon or else of the offset files; the exit status."""
     try:
         status = control.ask(settings.daemon.state_dir, {"ask": "status"})
-        rows = list(_running(status))
+        rows = list(_rebuilding(settings, _running(status)))
     except control.NotRunning:
         return _list_recorded(settings, console, as_json)
-    except control.ControlError as error:
+    except (control.ControlError, OSError) as error:
         print(f"binlogd: {error}", file=sys.stderr)
         return Exit.PIPELINE_FAILED.value
     _print(console, rows, as_json)
@@ -52,6 +58,40 @@ def retry(settings: Config, target: str) -> int:
     return Exit.OK.value
 
 
+def rebuild(settings: Config, target: str, flags: Mapping[str, bool]) -> int:
+    """Have a target read again from its log, by the running daemon or by the next one; the exit
+    status. ``flags``: force, keep_old, cancel."""
+    try:
+        request = {"ask": "tables-rebuild", "target": target, **flags}
+        answer = control.ask(settings.daemon.state_dir, request, timeout_s=60.0)
+    except control.NotRunning:
+        return _rebuild_offline(settings, target, flags)
+    except control.ControlError as error:
+        print(f"binlogd: {error}", file=sys.stderr)
+        return Exit.PIPELINE_FAILED.value
+    if not answer["begun"]:
+        print(f"binlogd: {answer['line']}", file=sys.stderr)
+        return Exit.UNUSABLE.value
+    print(answer["line"])
+    return Exit.OK.value
+
+
+def _rebuild_offline(settings: Config, target: str, flags: Mapping[str, bool]) -> int:
+    try:
+        found = (export_snapshot(settings, name).snapshot for name in settings.pipeline)
+        owner = pipeline_of((s for s in found if s is not None), target).pipeline
+        wanted = RebuildRequest(settings, owner, target, uuid4().hex[:8], **flags)
+        edit_offline(settings, owner, wanted)
+    except EditRefused as error:
+        print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
+        return Exit.UNUSABLE.value
+    except StoreError as error:
+        print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
+        return Exit.PIPELINE_FAILED.value
+    print(f"{said(target, flags['cancel'])}, from the next start on")
+    return Exit.OK.value
+
+
 def _list_recorded(settings: Config, console: Console, as_json: bool) -> int:
     rows: list[Row] = []
     for name in settings.pipeline:
@@ -71,17 +111,36 @@ def _list_recorded(settings: Config, console: Console, as_json: bool) -> int:
 
 def recorded_rows(pipeline: str, snapshot: Snapshot) -> Iterable[Row]:
     """What an offset file says of the targets."""
-    for target in sorted({*snapshot.targets, *snapshot.spills}):
+    emptied = {name for name, mark in snapshot.targets.items() if not (mark.version or mark.hwms)}
+    for target in sorted({*snapshot.targets, *snapshot.spills} - emptied):
         mark, spill = snapshot.targets.get(target), snapshot.spills.get(target)
         lanes = {} if spill is None else {str(s): list(ends) for s, ends in spill.lanes.items()}
         yield {
             "pipeline": pipeline,
             "target": target,
-            "phase": "recorded" if spill is None else "quarantined",
+            "phase": _recorded_phase(snapshot, target),
             "high_water_marks": {} if mark is None else {str(s): h for s, h in mark.hwms.items()},
             "spill": None if spill is None else {"bytes": spill.bytes, "lanes": lanes},
             "last_error": None,
         }
+
+
+def _rebuilding(settings: Config, rows: Iterable[Row]) -> Iterable[Row]:
+    """The rows, those of tables that are being filled as such."""
+    filled: dict[str, str] = {}
+    for name in settings.pipeline:
+        snapshot = OffsetFile(settings.daemon.state_dir, name).load().snapshot
+        for target, found in ({} if snapshot is None else snapshot.rebuilds).items():
+            filled[found.into] = target
+    for row in rows:
+        of = filled.get(row["target"])
+        yield row if of is None else row | {"phase": f"rebuilding {of}"}
+
+
+def _recorded_phase(snapshot: Snapshot, target: str) -> str:
+    if target in snapshot.rebuilds:
+        return "rebuilding"
+    return "recorded" if target not in snapshot.spills else "quarantined"
 
 
 def _running(status: Mapping[str, Any]) -> Iterable[Row]:

@@ -26,6 +26,7 @@ from actors.processor import ProcessorLogic, ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
 from changes.formats import FORMATS
 from changes.formats.base import Format
+from changes.model import TargetName
 from changes.routing import Router, shard_of
 from daemon.config import Config
 from daemon.log_reader import LogReader
@@ -59,6 +60,14 @@ class PipelineParts:
     until: Mapping[TopicPartition, int] | None = None
     group: str = ""
     """See ``StagedBatch.group``."""
+
+
+def stand_ins(snapshot: Snapshot) -> dict[TargetName, TargetName]:
+    """Where the changes of targets go that are being rebuilt."""
+    return {
+        TargetName.parse(target): TargetName.parse(rebuild.into)
+        for target, rebuild in snapshot.rebuilds.items()
+    }
 
 
 class Topology:
@@ -99,7 +108,7 @@ class Topology:
         self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
         make_format = FORMATS[section.format]
         options = section.format_options()
-        router = Router(section.routes())
+        router = Router(section.routes(), stand_ins(parts.recorded))
         committer = Address(parts.name, "committer")
         logic = CommitterLogic(
             parts.name,
@@ -196,8 +205,9 @@ class Topology:
             ddl=config.pipeline[address.pipeline].ddl.policy,
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
+        recorded = parts.recorded.targets
         logic = ProcessorLogic(
-            address, format_, router, settings, self._run_id, random.random, spills
+            address, format_, router, settings, self._run_id, random.random, spills, recorded
         )
         stager = self._stagers.of(address.pipeline, address.number)
         self._start(address, logic, mailbox, _just(ProcessorEffects(stager, own)))

@@ -119,6 +119,11 @@ def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
             f"an earlier reset of {', '.join(pending)} is recorded and not carried out yet: start "
             "the daemon, which does it first of all"
         )
+    for name in sorted(recorded.rebuilds):
+        yield (
+            f"{name} is being rebuilt: wait until it is, or give it up (`binlogd tables rebuild "
+            f"{name} --cancel`)"
+        )
     for name, spill in sorted(recorded.spills.items()):
         held = sorted(str(s) for s in spill.lanes if s in request.sources)
         if held and request.target in (None, name):

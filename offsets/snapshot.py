@@ -13,6 +13,7 @@ import msgspec
 from offsets.log_epochs import LogEpoch
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
+from offsets.rebuild import Rebuild, rebuild_body, rebuild_of
 from offsets.running import Running
 
 VERSION = 1
@@ -78,6 +79,7 @@ class Snapshot:
     targets: Mapping[str, TargetMark] = field(default_factory=dict)
     forced: str | None = None
     spills: Mapping[str, SpillMark] = field(default_factory=dict)
+    rebuilds: Mapping[str, Rebuild] = field(default_factory=dict)
 
 
 def encode(snapshot: Snapshot) -> str:
@@ -150,6 +152,13 @@ class _Spill(msgspec.Struct, forbid_unknown_fields=True):
     lanes: dict[str, tuple[int, int]]
 
 
+class _Rebuild(msgspec.Struct, forbid_unknown_fields=True):
+    into: str
+    until: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
+    keep_old: bool = False
+    cancelled: bool = False
+
+
 class _Body(msgspec.Struct, forbid_unknown_fields=True):
     """The body's form, for what a person may have mistyped."""
 
@@ -160,6 +169,7 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     targets: dict[str, _Mark]
     forced: str | None
     spills: dict[str, _Spill] = {}
+    rebuilds: dict[str, _Rebuild] = {}
 
 
 class _Names(dict[TopicPartition, str]):
@@ -177,7 +187,9 @@ def _body(snapshot: Snapshot) -> dict[str, Any]:
         for target, mark in sorted(snapshot.spills.items())
     }
     quarantined = {"spills": spills} if spills else {}  # as it is read by versions without them
-    return quarantined | {
+    rebuilds = {name: rebuild_body(snapshot.rebuilds[name]) for name in sorted(snapshot.rebuilds)}
+    seldom = quarantined | ({"rebuilds": rebuilds} if rebuilds else {})
+    return seldom | {
         "pipeline": snapshot.pipeline,
         "group": snapshot.group,
         "topic_ids": dict(sorted(snapshot.topic_ids.items())),
@@ -272,6 +284,7 @@ def _from_body(body: dict[str, Any]) -> Snapshot:
             for target, mark in body.get("spills", {}).items()
             for lanes in (mark["lanes"],)
         },
+        rebuilds={name: rebuild_of(found) for name, found in body.get("rebuilds", {}).items()},
     )
 
 

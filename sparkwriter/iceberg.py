@@ -20,16 +20,19 @@ from actors.ports import (
     Fenced,
     SinkUnavailable,
     StagedBatch,
+    Swap,
     TargetRefused,
     TargetState,
 )
 from changes.model import POSITION, Mode, TargetName
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
+from offsets.snapshot import TargetMark
 from sparkwriter.attempts import anonymous
 from sparkwriter.guard import Guard, add_tombstones
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_ddl import Barriers
+from sparkwriter.iceberg_history import look_back
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, java_class, reason
 from sparkwriter.iceberg_look import (
     KEYS,
@@ -47,6 +50,7 @@ from sparkwriter.iceberg_look import (
 from sparkwriter.iceberg_marks import HWM, marks_text
 from sparkwriter.iceberg_publish import create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg_rewind import delete_whole_files, rows_above, stamped_removal
+from sparkwriter.iceberg_swap import remove_table, swap_tables
 from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 from sparkwriter.plan import dotted, key_columns, quote, read_schema, write_sql
@@ -107,10 +111,13 @@ class IcebergWriter:
         # ${...} in a name or a value is that name or value, never a setting of Spark.
         self._spark.conf.set("spark.sql.variable.substitute", "false")
 
-    def open(self, target: TargetName) -> TargetState:
+    def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
         """Read schema, mode and marks of the table from the catalog. See ``BatchWriter.open``."""
         with _reasons(target):
-            here = look(self._catalog, target)
+            if recorded is not None and recorded.version is not None:
+                here = look_back(self._catalog, target, recorded, self._upkeep.new_branch)
+            else:
+                here = look(self._catalog, target)
             if isinstance(here, Seen):
                 self._upkeep.opened(target, here.table)
             return here.state
@@ -134,7 +141,7 @@ class IcebergWriter:
                 seen = here if isinstance(here, Seen) else None
                 if seen is not None and covered(batch, seen.marks):
                     return replace(seen.state, covered=True)
-                check_expected(batch, here)
+                check_expected(batch, here.marks, here.groups)
                 if seen is not None and seen.dropped and batch.path is not None:
                     self._barriers.move_aside(batch.target, seen)
                     continue
@@ -146,6 +153,17 @@ class IcebergWriter:
                     return state
                 self._change(batch, here, steps)
         raise SinkUnavailable(f"{batch.target}: others keep changing the table's schema")
+
+    def swap(self, swap: Swap) -> TargetState:
+        """Have a rebuilt table take the old one's name. See ``actors.ports.Swaps``."""
+        with _reasons(swap.old):
+            return swap_tables(self._catalog, swap, self._upkeep.new_branch)
+
+    def remove(self, target: TargetName) -> None:
+        """Remove what a rebuild made that was given up. See ``actors.ports.Swaps``."""
+        with _reasons(target):
+            look(self._catalog, target)  # refuses what is not ours
+            remove_table(self._catalog, target)
 
     def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
         """Move the marks, and take what is to be written again. See ``ResettableSink.reset``."""

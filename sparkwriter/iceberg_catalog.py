@@ -83,6 +83,10 @@ class LakeCatalog:
         """Take the table out of the catalog; its files stay. Raises one of JavaFailure."""
         self._catalog(target.sink).dropTable(self._name(target), False)
 
+    def remove(self, target: TargetName) -> None:
+        """Remove the table with all its files, if it is there. Raises one of JavaFailure."""
+        self._catalog(target.sink).dropTable(self._name(target), True)
+
     def gone(self, target: TargetName) -> str | None:
         """The marks of a table that was dropped or renamed away, as ``bury`` wrote them."""
         return self._noted(target, GONE)

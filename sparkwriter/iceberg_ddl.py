@@ -78,7 +78,7 @@ class Barriers:
     def _inside(self, batch: StagedBatch, here: Seen | Absent) -> TargetState:
         if covered(batch, here.marks):
             return replace(here.state, covered=True)
-        check_expected(batch, here)
+        check_expected(batch, here.marks, here.groups)
         here = self._made_anew(batch, here)
         if isinstance(here, Absent):
             return self._gone(batch, here)
@@ -97,7 +97,7 @@ class Barriers:
         stays = batch.moves_to is None and batch.takes_from is None
         if stays and all(isinstance(step, DropTable) for steps in batch.ddl for step in steps):
             return here
-        check_expected(batch, here)
+        check_expected(batch, here.marks, here.groups)
         self.move_aside(batch.target, here)
         return look(self._catalog, batch.target)
 
@@ -133,7 +133,7 @@ class Barriers:
     # --- names
 
     def _move(self, batch: StagedBatch, seen: Seen, to: TargetName) -> None:
-        check_expected(batch, seen)
+        check_expected(batch, seen.marks, seen.groups)
         ((lane, span),) = batch.lanes.items()
         if isinstance(there := look(self._catalog, to), Seen):
             if there.marks.get(lane, NO_OFFSET) >= span.through:
@@ -161,7 +161,7 @@ class Barriers:
         if isinstance(here, Seen):
             raise SinkUnavailable("the table came back meanwhile")
         if not covered(batch, here.marks):
-            check_expected(batch, here)
+            check_expected(batch, here.marks, here.groups)
             self._catalog.bury(batch.target, _marks(batch, here))
         return look(self._catalog, batch.target).state
 
@@ -171,7 +171,7 @@ class Barriers:
         if isinstance(here, Seen):
             raise TargetRefused(f"{of} is renamed to it, and it is there already")
         if here.marks.get(lane, NO_OFFSET) != span.through - 1:
-            check_expected(batch, here)
+            check_expected(batch, here.marks, here.groups)
         # All that this name was before is written: the other may come, and not earlier. It would
         # else take the name from changes that still wait, and those would count as done.
         self._catalog.free(batch.target, f"{lane}:{span.through}")

@@ -55,6 +55,10 @@ def _throwable(error: BaseException) -> Java | None:
     return getattr(error, "_origin", None)
 
 
+NO_SNAPSHOT = -1
+"""The id of none: they are all positive."""
+
+
 class LakeTable:
     """One table as it was when loaded or refreshed last."""
 
@@ -100,6 +104,21 @@ class LakeTable:
         parent = None if snapshot is None else snapshot.parentId()
         return None if parent is None else int(parent)
 
+    def holds(self, snapshot_id: int) -> bool:
+        """Whether the snapshot is there, not expired."""
+        return self.metadata.snapshot(snapshot_id) is not None
+
+    def ancestors(self) -> list[int]:
+        """Main's history, the newest first, as far as it is not expired; then, where its beginning
+        is, the id of the last one that is."""
+        self.table.refresh()
+        # As one text: each element of a Java list would be a call of its own.
+        ids = json.loads(
+            str(self._jvm.org.apache.iceberg.util.SnapshotUtil.currentAncestorIds(self.table))
+        )
+        before = self.parent(ids[-1]) if ids else None
+        return ids if before is None else [*ids, before]
+
     def summary(self, snapshot_id: int, name: str) -> str | None:
         """An entry of a snapshot's summary, None where it or the snapshot is gone."""
         snapshot = self.metadata.snapshot(snapshot_id)
@@ -133,6 +152,11 @@ class LakeTable:
         """
         self.table.refresh()
         expiry = self.table.expireSnapshots().expireOlderThan(older_than_ms)
+        # Iceberg has two ways to find these files. The quick one, for tables without branches,
+        # removes a file as soon as one entry of it was replaced, though it holds the deletion
+        # vectors of other data files, too: the table can't be read any more. Whoever names a
+        # snapshot gets the other way: what nothing that is left refers to.
+        expiry = expiry.expireSnapshotId(NO_SNAPSHOT)
         expiry.retainLast(retain_last).cleanExpiredFiles(True).commit()
 
     def branch_at(self, snapshot_id: int) -> Java:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from actors.ports import Fenced, StagedBatch, Straggler, TargetRefused, TargetState
 from changes.model import Mode, TargetName
 from offsets.position import NO_OFFSET, TopicPartition
+from offsets.rollback import ways_out
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_java import LakeTable
 from sparkwriter.iceberg_marks import HWM, groups_of, marks_of, marks_text, nearest_mark
@@ -33,6 +34,7 @@ class Seen:
     """One look at a table of ours: what it holds and what main showed.
 
     ``renamed``: marks come from the name it got. ``dropped``: the source has dropped its own.
+    ``parted``: main's history is whole and does not hold the snapshot that was asked for.
     """
 
     table: LakeTable
@@ -44,11 +46,12 @@ class Seen:
     positions: str | None = None
     groups: Mapping[TopicPartition, str] = field(default_factory=dict)
     """Who moved the marks, where that is known."""
+    parted: bool = False
 
     @property
     def state(self) -> TargetState:
         """What the processor hears."""
-        return self.state_at(self.marks, self.main)
+        return replace(self.state_at(self.marks, self.main), parted=self.parted)
 
     def state_at(self, marks: Mapping[TopicPartition, int], main: int) -> TargetState:
         """What it hears once main shows another snapshot with these marks."""
@@ -69,9 +72,14 @@ class Absent:
         return TargetState(hwms=self.marks)
 
 
-def look(catalog: LakeCatalog, target: TargetName) -> Seen | Absent:
-    """Read a target from the catalog. Raises TargetRefused, and JavaFailure."""
-    table = catalog.load(target)
+def look(
+    catalog: LakeCatalog, target: TargetName, loaded: LakeTable | None = None
+) -> Seen | Absent:
+    """Read a target from the catalog. Raises TargetRefused, and JavaFailure.
+
+    ``loaded``: its table, where it has just been loaded.
+    """
+    table = loaded or catalog.load(target)
     if table is None:
         gone = catalog.gone(target)
         return Absent({}) if gone is None else Absent(marks_of(gone), groups_of(gone))
@@ -84,7 +92,8 @@ def look(catalog: LakeCatalog, target: TargetName) -> Seen | Absent:
     if main is None or mark is None:
         raise TargetRefused(
             f"no snapshot in main's history carries {HWM}: the mark is gone (expired, or"
-            " rolled back beyond the first), so nobody can tell what the table contains"
+            " rolled back beyond the first), so nobody can tell what the table contains."
+            f" {ways_out('', str(target))}"
         )
     marks, groups = marks_of(mark.text), groups_of(mark.text)
     text = table.property(RENAMING)
@@ -123,16 +132,20 @@ def text_after(batch: StagedBatch, here: Seen | Absent, waits: bool = False) -> 
     return marks_text({**here.marks, **moved}, {**here.groups, **by})
 
 
-def check_expected(batch: StagedBatch, here: Seen | Absent) -> None:
+def check_expected(
+    batch: StagedBatch,
+    marks: Mapping[TopicPartition, int],
+    groups: Mapping[TopicPartition, str],
+) -> None:
     """Raise Fenced unless every lane stands where the batch begins; Straggler where those that
-    don't were all moved by the batch's own group, or back.
+    don't were all moved by the batch's own group, or back. ``groups``: who moved the marks.
 
     A lane that is covered while another is not is fenced too: its rows in the batch may be older
     than what the table holds, and writing them would bring old rows back.
     """
     own: str | None = None
     for lane, span in batch.lanes.items():
-        mark, by = here.marks.get(lane, NO_OFFSET), here.groups.get(lane, "")
+        mark, by = marks.get(lane, NO_OFFSET), groups.get(lane, "")
         if mark == span.after:
             continue
         said = f"{batch.target}: lane {lane} stands at {mark}, expected {span.after}"

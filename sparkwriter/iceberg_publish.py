@@ -68,6 +68,26 @@ def change_table(
     _swap(table, change, expected=expected, done=done)
 
 
+def restamp(table: LakeTable, branch: str, main: int, stamp: tuple[str, str]) -> int:
+    """Put a snapshot without changes on top of ``main``, with one entry in its summary.
+
+    Gives its id. Raises as ``publish_branch``; the branch is gone either way.
+    """
+    try:
+        create_branch(table, branch, main)
+        table.stamp(branch, *stamp)
+        table.refresh()
+        head = table.head(branch)
+        if head is None or table.parent(head) != main:
+            raise SinkUnavailable(f"branch {branch} does not show exactly the new mark")
+        publish_branch(table, branch, main, head)
+    except BaseException:
+        drop_branch(table, branch)
+        raise
+    table.refresh()
+    return head
+
+
 def drop_branch(table: LakeTable, branch: str) -> None:
     """Remove the branch if it is there.
 

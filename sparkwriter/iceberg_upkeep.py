@@ -19,7 +19,7 @@ from changes.model import TargetName
 from sparkwriter.attempts import BRANCH_PREFIX, Owner, attempt_of, is_dead
 from sparkwriter.iceberg_java import JavaFailure, LakeTable, reason
 from sparkwriter.iceberg_marks import HWM, nearest_mark
-from sparkwriter.iceberg_publish import MAIN, create_branch, drop_branch, publish_branch
+from sparkwriter.iceberg_publish import MAIN, restamp
 
 log: Any = structlog.get_logger(__name__)
 
@@ -145,20 +145,7 @@ class Upkeep:
             raise SinkUnavailable(f"no snapshot carries {HWM}: nothing is expired")
         if mark.snapshot == main:
             return main
-        branch = self.new_branch()
-        try:
-            create_branch(table, branch, main)
-            table.stamp(branch, HWM, mark.text)
-            table.refresh()
-            head = table.head(branch)
-            if head is None or table.parent(head) != main:
-                raise SinkUnavailable(f"branch {branch} does not show exactly the new mark")
-            publish_branch(table, branch, main, head)
-        except BaseException:
-            drop_branch(table, branch)
-            raise
-        table.refresh()
-        return head
+        return restamp(table, self.new_branch(), main, (HWM, mark.text))
 
 
 @contextmanager

@@ -16,11 +16,14 @@ from actors.ports import (
     ResettableSink,
     SinkUnavailable,
     StagedBatch,
+    Swap,
+    Swaps,
     TargetRefused,
     TargetState,
 )
 from changes.model import TargetName
 from offsets.moves import MarkMoves
+from offsets.snapshot import TargetMark
 from sparkwriter.deadline import Deadline
 from sparkwriter.keeper import Generation, J, SessionKeeper
 
@@ -40,7 +43,7 @@ END_SEEN_WITHIN_S = 2.0
 """From a connection that broke to the process's end being noticed: milliseconds, mostly."""
 
 
-class SessionSink(ResettableSink, Protocol):
+class SessionSink(ResettableSink, Swaps, Protocol):
     """A sink of one session."""
 
     def cancel(self) -> None:
@@ -68,9 +71,9 @@ class LivingSink(Generic[J]):
         self._wait_s = wait_s
         self._made: tuple[int, SessionSink] | None = None
 
-    def open(self, target: TargetName) -> TargetState:
+    def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
         """See ``BatchWriter.open``; SinkUnavailable too where time is over or the JVM ends."""
-        return self._call(f"open {target}", target, lambda sink: sink.open(target))
+        return self._call(f"open {target}", target, lambda sink: sink.open(target, recorded))
 
     def write(self, batch: StagedBatch) -> TargetState:
         """See ``BatchWriter.write``; SinkUnavailable too where time is over or the JVM ends."""
@@ -79,6 +82,14 @@ class LivingSink(Generic[J]):
     def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
         """See ``ResettableSink.reset``; SinkUnavailable too as in ``write``."""
         return self._call(f"reset {target}", target, lambda sink: sink.reset(target, moves))
+
+    def swap(self, swap: Swap) -> TargetState:
+        """See ``Swaps.swap``; SinkUnavailable too where time is over or the JVM ends."""
+        return self._call(f"swap {swap.old}", swap.old, lambda sink: sink.swap(swap))
+
+    def remove(self, target: TargetName) -> None:
+        """See ``Swaps.remove``; SinkUnavailable too where time is over or the JVM ends."""
+        self._call(f"remove {target}", target, lambda sink: sink.remove(target))
 
     def _call(self, what: str, target: TargetName, act: Callable[[SessionSink], T]) -> T:
         try:

@@ -20,9 +20,9 @@ class WriterLogic:
     def handle(self, message: object, now: float) -> list[object]:
         """React to one message. ``now`` is not needed: nothing here depends on time."""
         match message:
-            case msg.OpenTarget(target):
+            case msg.OpenTarget(target, recorded=recorded):
                 self._request = message
-                return [fx.OpenInSink(target)]
+                return [fx.OpenInSink(target, recorded)]
             case msg.WriteBatch(batch):
                 self._request = message
                 return [fx.Publish(batch)]

@@ -56,6 +56,9 @@ class _Head(Struct, gc=False):
 
     source: Source | None = None
     op: str | None = None
+    table: str | None = msgspec.field(default=None, name="__table")
+    db: str | None = msgspec.field(default=None, name="__db")
+    schema: str | None = msgspec.field(default=None, name="__schema")
 
 
 class DebeziumJson:
@@ -119,7 +122,11 @@ class DebeziumJson:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         source = head.source
-        if source is None or head.op not in _ROWS or (last < end and packed[last] != _BRACE):
+        if last < end and packed[last] != _BRACE:
+            return None
+        if source is None and head.op is None and head.table and (head.db or head.schema):
+            source = Source(None, head.db, head.schema, head.table)
+        elif source is None or head.op not in _ROWS:
             return None
         key = (source.connector, source.db, source.schema, source.table)
         return self._heads.get(key) or self._new_head(source, key)

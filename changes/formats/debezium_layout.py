@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -18,8 +17,6 @@ import pyarrow as pa
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import astuple
 
-from changes.assemble import Misfit, Segment, Text
-from changes.formats.debezium_shapes import NOTHING_UNAVAILABLE, Unavailable
 from changes.formats.debezium_types import UNDECLARED, Wire, WireType
 from changes.formats.layout import Refused, check_name, json_name
 from changes.model import Column, TableSchema
@@ -75,14 +72,49 @@ class Layout:
         before: Any = old if keys else self.row
         after: Any = self.row
         members = [("before", before | None, None), ("after", after | None, None), ("op", str, "")]
-        message = msgspec.defstruct("Message", members, gc=False)
-        self.decode: Final[Callable[[bytes], Any]] = msgspec.json.Decoder(message).decode
+        self.message: Final = msgspec.defstruct("Message", members, gc=False)
+        self.decode: Final[Callable[[bytes], Any]] = msgspec.json.Decoder(self.message).decode
+        self._flat: dict[tuple[str, ...], Callable[[bytes], Any]] = {}
 
     def _struct(self, title: str, names: Iterable[str], *, strict: bool) -> type[Struct]:
         cells = [(self.fields[name], _CELLS[self.columns[name].wire], UNSET) for name in names]
         return msgspec.defstruct(
             title, cells, rename=self._names, gc=False, forbid_unknown_fields=strict
         )
+
+    def decoder(self, added: tuple[str, ...] | None) -> Callable[[bytes], Any]:
+        """What reads envelopes, or flattened rows with these members beside the columns.
+
+        Both give messages; a row that is marked deleted is a message of no op.
+        """
+        if added is None:
+            return self.decode
+        if added not in self._flat:
+            self._flat[added] = self._flat_decoder(added)
+        return self._flat[added]
+
+    def _flat_decoder(self, added: tuple[str, ...]) -> Callable[[bytes], Any]:
+        count, texts = len(self.fields), {"__op": "u", "__deleted": "false"}
+        cells: list[tuple[str, Any, Any]] = [
+            (field, _CELLS[self.columns[name].wire], UNSET) for name, field in self.fields.items()
+        ]
+        for place, name in enumerate((*texts, *(each for each in added if each not in texts))):
+            kind = (str | None, texts[name]) if name in texts else (Raw, UNSET)
+            cells.append((f"a{place}", *kind))
+        others = [each for each in added if each not in texts]
+        rename = {f"a{place}": name for place, name in enumerate((*texts, *others))}
+        flat = msgspec.defstruct(
+            "Flat", cells, rename=self._names | rename, gc=False, forbid_unknown_fields=True
+        )
+        read, row, message = msgspec.json.Decoder(flat).decode, self.row, self.message
+
+        def decode(payload: bytes) -> Any:
+            values = astuple(read(payload))
+            op, deleted = values[count : count + 2]
+            gone = deleted not in ("false", None) or op == "d"
+            return message(None, row(*values[:count]), "" if gone else op or "u")
+
+        return decode
 
     @property
     def schema(self) -> TableSchema:
@@ -158,101 +190,6 @@ class Layout:
     def gone(self, key: Mapping[str, object]) -> Struct:
         """Make the row that ends a key, given by field; the rest is null."""
         return self.row(**{**dict.fromkeys(self.fields.values(), None), **key})
-
-
-NOT_AT_HAND = "a new row without this value, and the row that had it is not at hand"
-"""What is wrong with an insert that holds a placeholder."""
-
-
-@dataclass(slots=True)
-class RawSegment(Segment):
-    """Rows whose cells are of the kinds that JSON has; as columns they are all text.
-
-    Cells that stand for a value which was not sent become absent here.
-    """
-
-    unavailable: Unavailable = NOTHING_UNAVAILABLE
-    keyed: bool = True
-    """Whether the rows become a table; in a changelog what was not sent is null."""
-
-    def seal(self) -> None:
-        """Turn the latest rows into columns. Raises Misfit for an insert that is not whole."""
-        if not self.rows:
-            return
-        cells = list(zip(*map(astuple, self.rows), strict=True))
-        found: dict[str, Text] = {}
-        by_wire: dict[Wire, dict[str, Sequence[Any]]] = {}
-        for (name, kind), values in zip(self.columns.items(), cells, strict=True):
-            assert isinstance(kind, WireType)
-            by_wire.setdefault(kind.wire, {})[name] = values
-        for wire, columns in by_wire.items():
-            if wire is Wire.STR or wire is Wire.RAW:
-                columns = {name: self._sent(name, values) for name, values in columns.items()}
-            if wire is Wire.RAW:
-                found |= {name: self._raw(name, values) for name, values in columns.items()}
-            else:
-                found |= dict(zip(columns, _texts([*columns.values()], wire), strict=True))
-        self.blocks.append({name: found[name] for name in self.columns})
-        self.rows.clear()
-
-    def _sent(self, name: str, values: Sequence[Any]) -> Sequence[Any]:
-        """A column's values, UNSET for those that were not sent."""
-        placeholders = self.unavailable.among(values)
-        if not placeholders:
-            return values
-        first = len(self.ops) - len(self.rows)
-        for place in sorted(placeholders):
-            if self.keyed and self.ops[first + place] == ord("I"):
-                raise Misfit(self.records[first + place], f"{name}: {NOT_AT_HAND}")
-        return [UNSET if place in placeholders else value for place, value in enumerate(values)]
-
-    def _raw(self, name: str, values: Sequence[Any]) -> Text:
-        """The JSON of values, which the decoder has not looked into."""
-        found: list[str | None] = []
-        for place, value in enumerate(values):
-            raw = NULL if value is UNSET or value is None else bytes(value)
-            try:
-                found.append(None if raw == NULL else raw.decode())
-            except UnicodeDecodeError as error:
-                record = self.records[len(self.ops) - len(self.rows) + place]
-                raise Misfit(record, f"{name}: not valid UTF-8: {error}") from error
-        return Text(pa.array(found, pa.string()), _carried(values))
-
-
-_ARROWS = {Wire.STR: pa.string(), Wire.INT: pa.int64(), Wire.FLOAT: pa.float64()}
-_ARROWS[Wire.BOOL] = pa.bool_()
-
-
-def _texts(columns: Sequence[Sequence[Any]], wire: Wire) -> list[Text]:
-    """Several columns of one length and wire, as one array cut up."""
-    count = len(columns[0])
-    try:
-        cells = pa.array(list(chain.from_iterable(columns)), _ARROWS[wire])
-    except (pa.ArrowTypeError, pa.ArrowInvalid, OverflowError):
-        return [_text(values) for values in columns]
-    if wire is not Wire.STR:
-        cells = cells.cast(pa.string())
-    return [Text(cells.slice(place * count, count), None) for place in range(len(columns))]
-
-
-def _text(values: Sequence[Any]) -> Text:
-    """One column's values: UNSET stands for one that was not carried."""
-    texts = pa.array([_plain(value) for value in values], pa.string())
-    return Text(texts, _carried(values))
-
-
-def _plain(value: Any) -> str | None:
-    if value is None or value is UNSET:
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else repr(value)
-
-
-def _carried(values: Sequence[Any]) -> pa.Array | None:
-    if UNSET not in values:
-        return None
-    return pa.array([value is not UNSET for value in values])
 
 
 def wire_of(raw: bytes) -> Wire | None:

@@ -15,9 +15,10 @@ from changes.assemble import BLOCK_ROWS
 from changes.formats import debezium_record as careful
 from changes.formats.base import VALUE_AT, packed_header, sizes
 from changes.formats.debezium_keys import deleted, ended, replaced
-from changes.formats.debezium_layout import NOT_AT_HAND, Layout, RawSegment, Told, cell
+from changes.formats.debezium_layout import Layout, Told, cell
 from changes.formats.debezium_names import Names
 from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record, position_of
+from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
 from changes.formats.layout import Refused
@@ -121,7 +122,7 @@ class Reading:
         checked: list[Any] = []
         # Those before an error stay: a list grows as it takes from an iterator.
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            messages.extend(map(layout.decode, payloads))
+            messages.extend(map(layout.decoder(shapes.added), payloads))
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             checked.extend(map(check, keys))  # type: ignore[arg-type]
         if len(checked) < len(keys):
@@ -209,7 +210,7 @@ class Reading:
             self._change(packed, record, key)
             self._ended = None
         if record.prefix is not None:
-            self.state.shapes.learn_payload(record.prefix)
+            self.state.shapes.learn_payload(record.prefix, record.added)
         if not self._fixed and key is not None:
             self.state.shapes.learn_key(key.prefix, list(key.members))
 

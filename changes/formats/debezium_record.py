@@ -79,6 +79,8 @@ class Record:
     fields: Mapping[str, Field] | None = None
     prefix: bytes | None = None
     """What stands before the payload; empty without a schema, None where it can't be told."""
+    added: tuple[str, ...] | None = None
+    """Of a flattened row the members that are no columns; None: it is none."""
     is_tombstone: bool = False
 
 
@@ -181,16 +183,17 @@ def _tombstone(parts: Packed, names: Names) -> Record:
 def _judged(found: Members, field: Field | None, prefix: bytes | None, names: Names) -> Record:
     if "op" in found and ("source" in found or "after" in found or "before" in found):
         return _envelope(found, field, prefix, names)
+    if found.keys() & _MARKS:
+        return _flat(found, field, prefix, names)
     if "ddl" in found and ("databaseName" in found or "tableChanges" in found):
         source = _source(found)
         mysql = source is None or source.connector is None or source.connector in _MYSQL
         return Record(Kind.DDL if mysql else Kind.NOTHING, "ddl", payload=found)
-    if not found.keys() & _MARKS:
-        if found.keys() >= {"status", "id", "event_count"}:
-            return Record(Kind.NOTHING, "transaction")
-        if found.keys() and found.keys() <= _HEARTBEAT:
-            return Record(Kind.NOTHING, "heartbeat")
-    return _flat(found, field, names)
+    if found.keys() >= {"status", "id", "event_count"}:
+        return Record(Kind.NOTHING, "transaction")
+    if found.keys() and found.keys() <= _HEARTBEAT:
+        return Record(Kind.NOTHING, "heartbeat")
+    return _flat(found, field, prefix, names)
 
 
 def _envelope(found: Members, field: Field | None, prefix: bytes | None, names: Names) -> Record:
@@ -226,7 +229,7 @@ def _image(found: Members, name: str) -> Members | None:
     return members(raw, name)
 
 
-def _flat(found: Members, field: Field | None, names: Names) -> Record:
+def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Names) -> Record:
     """A row of ExtractNewRecordState: the columns, and what its options add."""
     marked = bool(found.keys() & _MARKS)
     if field is not None and (field.name or "").endswith(".Key"):
@@ -248,7 +251,8 @@ def _flat(found: Members, field: Field | None, names: Names) -> Record:
         raise Refused(f"unknown op {_text(found, '__op')!r}")
     told = {n: each for n, each in columns_of(field).items() if not _METADATA.fullmatch(n)}
     before, after = (row, None) if letter == "D" else (None, row)
-    return Record(Kind.ROWS, letter, table, before, after, found, told or None)
+    added = tuple(sorted(found.keys() - row.keys()))
+    return Record(Kind.ROWS, letter, table, before, after, found, told or None, prefix, added)
 
 
 def _source(found: Members) -> Source | None:

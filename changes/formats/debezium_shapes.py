@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -37,10 +37,12 @@ class Shapes:
     bare_key: Any = None
     """The decoder of a key that is not wrapped; it takes just these columns."""
     keyless: bool = False
+    added: tuple[str, ...] | None = None
+    """What flattened rows have beside the columns; None: records are envelopes."""
 
     def copy(self) -> Shapes:
         """The same, to be changed apart."""
-        return Shapes([*self.payloads], self.bare, self.keys, self.bare_key, self.keyless)
+        return replace(self, payloads=[*self.payloads])
 
     def payload(self, packed: bytes, end: int) -> int:
         """Where the payload begins of a value that ends at ``end``; -1: the shape is not known.
@@ -59,8 +61,11 @@ class Shapes:
         """
         return self.keyless if size < 0 else packed.startswith(self.keys, begin)
 
-    def learn_payload(self, prefix: bytes) -> None:
-        """Take in what stands before a payload; nothing where it is bare."""
+    def learn_payload(self, prefix: bytes, added: tuple[str, ...] | None) -> None:
+        """Take in what stands before a payload (nothing where it is bare), and what that is."""
+        if added != self.added:
+            self.payloads.clear()
+            self.bare, self.added = False, added
         if not prefix:
             self.bare = True
         elif prefix not in self.payloads:

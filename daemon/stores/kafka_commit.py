@@ -165,7 +165,7 @@ class KafkaCommitStore:
             raise self._error(error) from error
         self._under_way, self._outside, self._problem = True, False, None
         self._wait(deadline, f"the broker did not confirm within {self._timeout_s:g} s")
-        if self._outside and self._member is not None and INSTANCE_ID in self._member:
+        if self._outside and self._member is not None and self._member.get(INSTANCE_ID):
             self._commit_as(self._member, offsets, deadline)
         elif self._problem is not None:
             raise StoreError(f"{self._place}: {self._problem}")

@@ -6,12 +6,13 @@ topic, and compaction keeps each one's newest word. A tombstone takes an entry a
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition
+from offsets.rebuild import rebuild_body, rebuild_of
 from offsets.running import Running
 from offsets.snapshot import PartitionState, Snapshot, TargetMark, moves_body, moves_of
 from offsets.store import Loaded
@@ -43,10 +44,11 @@ class _Target(msgspec.Struct, omit_defaults=True):
     moves: dict[str, dict[str, int]] | None = None
 
 
-class _Pipeline(msgspec.Struct):
+class _Pipeline(msgspec.Struct, omit_defaults=True):
     version: int
     topic_ids: dict[str, str]
     forced: str | None
+    rebuilds: dict[str, dict[str, Any]] = {}
 
 
 class Record(NamedTuple):
@@ -90,7 +92,15 @@ def records(batch: Snapshot) -> Records:
             )
             for name, mark in sorted(batch.targets.items())
         ],
-        _record((*place, "pipeline"), _Pipeline(VERSION, dict(batch.topic_ids), batch.forced)),
+        _record(
+            (*place, "pipeline"),
+            _Pipeline(
+                VERSION,
+                dict(batch.topic_ids),
+                batch.forced,
+                {name: rebuild_body(rebuild) for name, rebuild in batch.rebuilds.items()},
+            ),
+        ),
     )
 
 
@@ -161,7 +171,15 @@ class Entries:
         if not (partitions or targets or rest.topic_ids):
             return Loaded(None, tuple(damage))
         return Loaded(
-            Snapshot(self._pipeline, self._group, rest.topic_ids, partitions, targets, rest.forced),
+            Snapshot(
+                self._pipeline,
+                self._group,
+                rest.topic_ids,
+                partitions,
+                targets,
+                rest.forced,
+                rebuilds={name: rebuild_of(body) for name, body in rest.rebuilds.items()},
+            ),
             tuple(damage),
         )
 

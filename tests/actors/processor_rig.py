@@ -25,7 +25,7 @@ from daemon.spills import PipelineSpills, open_spills
 from daemon.stage_work import StageWork
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.recovery import Watermarks
-from offsets.snapshot import SpillMark
+from offsets.snapshot import SpillMark, TargetMark
 
 S0 = TopicPartition("binlog", 0)
 ME = Address("p", "processor")
@@ -72,6 +72,8 @@ class ProcessorRig:
         self.state_dir = state_dir
         self.log: dict[int, bytes] = {}
         self.listed: dict[str, SpillMark] = {}
+        self.recorded: dict[str, TargetMark] = {}
+        self.begins = 0
         self.disk_full = False
         self.tables = MemoryTables()
         self.told: list[tuple[Address, Any]] = []
@@ -99,7 +101,9 @@ class ProcessorRig:
             spills = PipelineSpills(folder, self, make, self.router)  # type: ignore[arg-type]
             self._spills = ProcessorEffects(self._stager, spills)  # type: ignore[arg-type]
         settings = ProcessorSettings(**self._settings)
-        self.logic = ProcessorLogic(ME, make, self.router, settings, "run", lambda: 0.0, open_)
+        self.logic = ProcessorLogic(
+            ME, make, self.router, settings, "run", lambda: 0.0, open_, self.recorded
+        )
 
     def read(self, source: TopicPartition, first: int, last: int) -> Iterator[LogRecord]:
         """The log, for what is no more in memory."""
@@ -116,7 +120,7 @@ class ProcessorRig:
         offsets, values = [o for o, _ in messages], [v for _, v in messages]
         share = msg.Share(route, offsets, values, sum(map(len, values)), ddl)
         log = Watermarks(0, max(self.log) + 1)
-        self.feed(msg.RecordBatch(self.epoch, S0, (share,), share.size, log))
+        self.feed(msg.RecordBatch(self.epoch, S0, (share,), share.size, log, self.begins))
 
     def feed(self, message: object) -> list[object]:
         """One message; gives the replies to it."""

@@ -45,9 +45,10 @@ def plan(
     state: TargetState = STORED,
     offset: int = 6,
     options: FormatOptions | None = None,
+    router: Router | None = None,
 ) -> Barrier:
     """Plan the statement for the first target of ``s.table``."""
-    router = Router(routes)
+    router = router or Router(routes)
     planner = BarrierPlanner(CanalJson(options or FormatOptions()), router, policy or DdlPolicy())
     buffer = TargetBuffer(router.targets(TableName("s", table))[0], state=state)
     body = {"database": "s", "table": "t", "type": "ALTER", "isDdl": True, "sql": sql}
@@ -251,3 +252,13 @@ def test_a_configured_key_is_not_renamed() -> None:
     keyed = Route(("s.*",), (), "lake.{database}.{table}", Mode.UPSERT, ("id",))
     with pytest.raises(DataError, match="renaming id, a key of the route"):
         plan("ALTER TABLE t CHANGE id oid bigint", routes=[keyed])
+
+
+@pytest.mark.parametrize(
+    ("sql", "table"), [("RENAME TABLE t TO u", "t"), ("RENAME TABLE u TO t", "u")]
+)
+def test_a_table_that_was_renamed_is_not_rebuilt(sql: str, table: str) -> None:
+    """What it held under its other name is in that one's messages: the new table would lack it."""
+    stand_in = {TargetName("lake", "s", "t"): TargetName("lake", "s", "t__rebuild_1")}
+    with pytest.raises(DataError, match=r"RENAME TABLE while lake\.s\.t is being rebuilt"):
+        plan(sql, table=table, router=Router((ALL,), stand_in))

@@ -80,6 +80,17 @@ def test_the_spill_is_listed_before_its_messages_count_as_done(tmp_path: Path) -
     assert kinds == [msg.SpillListed, msg.Written]
 
 
+def test_a_spill_that_a_crash_left_unlisted_is_listed_before_it_counts(tmp_path: Path) -> None:
+    """It is durable, the offset file does not know it yet, and its messages are read again."""
+    quarantined(tmp_path)
+    rig = rig_of(tmp_path)
+    assert rig.listed == {}
+    rig.send("t", (2, canal("t", 1, "b")))
+    assert rig.listed[T].lanes == {S0: (2, 5)}
+    kinds = [type(m) for _, m in rig.told if isinstance(m, msg.SpillListed | msg.Written)]
+    assert kinds == [msg.SpillListed, msg.Written]
+
+
 def test_others_go_on(tmp_path: Path) -> None:
     """A target of the same processor is written as ever."""
     rig = quarantined(tmp_path)

@@ -155,6 +155,17 @@ def test_shards_are_stable() -> None:
     assert {shard_of(f"lake.shop.t{n}", 7) for n in range(50)} == set(range(7))
 
 
+def test_a_target_may_stand_in_for_another() -> None:
+    """While a table is being rebuilt its changes go elsewhere, whoever asks by which name."""
+    target, new = TargetName("lake", "s", "t"), TargetName("lake", "s", "t__rebuild_1")
+    other, t, u = TargetName("lake", "s", "u"), TableName("s", "t"), TableName("s", "u")
+    router = Router([route("s.*")], {target: new})
+    assert [found.name for found in router.targets(t)] == [new]
+    assert (router.twin(t, new, u), router.twin(u, other, t)) == (other, new)
+    assert (router.stands_in_for(new), router.stands_in_for(target)) == (target, None)
+    assert not router.merges(t, new)
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -1,21 +1,24 @@
 """A database under load: transactions in a topic, and what the tables and the changelog must be.
 
 Committed and aborted transactions alternate, so the log has control markers and aborted records;
-each transaction also carries a heartbeat under one key, which compaction takes out: gaps.
+each transaction also carries a heartbeat under one key, which compaction takes out: gaps. The last
+table's columns come, go and get other names; now and then a record is one that nobody can apply.
 """
 
 from __future__ import annotations
 
 import random
 import threading
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.chaos.tables import Table
 from tests.integration.rig import canal
 
-Row = tuple[str, int]
 Place = tuple[int, int]
 """Partition and offset of a message."""
 
@@ -23,6 +26,16 @@ TOPIC = {
     "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.ms": "2000",
     "max.compaction.lag.ms": "2000", "min.compaction.lag.ms": "0", "delete.retention.ms": "100",
 }  # fmt: skip
+
+_HEARTBEAT = canal("", "MHEARTBEAT", [])
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A message on its way, and what becomes of its place when its transaction is committed."""
+
+    note: Callable[[Place], object]
+    message: Message
 
 
 @dataclass
@@ -33,22 +46,36 @@ class Source:
     topic: str
     db: str
     seed: int
-    tables: int = 4
+    count_of_tables: int = 4
     partitions: int = 1
-    pause_s: float = 0.05
-    rows: dict[str, dict[int, Row]] = field(default_factory=dict)
-    changes: dict[str, list[Place]] = field(default_factory=dict)
-    """Of each table the place of every committed message, in order."""
+    pause_s: float = 0.1
+    alter_every: int = 60
+    bad_every: int = 40
+    """Transactions, of which ten come in a second. Each statement and each bad record ends the
+    batches of two targets: more often, and on a busy machine the daemon gets to nothing else."""
+    frontiers: Callable[[], Mapping[int, int]] = dict
+    """Of each partition how far it is applied; called by the source's thread."""
+    most_waiting: int = 3000
+    """With so many messages not applied it waits: a daemon that is down must catch up again."""
+    tables: list[Table] = field(init=False)
+    changes: dict[str, list[Place]] = field(init=False)
+    """Of each table the place of every committed change, in order."""
+    bad: list[Place] = field(default_factory=list)
+    """The place of every committed record that can't be applied."""
+    statements: int = 0
     error: BaseException | None = None
 
     def __post_init__(self) -> None:
         self._rng = random.Random(self.seed)
         self._stopping = threading.Event()
-        self._idle = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._keys = 0
-        self.rows = {f"t{number}": {} for number in range(self.tables)}
-        self.changes = {name: [] for name in self.rows}
+        names = [f"t{number}" for number in range(self.count_of_tables)]
+        self.tables = [Table(self.db, name, self._rng) for name in names]
+        self.changes = {name: [] for name in names}
+        self._transactions = 0
+        self._ends: dict[int, int] = {}
+        self._look_again_at = 0.0
+        self._held = False
 
     def start(self) -> None:
         """Make the topic and begin."""
@@ -59,102 +86,109 @@ class Source:
 
     def stop(self) -> None:
         """End with the transaction in hand. Raises what went wrong."""
-        self._stopping.set()
-        self._thread.join(120)
+        self.close()
         if self.error is not None:
             raise self.error
 
+    def close(self) -> None:
+        """End, whatever went wrong."""
+        self._stopping.set()
+        self._thread.join(120)
+
     @property
     def count(self) -> int:
-        """Committed messages."""
+        """Committed changes."""
         return sum(map(len, self.changes.values()))
 
     def _run(self) -> None:
         try:
+            # The broker is killed now and then; that it can't be reached is no news.
             producer = Producer(
                 {"bootstrap.servers": self.bootstrap, "transactional.id": f"tx-{self.topic}",
-                 "transaction.timeout.ms": 60_000, "linger.ms": 2}
+                 "transaction.timeout.ms": 60_000, "linger.ms": 2, "log_level": 0}
             )  # fmt: skip
             producer.init_transactions(60)
             while not self._stopping.wait(self.pause_s):
-                self._transaction(producer)
+                if not self._too_many_wait():
+                    self._transaction(producer)
         except BaseException as error:
             self.error = error
 
+    def _too_many_wait(self) -> bool:
+        """Looked at twice a second: it is read from a file."""
+        if (now := time.monotonic()) >= self._look_again_at:
+            self._look_again_at = now + 0.5
+            applied = self.frontiers()
+            waiting = (end - applied.get(place, 0) for place, end in self._ends.items())
+            self._held = sum(waiting) > self.most_waiting
+        return self._held
+
     def _transaction(self, producer: Producer) -> None:
         """A few messages; one in six is aborted. The broker may go away and come back meanwhile."""
-        sent: list[tuple[str, int, Row | None, Message]] = []
-        after = {name: dict(table) for name, table in self.rows.items()}
+        sent: list[_Sent] = []
+        self._transactions += 1
         producer.begin_transaction()
         for _ in range(self._rng.randrange(1, 12)):
-            self._change(producer, after, sent)
+            number = self._rng.randrange(len(self.tables))
+            table = self.tables[number]
+            self._send(producer, number, table.change(), self.changes[table.name].append, sent)
+        if self._transactions % self.bad_every == self.bad_every // 2:
+            self._send(producer, 0, self.tables[0].bad(), self.bad.append, sent)
+        if self._transactions % self.alter_every == self.alter_every // 2:
+            last = len(self.tables) - 1
+            self._send(producer, last, self.tables[last].alter(), self._altered, sent)
         producer.produce(self.topic, _HEARTBEAT, key=b"heartbeat", partition=0)
+        if self._commit(producer):
+            for one in sent:
+                partition, offset = one.message.partition(), one.message.offset()
+                assert partition is not None
+                assert offset is not None
+                one.note((partition, offset))
+                self._ends[partition] = offset + 1
+        for table in self.tables:
+            table.undo.clear()
+
+    def _altered(self, _place: Place) -> None:
+        self.statements += 1
+
+    def _commit(self, producer: Producer) -> bool:
+        """Commit or abort; whether it is committed. What is aborted never was."""
         try:
-            if self._rng.random() < 1 / 6:
-                producer.flush(60)
-                _again(producer.abort_transaction)
-                return
-            _again(producer.commit_transaction)
+            if self._rng.random() >= 1 / 6:
+                _again(producer.commit_transaction)
+                return True
+            producer.flush(60)
         except KafkaException as error:
             if not error.args[0].txn_requires_abort():
                 raise
-            _again(producer.abort_transaction)
-            return
-        self.rows = after
-        for name, _key, _row, message in sent:
-            partition, offset = message.partition(), message.offset()
-            assert partition is not None
-            assert offset is not None
-            self.changes[name].append((partition, offset))
+        _again(producer.abort_transaction)
+        for table in self.tables:
+            table.roll_back()
+        return False
 
-    def _change(
+    def _send(
         self,
         producer: Producer,
-        after: dict[str, dict[int, Row]],
-        sent: list[tuple[str, int, Row | None, Message]],
+        number: int,
+        value: bytes,
+        note: Callable[[Place], object],
+        sent: list[_Sent],
     ) -> None:
-        number = self._rng.randrange(self.tables)
-        name = f"t{number}"
-        rows, table = after[name], f"{self.db}.t{number}"
-        kind = self._rng.choice(("INSERT", "INSERT", "UPDATE", "UPDATE", "DELETE"))
-        if kind == "INSERT" or not rows:
-            self._keys += 1
-            key, row = self._keys, (f"n{self._rng.randrange(10**6)}", self._rng.randrange(1000))
-            value = canal(table, "INSERT", [_canal(key, row)])
-            rows[key] = row
-        else:
-            key = self._rng.choice(list(rows)[-50:])
-            before = rows.pop(key)
-            if kind == "DELETE":
-                value = canal(table, "DELETE", [_canal(key, before)])
-            else:
-                rows[key] = row = (f"n{self._rng.randrange(10**6)}", before[1] + 1)
-                old = [{"name": before[0], "qty": str(before[1])}]
-                value = canal(table, "UPDATE", [_canal(key, row)], old=old)
-
         def delivered(error: KafkaError | None, message: Message) -> None:
             if error is None:
-                sent.append((name, key, rows.get(key), message))
+                sent.append(_Sent(note, message))
 
         # Keys of their own: compaction takes none of these.
-        place = f"{name}-{len(self.changes[name])}-{self._rng.random()}".encode()
-        producer.produce(
-            self.topic, value, key=place, partition=number % self.partitions, on_delivery=delivered
-        )
+        key = f"{number}-{self._rng.random()}".encode()
+        place = number % self.partitions
+        producer.produce(self.topic, value, key=key, partition=place, on_delivery=delivered)
 
 
-_HEARTBEAT = canal("", "MHEARTBEAT", [])
-
-
-def _canal(key: int, row: Row) -> dict[str, object]:
-    return {"id": key, "name": row[0], "qty": row[1]}
-
-
-def _again(call: object) -> None:
+def _again(call: Callable[[float], None]) -> None:
     """Commit or abort; where the broker is away for a while the client says to try again."""
     for attempt in range(20):
         try:
-            call(30)  # type: ignore[operator]
+            call(30)
             return
         except KafkaException as error:
             if not error.args[0].retriable() or attempt == 19:

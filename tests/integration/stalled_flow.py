@@ -39,7 +39,7 @@ class Stalled:
     def __init__(self) -> None:
         self.never = threading.Event()
 
-    def open(self, target: TargetName) -> TargetState:
+    def open(self, target: TargetName, recorded: object = None) -> TargetState:
         return TargetState()
 
     def write(self, batch: StagedBatch) -> TargetState:

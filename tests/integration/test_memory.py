@@ -74,7 +74,7 @@ class OneHangs:
         self.rows: dict[str, int] = {}
         self.states: dict[str, TargetState] = {}
 
-    def open(self, target: TargetName) -> TargetState:
+    def open(self, target: TargetName, recorded: object = None) -> TargetState:
         return self.states.get(str(target), TargetState())
 
     def write(self, batch: StagedBatch) -> TargetState:
@@ -104,7 +104,7 @@ def test_one_hanging_target_leaves_the_others_fresh(rig: Rig) -> None:
     class Watch:
         """Sets the event when the others are complete."""
 
-        def open(self, target: TargetName) -> TargetState:
+        def open(self, target: TargetName, recorded: object = None) -> TargetState:
             return sink.open(target)
 
         def write(self, batch: StagedBatch) -> TargetState:

@@ -100,7 +100,7 @@ MUTATIONS = (
     Mutation(
         "a spill is listed before its messages count as done",
         "actors/quarantine.py",
-        "        out: list[object] = [fx.Tell(self._committer, listed)]\n",
+        "        out = self._list(buffer, quarantine)\n",
         "        out: list[object] = []\n",
         ("tests/actors/test_quarantine.py",),
     ),

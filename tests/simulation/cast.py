@@ -79,7 +79,9 @@ class Cast:
         for number in range(shards):
             me = Address(PIPELINE, "processor", number)
             mine = [spill for spill in left if shard_of(str(spill.route.name), shards) == number]
-            logic = ProcessorLogic(me, format_, router, settings, "run", jitter, mine)
+            logic = ProcessorLogic(
+                me, format_, router, settings, "run", jitter, mine, durable.snapshot.targets
+            )
             self.logics[me] = logic
             self.staging[me] = staging(disk_fails, shape)
             spills = PipelineSpills(folder, log, format_, router)  # type: ignore[arg-type]

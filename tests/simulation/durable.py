@@ -223,8 +223,11 @@ class Durable:
                 _passed(f"no dead letter for {target or CHANGELOG}", source, offset)
 
     def holds_spilled(self, target: str, source: TopicPartition, offset: int) -> bool:
-        """Whether a message waits in the spill of a target in quarantine."""
-        return self.spills.holds(target, source, offset)
+        """Whether a message waits in the spill of a target in quarantine, and the file lists it:
+        were that spill gone, the next start must know."""
+        mark = self.snapshot.spills.get(target)
+        listed = mark is not None and source in mark.lanes and mark.lanes[source][1] >= offset
+        return listed and self.spills.holds(target, source, offset)
 
 
 def _passed(what: str, source: TopicPartition, offset: int) -> NoReturn:

@@ -138,6 +138,31 @@ def test_files_shrink(kept, upkeep, staging, orders, clock, spark, files, rows: 
     assert rows(staging.target) == [(0, "v", 0), *((n, "w", n) for n in range(1, 6))]
 
 
+def test_a_deletion_vector_stays_with_the_file_it_shares(
+    kept, upkeep, staging, orders, clock, spark, rows: Rows
+) -> None:
+    """One file has the vectors of two data files; one of them is replaced, the other is needed."""
+    clock.ahead_s = -10 * HOUR_S  # not due to expire anything yet
+    spark.conf.set("spark.sql.shuffle.partitions", "1")  # one task: one file of vectors
+    try:
+        for number, row in enumerate((1, 2, 1, 2)):
+            pair = orders(("U", row, "v", number), ("U", row + 2, "v", number))
+            kept.write(staging.batch(pair, number))
+        both = orders(("U", 1, "w", 4), ("U", 2, "w", 4))
+        kept.write(staging.batch(both, 4))
+        kept.write(staging.batch(orders(("U", 3, "x", 5)), 5))
+    finally:
+        spark.conf.unset("spark.sql.shuffle.partitions")
+    for number in (6, 7, 8):
+        kept.write(staging.batch(None, number))
+    expected = [(1, "w", 4), (2, "w", 4), (3, "x", 5), (4, "v", 3)]
+    assert rows(staging.target) == expected
+    clock.ahead_s = 2 * HOUR_S
+    upkeep.run(staging.target, load(spark, staging.target))
+    assert load(spark, staging.target).snapshots() == 2
+    assert rows(staging.target) == expected
+
+
 def test_nothing_is_old(kept, upkeep, staging, orders, spark) -> None:
     """Young snapshots stay, and there is no commit."""
     for number in range(4):

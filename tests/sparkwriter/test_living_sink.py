@@ -50,7 +50,7 @@ class Sink:
         self.act = act
         self.cancelled = threading.Event()
 
-    def open(self, target: TargetName) -> TargetState:
+    def open(self, target: TargetName, recorded: object = None) -> TargetState:
         return self.act()
 
     def write(self, batch: object) -> TargetState:

@@ -259,3 +259,38 @@ def test_an_unpacked_value_is_told() -> None:
     """Nobody gives this format values alone."""
     with pytest.raises(BadMessage, match="not packed"):
         FORMAT.peek(None)
+
+
+@pytest.mark.parametrize("with_schema", [False, True])
+def test_many_flattened_rows(with_schema: bool) -> None:
+    """Decoded as a block they are what they are one by one, be it among envelopes."""
+    added = {"__op": "string", "__table": "string", "__db": "string", "__deleted": "string",
+             "__source_ts_ms": "int64"}  # fmt: skip
+    schema = structure("s.shop.orders.Value", FIELDS | added)
+
+    def flat(number: int, **others: Any) -> bytes:
+        row = {**FLAT, "id": number, **others}
+        value = {"schema": schema, "payload": row} if with_schema else row
+        return record(value, {"id": number})
+
+    plain = envelope("c", {"id": 99, "name": "e"})
+    other = record(wrapped(plain, FIELDS) if with_schema else plain, {"id": 99})
+    values = [
+        *(flat(number) for number in range(300)),
+        flat(7, __op="d", __deleted="true", name=None),
+        other,
+        *(flat(number, name="b", __op="u") for number in range(300)),
+        flat(8, __deleted=None, __op=None, name=None),
+        flat(9, extra=1),
+    ]
+    together = rows(*values)
+    decoder = FORMAT.table_decoder(Mode.UPSERT, None)
+    alone = []
+    for value in values:
+        changes = decoder.decode(0, [0], [value])
+        assert changes is not None
+        alone += changes.table.to_pylist()
+    told = [(row[OP], row["id"], row["name"]) for row in together]
+    assert told == [(row[OP], row["id"], row["name"]) for row in alone]
+    assert len(told) == len(values)
+    assert told[300][0] == "D"

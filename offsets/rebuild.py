@@ -1,0 +1,78 @@
+"""A target that is read again from its log into another table: what is recorded of it. Pure.
+
+While a rebuild is recorded all of the target's messages go to the new table. The partitions that
+feed it are read again from the log's start; every other target drops what it has. Once everything
+that the old table held has come by, the new one takes its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from offsets.position import NO_OFFSET, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """One rebuild. ``into``: the new table's name, as a target's.
+
+    ``until``: of each lane the last message that the old table may hold. The new one is complete
+    when the frontiers are beyond these. ``keep_old``: the old table gets another name and stays.
+    ``cancelled``: it is given up, and what was made of it is still to be removed.
+    """
+
+    into: str
+    until: Mapping[TopicPartition, int]
+    keep_old: bool = False
+    cancelled: bool = False
+
+    def passed_by(self, frontiers: Mapping[TopicPartition, int]) -> bool:
+        """Whether everything below these frontiers is all that was asked for."""
+        return all(frontiers.get(source, 0) > last for source, last in self.until.items())
+
+    def ahead(self, marks: Mapping[TopicPartition, int]) -> Rebuild:
+        """The old table turned out to hold more than was recorded of it: it ends later."""
+        last = {source: max(at, marks.get(source, at)) for source, at in self.until.items()}
+        return replace(self, until={**marks, **last})
+
+
+def missing_in_log(
+    lanes: Mapping[TopicPartition, int], low: Mapping[TopicPartition, int]
+) -> list[str]:
+    """Which lanes the log does not hold from their beginning any more, a text for each."""
+    return [
+        f"{source} begins at offset {low[source]}, not at 0"
+        for source in sorted(lanes)
+        if low[source] > 0
+    ]
+
+
+def last_held(
+    marks: Mapping[TopicPartition, int],
+    spilled: Mapping[TopicPartition, tuple[int, int]],
+    frontiers: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int]:
+    """Of each lane that feeds a target the last message that may be in it, or in its spill.
+
+    Below the frontier everything is done; a mark may be ahead of it, by a write whose record came
+    too late for a crash.
+    """
+    return {
+        source: max(marks.get(source, NO_OFFSET), frontiers.get(source, 0) - 1)
+        for source in marks.keys() | spilled.keys()
+    }
+
+
+def rebuild_body(rebuild: Rebuild) -> dict[str, Any]:
+    """As JSON's members."""
+    until = {str(source): rebuild.until[source] for source in sorted(rebuild.until)}
+    flags = {name: True for name in ("keep_old", "cancelled") if getattr(rebuild, name)}
+    return {"into": rebuild.into, "until": until, **flags}
+
+
+def rebuild_of(body: Mapping[str, Any]) -> Rebuild:
+    """``rebuild_body`` read back."""
+    until = {TopicPartition.parse(source): int(last) for source, last in body["until"].items()}
+    return Rebuild(body["into"], until, bool(body.get("keep_old")), bool(body.get("cancelled")))

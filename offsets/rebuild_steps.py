@@ -1,0 +1,78 @@
+"""The steps of a rebuild as changes of a pipeline's snapshot. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from offsets.position import TopicPartition
+from offsets.rebuild import Rebuild, last_held
+from offsets.snapshot import PartitionState, Snapshot, TargetMark
+
+
+def lanes_of(snapshot: Snapshot, target: str) -> dict[TopicPartition, int]:
+    """The partitions that feed a target, each with the last message that it may hold."""
+    mark, spill = snapshot.targets.get(target), snapshot.spills.get(target)
+    frontiers = {source: state.frontier for source, state in snapshot.partitions.items()}
+    return last_held(
+        {} if mark is None else mark.hwms, {} if spill is None else spill.lanes, frontiers
+    )
+
+
+def begun(
+    snapshot: Snapshot, target: str, into: str, low: Mapping[TopicPartition, int], keep_old: bool
+) -> Snapshot:
+    """Have a target's partitions read again from ``low`` into the new table."""
+    rebuild = Rebuild(into, lanes_of(snapshot, target), keep_old)
+    return _moved(snapshot, low, {**snapshot.rebuilds, target: rebuild})
+
+
+def cancelled(snapshot: Snapshot, target: str) -> Snapshot:
+    """Give a rebuild up: what came meanwhile is read again, for the old table did not get it."""
+    rebuild = snapshot.rebuilds[target]
+    behind = {source: last + 1 for source, last in rebuild.until.items()}
+    given_up = replace(rebuild, cancelled=True)
+    return _moved(snapshot, behind, {**snapshot.rebuilds, target: given_up})
+
+
+def is_complete(snapshot: Snapshot, target: str) -> bool:
+    """Whether the new table may take the old one's name.
+
+    Not while some of its messages are in a spill: they count as done and are not in it.
+    """
+    rebuild = snapshot.rebuilds[target]
+    frontiers = {source: state.frontier for source, state in snapshot.partitions.items()}
+    return rebuild.into not in snapshot.spills and rebuild.passed_by(frontiers)
+
+
+def delayed(snapshot: Snapshot, target: str, marks: Mapping[TopicPartition, int]) -> Snapshot:
+    """Go on filling: the old table holds more than was recorded of it."""
+    later = snapshot.rebuilds[target].ahead(marks)
+    return replace(snapshot, rebuilds={**snapshot.rebuilds, target: later})
+
+
+def ended(snapshot: Snapshot, target: str) -> Snapshot:
+    """The rebuild is over. What the new table holds is the target's now, unless it was given up."""
+    rebuild = snapshot.rebuilds[target]
+    targets, spills = dict(snapshot.targets), dict(snapshot.spills)
+    new = targets.get(rebuild.into)
+    # Stores lay a snapshot over what they have: an entry goes by being emptied.
+    targets[rebuild.into] = TargetMark(None, {})
+    spills.pop(rebuild.into, None)
+    if not rebuild.cancelled:
+        targets[target] = new or TargetMark(None, {})
+        spills.pop(target, None)
+    rest = {name: other for name, other in snapshot.rebuilds.items() if name != target}
+    return replace(snapshot, targets=targets, spills=spills, rebuilds=rest)
+
+
+def _moved(
+    snapshot: Snapshot, to: Mapping[TopicPartition, int], rebuilds: Mapping[str, Rebuild]
+) -> Snapshot:
+    """With frontiers moved back, never forward, and the group told to follow."""
+    partitions = dict(snapshot.partitions)
+    for source, offset in to.items():
+        state = partitions.get(source)
+        if state is None or offset < state.frontier:
+            partitions[source] = PartitionState(offset, None, reset=True)
+    return replace(snapshot, partitions=partitions, rebuilds=rebuilds)

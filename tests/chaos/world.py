@@ -1,0 +1,39 @@
+"""What the runs from the command line share: a broker, a lake, and a Spark to look into it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from demo.broker import DevBroker
+from sparkwriter.jars import lake_jars
+from sparkwriter.java import find_java
+from sparkwriter.session import start_session
+from tests.integration.rig import JVM, Rig
+
+
+@contextmanager
+def world() -> Iterator[Callable[[str], Rig]]:
+    """Gives what makes a rig in a folder of the given name; all is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="binlogd-chaos-") as text:
+        folder = Path(text)
+        lake = {
+            "type": "jdbc", "uri": f"jdbc:sqlite:file:{folder}/catalog.db",
+            "jdbc.schema-version": "V1", "warehouse": str(folder / "warehouse"),
+        }  # fmt: skip
+        os.environ["JAVA_HOME"] = str(find_java().home)
+        spark = start_session(JVM, "local[1]", lake_jars(), {"lake": lake}, folder / "spark.log")
+        try:
+            with DevBroker(folder / "broker") as broker:
+
+                def rig(name: str) -> Rig:
+                    place = folder / name
+                    place.mkdir()
+                    return Rig(broker, lambda: spark, lake, place)
+
+                yield rig
+        finally:
+            spark.stop()
