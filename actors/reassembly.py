@@ -152,18 +152,19 @@ class Reassembly:
         source, start = fetched.source, 0
         ends = [*fetched.offsets[1:], fetched.next_offset]
         for place, value in enumerate(fetched.values):
-            before, held = self.numbers(source), self.open(source)
+            before = self._running[source].numbers
             found, number = _looked_at(self._format, value)
             try:
                 again = number is not None and not self._running[source].is_new(
                     f"{source} offset {fetched.offsets[place]}", *number
                 )
             except SequenceGap:
-                plain = _cut(fetched, start, place, fetched.offsets[place])
+                plain, held = _cut(fetched, start, place, fetched.offsets[place]), self.open(source)
                 yield Stretch(plain, None, held, held, before)
                 raise
             if found is None and not again:
                 continue
+            held = self.open(source)
             if place > start:
                 plain = _cut(fetched, start, place, fetched.offsets[place])
                 yield Stretch(plain, None, held, held, before)

@@ -220,7 +220,7 @@ class PositionResolver:
         frontiers = frozenset(
             source
             for source, at in starts.items()
-            if _is_frontier(recorded.partitions.get(source), commits.get(source), at)
+            if is_frontier(recorded.partitions.get(source), commits.get(source), at)
         )
         running = {
             source: state.running
@@ -294,7 +294,7 @@ def check_topic_ids(recorded: Snapshot, now: Mapping[str, str]) -> None:
             )
 
 
-def _is_frontier(recorded: PartitionState | None, committed: int | None, at: int) -> bool:
+def is_frontier(recorded: PartitionState | None, committed: int | None, at: int) -> bool:
     """Tell whether all below a start was applied; where an operator chose it nobody knows."""
     if recorded is not None and recorded.reset:
         return False
