@@ -155,6 +155,8 @@ def kind_of(entry: Any) -> Kind:
         head = _change_head(entry.storeValue)
     except DecodeError as error:
         raise BadMessage(f"{table}: not a RowChange: {_line(error)}") from error
+    if head.rowDatas:
+        raise BadMessage(f"{table}: rows in an entry of type {_name(_EVENTS, event)}")
     if head.isDdl or event in _STATEMENTS:
         return Kind.DDL
     if event in _REMARKS:

@@ -15,6 +15,9 @@ from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with
 from changes.formats.row_images import TextRow
 from changes.model import BadMessage, BadRecord, Changes, FormatOptions, Mode, TableSchema
 
+_SQL_SHOWN = 80
+"""Characters of a statement that an error quotes."""
+
 LETTERS = {INSERT: "I", UPDATE: "U", DELETE: "D"}
 
 _SHAPES_KEPT = 1_000
@@ -92,6 +95,7 @@ class _Reading:
     def _add(self, change: Any, op: str, place: int) -> None:
         rows = change.rowDatas
         if not rows:
+            check_rows(change)
             return
         images = [row.beforeColumns if op == "D" else row.afterColumns for row in rows]
         flat = images[0] if len(images) == 1 else list(itertools.chain.from_iterable(images))
@@ -146,6 +150,13 @@ class _Reading:
 _OPS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}
 
 
+def check_rows(change: Any) -> None:
+    """Refuse what changed rows without saying which: a binlog in statement format."""
+    if not change.rowDatas and change.sql:
+        sql = " ".join(change.sql.split())[:_SQL_SHOWN]
+        raise Refused(f"a statement without rows (the source's binlog_format must be ROW): {sql}")
+
+
 def letter_of(change: Any, entry: Any) -> str:
     """What happened to the rows; raises Refused."""
     if change.isDdl:
@@ -171,7 +182,8 @@ def _old_key(columns: Sequence[Any], keys: Sequence[str]) -> list[Cell]:
 
 
 def text_rows(change: Any, op: str) -> Iterator[TextRow]:
-    """The rows of a RowChange, one by one, for people."""
+    """The rows of a RowChange, one by one, for people; raises Refused."""
+    check_rows(change)
     for row in change.rowDatas:
         after, before = row.afterColumns, row.beforeColumns
         keys = dict.fromkeys(c.name for c in (*after, *before) if c.isKey)

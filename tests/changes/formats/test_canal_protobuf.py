@@ -157,3 +157,19 @@ def test_many_rows_keep_their_order_over_blocks() -> None:
     assert found["id"][700::2] == list(range(700))
     assert found["id"][701::2] == list(range(1000, 1700))
     assert found["__binlogd_from"][701::2] == list(range(700, 2100, 2))
+
+
+def test_a_statement_binlog_is_refused() -> None:
+    """It changed rows, and does not say which."""
+    header = wire.fields({8: "s", 9: "t", 11: 1})
+    change = wire.fields({2: 1, 10: False, 11: "INSERT INTO t VALUES (1)"})
+    packet = wire.canal_packet(wire.fields({1: header, 2: 2, 3: change}))
+    with pytest.raises(BadRecord, match=r"s\.t: a statement without rows"):
+        decoded(packet)
+
+
+def test_rows_in_an_entry_that_has_none_are_refused() -> None:
+    """They would be passed over with it."""
+    packet = wire.canal_packet(wire.canal_rows("QUERY", [wire.canal_row((), row(1))]))
+    with pytest.raises(BadMessage, match=r"s\.t: rows in an entry of type QUERY"):
+        FORMAT.peek(packet)
