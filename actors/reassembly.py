@@ -133,6 +133,18 @@ class Reassembly:
         """The producer's last numbers in a partition, by stream."""
         return self._running[source].numbers if source in self._running else {}
 
+    def _is_again(self, source: TopicPartition, offset: int, value: bytes | None) -> bool:
+        """Tell a message that was sent again, be it good or bad; raises SequenceGap."""
+        assert self._format is not None
+        if value is None:
+            return False
+        place = f"{source} offset {offset}"
+        try:
+            stream, number = self._format.running(value)
+        except BadMessage as bad:
+            raise SequenceGap(f"{place}: {bad}") from bad
+        return not self._running[source].is_new(place, stream, number)
+
     def moved(self, source: TopicPartition, position: int) -> Stretch:
         """The stretch of no message at a position."""
         held = self.open(source)
@@ -153,11 +165,9 @@ class Reassembly:
         ends = [*fetched.offsets[1:], fetched.next_offset]
         for place, value in enumerate(fetched.values):
             before = self._running[source].numbers
-            found, number = _looked_at(self._format, value)
+            found = _part(self._format, value)
             try:
-                again = number is not None and not self._running[source].is_new(
-                    f"{source} offset {fetched.offsets[place]}", *number
-                )
+                again = self._is_again(source, fetched.offsets[place], value)
             except SequenceGap:
                 plain, held = _cut(fetched, start, place, fetched.offsets[place]), self.open(source)
                 yield Stretch(plain, None, held, held, before)
@@ -191,16 +201,12 @@ class Reassembly:
             yield Stretch(rest, None, held, held, self.numbers(source))
 
 
-def _looked_at(
-    format_: Parted, value: bytes | None
-) -> tuple[tuple[str, Part] | None, tuple[str, int | None] | None]:
-    """The part that a message is, and its number; what is wrong with it, its routing tells."""
-    if value is None:
-        return None, None
+def _part(format_: Parted, value: bytes | None) -> tuple[str, Part] | None:
+    """The part that a message is; what else is wrong with it, its routing tells."""
     try:
-        return format_.part(value), format_.running(value)
+        return None if value is None else format_.part(value)
     except BadMessage:
-        return None, None
+        return None
 
 
 def _cut(fetched: msg.Fetched, start: int, end: int, next_offset: int) -> msg.Fetched:

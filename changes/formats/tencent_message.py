@@ -93,7 +93,7 @@ def running_of(packed: bytes) -> tuple[str, int | None]:
     told = _header(packed, _RUNNING)
     if told is None:
         return shard_of(packed), None
-    if not told.isdigit() or len(told) > _LONGEST_NUMBER:
+    if not told.isdigit() or len(told) > _LONGEST_NUMBER or int(told) >= 1 << 64:
         raise BadMessage(f"a header {_RUNNING} that is no number: {told[:30]!r}")
     return shard_of(packed), int(told)
 

@@ -324,3 +324,18 @@ def test_what_was_sent_again_over_a_restart_is_dropped() -> None:
     logic.handle(msg.Assigned({SOURCE: 3}, logs, running=known), 0.0)
     out = logic.handle(polled(numbered(1, "6"), numbered(2, "7"), first=3), 0.0)
     assert ids(shares(logic, out)) == [2]
+
+
+def test_a_bad_message_counts_among_the_numbers() -> None:
+    """Or the good one behind a dead letter would look like the far side of a gap."""
+    logic = started()
+    bad = pack(None, b"\xff", [("ps", b"2")])
+    out = logic.handle(polled(numbered(1, "1"), bad, numbered(3, "3")), 0.0)
+    assert failure(out) is None
+    assert ids(shares(logic, out)) == [1, 3]
+
+
+@pytest.mark.parametrize("ps", ["x", str(2**64)])
+def test_a_number_that_is_none_stops_the_pipeline(ps: str) -> None:
+    """Nothing could be told from it, neither a gap nor a message sent again."""
+    assert "no number" in (failure(started().handle(polled(numbered(1, ps)), 0.0)) or "")
