@@ -18,7 +18,8 @@ _PROTO = messages("tencent_dts.proto")
 _envelope = _PROTO["Envelope"].FromString
 _items = _PROTO["EntriesHead"].FromString
 _heads = _PROTO["EntriesHeads"].FromString
-_entries = _PROTO["Entries"].FromString
+_rows = _PROTO["RowsEvents"].FromString
+_column = _PROTO["Column"].FromString
 _head = _PROTO["EntryHead"].FromString
 _event = _PROTO["Event"].FromString
 
@@ -145,14 +146,14 @@ def _parsed(parse: Any, data: bytes) -> Sequence[Any]:
 
 
 def row_events(packed: bytes) -> Iterator[tuple[str, Any]]:
-    """The tables and events of a message's rows; raises BadMessage.
+    """The tables and events of a message's rows, their columns still bytes; raises BadMessage.
 
     Of a message that was looked at (``heads_of``): what has no rows is passed over.
     """
     envelope = envelope_of(packed)
     if envelope.total > 1:
         raise BadMessage(f"part {envelope.index} of {envelope.total} of a message, without others")
-    for entry in _parsed(_entries, envelope.data):
+    for entry in _parsed(_rows, envelope.data):
         header = entry.header
         if header.messageType == DML:
             yield f"{header.schemaName}.{header.tableName}", entry.event.dmlEvent
@@ -208,6 +209,14 @@ def event_of(event: bytes, table: TableName) -> Any:
         return _event(event)
     except DecodeError as error:
         raise BadMessage(f"{table}: not an event of Tencent DTS: {_line(error)}") from error
+
+
+def read_columns(raw: Sequence[bytes]) -> list[Any]:
+    """The columns of an event of ``row_events``; raises BadMessage."""
+    try:
+        return [_column(each) for each in raw]
+    except DecodeError as error:
+        raise BadMessage(f"not a column of Tencent DTS: {_line(error)}") from error
 
 
 def check_packed(packed: bytes | None) -> bytes:

@@ -13,7 +13,7 @@ from changes.convert import Converter
 from changes.formats.layout import Refused
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
-from changes.formats.tencent_message import row_events
+from changes.formats.tencent_message import read_columns, row_events
 from changes.formats.tencent_values import Way, cells_of, cells_of_rows, declared, way_of
 from changes.model import (
     BadMessage,
@@ -41,9 +41,8 @@ class Columns:
     ways: tuple[Way, ...]
 
 
-def columns_of(event: Any) -> Columns:
+def columns_of(columns: Sequence[Any]) -> Columns:
     """Raises Refused."""
-    columns = event.columns
     names = tuple([column.name for column in columns])
     if not names:
         raise Refused("an event of rows without columns")
@@ -130,12 +129,12 @@ class _Reading:
                 self._add(event, letter_of(event), place)
 
     def _columns(self, event: Any) -> Columns:
-        told = tuple([(c.name, c.originalType, c.isKey) for c in event.columns])
+        told = tuple(event.columns)
         found = self._known.get(told)
         if found is None:
             if len(self._known) >= _SHAPES_KEPT:
                 self._known.clear()
-            found = self._known[told] = columns_of(event)
+            found = self._known[told] = columns_of(read_columns(told))
         return found
 
     def _add(self, event: Any, op: str, place: int) -> None:
@@ -175,7 +174,7 @@ def _update(row: Any, columns: Columns, zone: str) -> tuple[list[Cell], list[Cel
 
 def text_rows(event: Any, zone: str) -> Iterator[TextRow]:
     """The rows of an event, one by one, for people; raises Refused."""
-    op, columns = letter_of(event), columns_of(event)
+    op, columns = letter_of(event), columns_of(event.columns)
     shape = columns.shape
     for row in event.rows:
         if op == "U":
