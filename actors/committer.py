@@ -14,6 +14,7 @@ from actors.messages import Address
 from offsets.ledger import LaneLedger
 from offsets.log_epochs import LogEpochs
 from offsets.position import Lane, TopicPartition
+from offsets.running import RunningTrail
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
 from offsets.timeline import Timeline
 
@@ -69,6 +70,7 @@ class CommitterLogic:
         self._stale = 0
         self._changes = 0
         self._timelines: dict[TopicPartition, Timeline] = {}
+        self._running: dict[TopicPartition, RunningTrail] = {}
         self._applied_ms: dict[str, int] = {}
         self._saved_at: float | None = None
         self._save_error: str | None = None
@@ -120,6 +122,7 @@ class CommitterLogic:
         self._ledger.assign(source, started.start)
         self._timelines[source] = Timeline()
         self._logs[source] = LogEpochs(started.log)
+        self._running[source] = RunningTrail(started.running)
         self._until.setdefault(source, started.until)
         self._confirmed[source] = None if source in self._reset else started.confirmed
         # File before data: a start that was configured or forced must not be decided anew, at
@@ -149,6 +152,8 @@ class CommitterLogic:
         )
         for span in sent.epochs:
             self._logs[sent.source].add(span)
+        if sent.running:
+            self._running[sent.source].add(sent.next_offset, sent.running)
         if sent.time_ms is not None:
             timeline = self._timelines[sent.source]
             timeline.add(sent.next_offset, sent.time_ms)
@@ -253,7 +258,12 @@ class CommitterLogic:
         """What the stores should say now."""
         frontiers = self._ledger.frontiers()
         read = {
-            source: PartitionState(frontier, None, self._logs[source].below(frontier))
+            source: PartitionState(
+                frontier,
+                None,
+                self._logs[source].below(frontier),
+                running=self._running[source].at(frontier),
+            )
             for source, frontier in frontiers.items()
         }
         return Snapshot(
@@ -322,7 +332,8 @@ class CommitterLogic:
             if source in self._epochs:
                 frontier = self._ledger.frontier(source)
                 known = self._logs.pop(source).below(frontier)
-                self._left[source] = PartitionState(frontier, None, known)
+                running = self._running.pop(source).at(frontier)
+                self._left[source] = PartitionState(frontier, None, known, running=running)
                 del self._epochs[source]
                 del self._timelines[source]
                 self._ledger.drop(source)

@@ -17,10 +17,12 @@ from actors import messages as msg
 from actors.figures import FetcherFigures, Figures
 from actors.mailbox import Tick
 from actors.messages import MESSAGE_OVERHEAD, Address
-from changes.formats.base import Format
-from changes.model import BadMessage, Kind, TableName
+from actors.reassembly import BesideRows, Reassembly, SequenceGap, by_target
+from changes.formats.base import Format, Several
+from changes.model import BadMessage, Ddl, Kind, TableName
 from changes.routing import RouteConflict, Router, TargetRoute, shard_of
 from offsets.log_epochs import EpochSpan
+from offsets.parts import MissingPart, TooLarge
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 
@@ -41,6 +43,9 @@ class FetcherSettings:
     poll_timeout_s: float = 0.1
     patience_s: float = 1.0
     paused_poll_s: float = 0.25
+    part_bytes: int = 64 << 20
+    """Bytes of messages that lack parts, at most. Less: a large row of several shards at once
+    stops the pipeline. More only costs memory."""
     dead_letters: bool = False
     """Messages that can't be looked at are stored and passed over, instead of ending it all."""
 
@@ -103,6 +108,7 @@ class FetcherLogic:
         self._format = format_
         self._router = router
         self._settings = settings
+        self._parts = Reassembly(format_, settings.part_bytes)
         self._committer = Address(pipeline, "committer")
         self._supervisor = Address(pipeline, "supervisor")
         self._dead_letters = Address(pipeline, "dead-letters")
@@ -173,19 +179,34 @@ class FetcherLogic:
             self._hear(polled.state, now)
         for fetched in polled.batches:
             if fetched.source in self._reading and not self._stopped:
-                rest: msg.Fetched | None = fetched
-                while rest is not None and not self._stopped:
-                    effects, rest = self._route(rest)
-                    out += effects
+                out += self._take(fetched)
         if self._stopped:
             # The consumer has run ahead of what was dispatched: its position counts no more, or
             # the frontier would pass a bad message that was never sent on.
             return out
         for source, position in polled.positions.items():
             if source in self._reading and position > self._positions[source]:
-                out.append(self._dispatched(source, position, {}))
+                sent = self._dispatched(source, position, {})
+                out += self._parts.moved(source, position).completed([sent])
         if polled.error is not None:
             out += self._fail(polled.error)
+        return out
+
+    def _take(self, fetched: msg.Fetched) -> list[object]:
+        """Put parts together and route what is whole."""
+        out: list[object] = []
+        try:
+            for stretch in self._parts.stretches(fetched):
+                effects: list[object] = []
+                rest: msg.Fetched | None = stretch.fetched
+                while rest is not None and not self._stopped:
+                    more, rest = self._route(rest)
+                    effects += more
+                out += stretch.completed(effects)
+                if self._stopped:
+                    break
+        except (MissingPart, TooLarge, SequenceGap) as missing:
+            out += self._fail(str(missing))
         return out
 
     # --- routing
@@ -268,14 +289,18 @@ class FetcherLogic:
                     self._dropped += 1
                 else:
                     assert value is not None
-                    for barrier in self._barriers(offset, value):
+                    if kind is Kind.DDL:
+                        barriers = self._barriers(offset, value)
+                    else:
+                        barriers = self._several(offset, value, by_target)
+                    for barrier in barriers:
                         before = by_target.pop(str(barrier.route.name), None)
                         done += [before, barrier] if before else [barrier]
                     by_table.clear()
                 good += 1
         except BadMessage as bad:
             problem = _Problem(str(bad), lasting=False)
-        except (RouteConflict, _NotFollowed) as refused:
+        except (RouteConflict, _NotFollowed, BesideRows) as refused:
             problem = _Problem(str(refused), lasting=True)
         done += by_target.values()
         return [slot.share() for slot in done if slot.offsets], good, problem
@@ -290,14 +315,37 @@ class FetcherLogic:
         """One for each target that the statement concerns, whatever its number of tables."""
         routes: dict[str, TargetRoute] = {}
         for statement in self._format.ddl(value):
-            concerned = self._router.targets(statement.table)
-            if concerned and not statement.table.table:
-                # The whole database: there is no one target whose lane could carry it.
-                name, sql = statement.table.database, " ".join(statement.sql.split())
-                raise _NotFollowed(f"{name}: {statement.refused} is not followed: {sql}")
-            for route in concerned:
+            for route in self._concerned(statement):
                 routes[str(route.name)] = route
         return [_Slot(route, [offset], [value], ddl=True) for route in routes.values()]
+
+    def _concerned(self, statement: Ddl) -> tuple[TargetRoute, ...]:
+        concerned = self._router.targets(statement.table)
+        if concerned and not statement.table.table:
+            # The whole database: there is no one target whose lane could carry it.
+            name, sql = statement.table.database, " ".join(statement.sql.split())
+            raise _NotFollowed(f"{name}: {statement.refused} is not followed: {sql}")
+        return concerned
+
+    def _several(self, offset: int, value: bytes, slots: dict[str, _Slot]) -> list[_Slot]:
+        """Give each target its part of a message of several entries; barriers are given back."""
+        format_ = self._format
+        if not isinstance(format_, Several):
+            raise BadMessage("a part of a message, without the others")
+        parts = by_target(
+            format_,
+            value,
+            lambda piece: self._router.targets(piece.table),
+            self._format.ddl,
+            self._concerned,
+        )
+        self._dropped += not parts
+        for part in parts:
+            if not part.ddl:
+                slot = slots.setdefault(str(part.route.name), _Slot(part.route))
+                slot.offsets.append(offset)
+                slot.values.append(part.value)
+        return [_Slot(part.route, [offset], [part.value], ddl=True) for part in parts if part.ddl]
 
     def _dispatched(
         self,
@@ -368,9 +416,14 @@ class FetcherLogic:
             log = assigned.logs[source]
             self._reading[source] = _Reading(self._epoch, log, start)
             self._positions[source] = start
+            running = assigned.running.get(source)
+            at_frontier = source in assigned.at_frontier
+            self._parts.begin(source, at_frontier=at_frontier, running=running)
             confirmed = assigned.confirmed.get(source)
             known = assigned.epochs.get(source)
-            started = msg.EpochStarted(self._epoch, source, start, log.high, confirmed, known)
+            started = msg.EpochStarted(
+                self._epoch, source, start, log.high, confirmed, known, running
+            )
             out.append(fx.Tell(self._committer, started))
         # A pause survives a rebalance in librdkafka, even revoke and reassign: say it again.
         out.append(fx.Pause() if self._paused else fx.Resume())
@@ -411,6 +464,7 @@ class FetcherLogic:
         for source in sources:
             self._reading.pop(source, None)
             self._positions.pop(source, None)
+            self._parts.drop(source)
         for to, parked in self._parked.items():
             self._parked[to] = deque(batch for batch in parked if batch.source in self._reading)
         return [fx.Tell(p, msg.Forget(sources, self._epoch)) for p in self._processors]
@@ -445,7 +499,8 @@ class FetcherLogic:
             ends={s: max(self._ends.get(s, 0), r.log.high) for s, r in self._reading.items()},
             messages=self._messages,
             dropped=self._dropped,
-            parked_bytes=sum(batch.size for parked in self._parked.values() for batch in parked),
+            parked_bytes=self._parts.held_bytes
+            + sum(batch.size for parked in self._parked.values() for batch in parked),
             unreachable_s=None if since is None else now - since,
         )
 

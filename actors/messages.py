@@ -13,6 +13,7 @@ from changes.routing import TargetRoute
 from offsets.log_epochs import EpochSpan, LogEpoch
 from offsets.position import Run, TopicPartition
 from offsets.recovery import Watermarks
+from offsets.running import Running
 from offsets.snapshot import SpillMark, TargetMark
 
 
@@ -84,6 +85,10 @@ class Assigned:
     confirmed: Mapping[TopicPartition, int | None] = field(default_factory=dict)
     epochs: Mapping[TopicPartition, LogEpoch] = field(default_factory=dict)
     """Of the logs below the starts, where they are recorded."""
+    at_frontier: frozenset[TopicPartition] = frozenset()
+    """Those whose start is a recorded frontier: what began below it was applied."""
+    running: Mapping[TopicPartition, Running] = field(default_factory=dict)
+    """The producer's numbers at the starts, where they are recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +353,7 @@ class EpochStarted:
     """A partition is read from ``start`` under a new epoch.
 
     ``until`` is the log's end as it was then, ``confirmed`` the broker's last known commit,
-    ``log`` the leader epoch that was recorded with the start.
+    ``log`` the leader epoch and ``running`` the numbers that were recorded with the start.
     """
 
     epoch: int
@@ -357,6 +362,7 @@ class EpochStarted:
     until: int
     confirmed: int | None
     log: LogEpoch | None = None
+    running: Running | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +372,7 @@ class Dispatched:
     ``lanes``: target -> first and last message offset it gets. Empty: only the position moved.
     ``runs``: target -> the split messages for it that became whole with this batch.
     ``fragments``: all messages that lack parts after it, by name, with their first part's offset.
+    ``running``: the producer's numbers after it, by stream, where it tells any.
     """
 
     epoch: int
@@ -376,6 +383,7 @@ class Dispatched:
     runs: Mapping[str, tuple[Run, ...]] = field(default_factory=dict)
     fragments: Mapping[str, int] = field(default_factory=dict)
     epochs: tuple[EpochSpan, ...] = ()
+    running: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,6 +207,10 @@ class Kind(Enum):
     ROWS = "rows"
     DDL = "ddl"
     NOTHING = "nothing"
+    SEVERAL = "several"
+    """Rows of several tables, or statements beside rows (``formats.base.Several``)."""
+    PART = "part"
+    """A part of a message that the producer cut up (``formats.base.Parted``)."""
 
 
 class Head(NamedTuple):

@@ -15,9 +15,11 @@ from typing import BinaryIO, TextIO
 import msgspec
 
 from changes.bare_numbers import with_text_for_bare_numbers
-from changes.formats.base import Format, RowChange, Statement, pack
+from changes.formats.base import Format, Parted, RowChange, Statement, pack
 from changes.model import BadMessage
 from daemon.binary_file import binary_messages
+from offsets.parts import MissingPart, PartAssembler, TooLarge
+from offsets.position import TopicPartition
 
 STDIN = "-"
 
@@ -101,10 +103,9 @@ def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: Tex
 
 def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, errors: TextIO) -> bool:
     good = True
-    found = binary_messages(file.read()) if format_.binary else messages(_text(file))
-    for place, value in found:
+    for place, value in _values(file, format_):
         try:
-            changes = format_.explain(keyed_record(value) if format_.keyed else value)
+            changes = format_.explain(value)
         except BadMessage as bad:
             good = False
             print(f"{shown}:{place}: {bad}", file=errors)
@@ -115,6 +116,65 @@ def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, error
                 good = False
                 print(f"{shown}:{place}: {change.table}: {change.misfit}", file=errors)
     return good
+
+
+def _values(file: BinaryIO, format_: Format) -> Iterator[tuple[int, bytes]]:
+    """What the format is to explain, each with its place in the file. Raises NotText."""
+    if format_.binary:
+        content = file.read()
+        found = list(binary_messages(content))
+        if format_.keyed:
+            content = pack(None, content)
+            found = [(place, pack(None, each)) for place, each in found]
+        if not _all_good(format_, [each for _, each in found]) and _all_good(format_, [content]):
+            # One message, whose first bytes happen to be lengths that lead to its end.
+            found = [(1, content)]
+        yield from _whole_ones(format_, found)
+        return
+    for place, line in messages(_text(file)):
+        yield place, keyed_record(line) if format_.keyed else line
+
+
+def _all_good(format_: Format, values: Sequence[bytes]) -> bool:
+    try:
+        for value in values:
+            format_.peek(value)
+    except BadMessage:
+        return False
+    return True
+
+
+_FILE = TopicPartition("", 0)
+
+
+def _whole_ones(
+    format_: Format, values: Iterable[tuple[int, bytes]]
+) -> Iterator[tuple[int, bytes]]:
+    """Messages that come in parts, put together where all of them follow each other.
+
+    A part that lacks the others is given as it is: the format says what is missing.
+    """
+    parts = PartAssembler(_LONGEST_DOCUMENT)
+    parts.begin(_FILE, at_frontier=False)
+    open_: list[tuple[int, bytes]] = []
+    for place, value in values:
+        try:
+            found = format_.part(value) if isinstance(format_, Parted) else None
+            whole = None if found is None else parts.take(_FILE, found[0], place, found[1])
+        except (BadMessage, MissingPart, TooLarge):
+            yield from (*open_, (place, value))
+            open_ = []
+            parts.begin(_FILE, at_frontier=False)
+            continue
+        if found is None:
+            yield place, value
+        elif whole is None:
+            open_.append((place, value))
+        else:
+            assert isinstance(format_, Parted)
+            open_ = []
+            yield place, format_.whole(found[0], whole.data)
+    yield from open_
 
 
 class _Record(msgspec.Struct, forbid_unknown_fields=True):

@@ -21,7 +21,7 @@ from daemon.kafka_settings import connection_settings
 from daemon.log_check import check_logs
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, StartAt, Watermarks, start_position
-from offsets.snapshot import Snapshot
+from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
 
 ANSWER_TIMEOUT_S = 20.0
@@ -219,7 +219,19 @@ class PositionResolver:
         check_logs(self.settings, there, self._answer_s)
         self._resolved |= set(sources)
         confirmed = {source: commits.get(source) for source in sources}
-        return Assigned(starts, logs, confirmed, epochs)
+        frontiers = frozenset(
+            source
+            for source, at in starts.items()
+            if is_frontier(recorded.partitions.get(source), commits.get(source), at)
+        )
+        running = {
+            source: state.running
+            for source, at in starts.items()
+            if (state := recorded.partitions.get(source)) is not None
+            and state.running is not None
+            and state.running.at == at
+        }
+        return Assigned(starts, logs, confirmed, epochs, frontiers, running)
 
     def _decide(
         self,
@@ -282,3 +294,10 @@ def check_topic_ids(recorded: Snapshot, now: Mapping[str, str]) -> None:
                 "one (`binlogd offsets show`). Use another group and other targets, or remove the "
                 "offset file and the targets to read the new topic from its start"
             )
+
+
+def is_frontier(recorded: PartitionState | None, committed: int | None, at: int) -> bool:
+    """Tell whether all below a start was applied; where an operator chose it nobody knows."""
+    if recorded is not None and recorded.reset:
+        return False
+    return at == committed or (recorded is not None and at == recorded.frontier)

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from actors.effects import Reread, Spill
+from actors.messages import Fetched
 from actors.ports import NotKept, SpillBroken, SpillRecord, SpillState
 from actors.processor import OpenSpill
-from changes.formats.base import Format, pack
+from actors.reassembly import Reassembly, SequenceGap, TargetPart, by_target
+from changes.formats.base import Format, Parted, Several, pack
 from changes.model import BadMessage, Kind, TableName, TargetName
 from changes.routing import Router, TargetRoute
-from daemon.log_reader import LogGone, LogReader, LogUnreadable
+from daemon.log_reader import LogGone, LogReader, LogRecord, LogUnreadable
 from daemon.spill import Found, SpillError, SpillFolder
+from offsets.parts import MissingPart, TooLarge
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +64,81 @@ class PipelineSpills:
 
     def _again(self, target: TargetName, reread: Reread) -> Iterator[SpillRecord]:
         """The target's messages of a stretch; they were all looked at once, so none is bad."""
-        for record in self.log.read(*reread):
-            value = record.value
-            if self.format.keyed:
-                value = pack(record.key, record.value, record.headers)
-            if value is None:
-                continue
+        records = whole_records(self.format, self.log, reread)
+        for offset, value in records:
             kind, tables = tables_of(self.format, value)
-            if any(route.name == target for t in tables for route in self.router.targets(t)):
-                ddl = kind is Kind.DDL
-                yield SpillRecord(reread.source, record.offset, ddl, value)
+            if kind is Kind.SEVERAL:
+                for part in self._split(value):
+                    if part.route.name == target:
+                        yield SpillRecord(reread.source, offset, part.ddl, part.value)
+            elif any(route.name == target for t in tables for route in self.router.targets(t)):
+                yield SpillRecord(reread.source, offset, kind is Kind.DDL, value)
+
+    def _split(self, value: bytes) -> Sequence[TargetPart]:
+        assert isinstance(self.format, Several)
+        targets = self.router.targets
+        return by_target(
+            self.format,
+            value,
+            lambda piece: targets(piece.table),
+            self.format.ddl,
+            lambda ddl: targets(ddl.table),
+        )
+
+
+_FURTHER = 1_000
+"""Offsets by which more is read at first where a message began before its stretch; then double."""
+
+_PART_BYTES = 256 << 20
+"""Bytes of open messages while a stretch is read again: well above what the fetcher holds."""
+
+
+def whole_records(format_: Format, log: LogReader, reread: Reread) -> Iterator[tuple[int, bytes]]:
+    """The messages of a stretch, with their offsets; one that was cut stands at its last part's.
+
+    Parts of a message that ends in the stretch may lie before it: then more is read. Raises
+    LogUnreadable, and LogGone where the parts are not to be had.
+    """
+    source, first, last = reread
+    start = first
+    while isinstance(format_, Parted) and _reaches_back(
+        format_, format_.keyed, log, Reread(source, start, last), first
+    ):
+        if start == 0:
+            raise LogGone(f"{source}: a part of a message before offset {first} is missing")
+        start = max(0, first - 2 * (first - start) - _FURTHER)
+    parts = Reassembly(format_, _PART_BYTES)
+    parts.begin(source, at_frontier=True)
+    for record in log.read(source, start, last):
+        value = _value(format_.keyed, record)
+        one = Fetched(source, [record.offset], [value], record.offset + 1)
+        try:
+            found = [stretch.fetched for stretch in parts.stretches(one)]
+        except (MissingPart, TooLarge, SequenceGap) as error:
+            raise LogGone(str(error)) from error
+        for fetched in found:
+            for offset, whole in zip(fetched.offsets, fetched.values, strict=True):
+                if whole is not None and offset >= first:
+                    yield offset, whole
+
+
+def _reaches_back(format_: Parted, keyed: bool, log: LogReader, reread: Reread, first: int) -> bool:
+    """Tell whether a message that has parts at ``first`` or later began before the stretch."""
+    begun: set[str] = set()
+    for record in log.read(*reread):
+        value = _value(keyed, record)
+        found = None if value is None else format_.part(value)
+        if found is not None and found[1].number == 0:
+            begun.add(found[0])
+        elif found is not None and record.offset >= first and found[0] not in begun:
+            return True
+    return False
+
+
+def _value(keyed: bool, record: LogRecord) -> bytes | None:
+    if keyed:
+        return pack(record.key, record.value, record.headers)
+    return record.value
 
 
 def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...]]:
@@ -79,6 +147,8 @@ def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...
         kind, table = format_.peek(value)
         if kind is Kind.DDL:
             return kind, tuple(statement.table for statement in format_.ddl(value))
+        if kind is Kind.SEVERAL and isinstance(format_, Several):
+            return kind, tuple(piece.table for piece in format_.pieces(value))
     except BadMessage:
         return Kind.NOTHING, ()
     return kind, () if table is None else (table,)

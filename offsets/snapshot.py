@@ -14,6 +14,7 @@ from offsets.log_epochs import LogEpoch
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 from offsets.rebuild import Rebuild, rebuild_body, rebuild_of
+from offsets.running import Running
 
 VERSION = 1
 """Version of the file's layout. A reader refuses what it does not know instead of guessing."""
@@ -30,13 +31,14 @@ class PartitionState:
     ``frontier``: every message below it is done. ``confirmed``: the last frontier of which the
     broker said that it has it, None before the first one. ``log``: the epoch of the log below it.
     ``reset``: an operator put the frontier here, and until the broker has confirmed one the group's
-    commit is what it was before: it says nothing.
+    commit is what it was before: it says nothing. ``running``: the producer's numbers there.
     """
 
     frontier: int
     confirmed: int | None = None
     log: LogEpoch | None = None
     reset: bool = False
+    running: Running | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +123,17 @@ class _LeaderEpoch(msgspec.Struct, forbid_unknown_fields=True):
     below: Annotated[int, msgspec.Meta(ge=1)]
 
 
+class _Running(msgspec.Struct, forbid_unknown_fields=True):
+    at: Annotated[int, msgspec.Meta(ge=0)]
+    numbers: dict[str, Annotated[int, msgspec.Meta(ge=0)]]
+
+
 class _Partition(msgspec.Struct, forbid_unknown_fields=True):
     frontier: Annotated[int, msgspec.Meta(ge=0)]
     confirmed: Annotated[int, msgspec.Meta(ge=0)] | None
     leader_epoch: _LeaderEpoch | None = None
     reset: bool = False
+    running: _Running | None = None
 
 
 class _Moves(msgspec.Struct, forbid_unknown_fields=True):
@@ -230,7 +238,14 @@ def _partition(state: PartitionState) -> dict[str, Any]:
         said["leader_epoch"] = {"epoch": state.log.epoch, "below": state.log.below}
     if state.reset:
         said["reset"] = True
+    if state.running is not None:
+        numbers = dict(sorted(state.running.numbers.items()))
+        said["running"] = {"at": state.running.at, "numbers": numbers}
     return said
+
+
+def _running(said: dict[str, Any] | None) -> Running | None:
+    return None if said is None else Running(said["at"], said["numbers"])
 
 
 def _log_epoch(said: dict[str, int] | None) -> LogEpoch | None:
@@ -248,6 +263,7 @@ def _from_body(body: dict[str, Any]) -> Snapshot:
                 state["confirmed"],
                 _log_epoch(state.get("leader_epoch")),
                 state.get("reset", False),
+                _running(state.get("running")),
             )
             for source, state in body["partitions"].items()
         },

@@ -7,17 +7,21 @@ from collections.abc import Callable
 from changes.formats.aliyun_dts_avro import AliyunDtsAvro
 from changes.formats.base import Format
 from changes.formats.canal_json import CanalJson
+from changes.formats.canal_protobuf import CanalProtobuf
 from changes.formats.debezium_json import DebeziumJson
 from changes.formats.maxwell_json import MaxwellJson
 from changes.formats.ogg_json import OggJson
+from changes.formats.tencent_dts import TencentDts
 from changes.model import FormatOptions
 
 FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
     "aliyun-dts-avro": AliyunDtsAvro,
     "canal-json": CanalJson,
+    "canal-protobuf": CanalProtobuf,
     "debezium-json": DebeziumJson,
     "maxwell-json": MaxwellJson,
     "ogg-json": OggJson,
+    "tencent-dts": TencentDts,
 }
 """Every format by the name that the configuration calls it. Making one raises ValueError where
 its options can't be met."""

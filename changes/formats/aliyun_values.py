@@ -7,8 +7,6 @@ A column's type is told by its number alone, for a null has no other: what the n
 from __future__ import annotations
 
 import base64
-import codecs
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from msgspec import UNSET, UnsetType
 
+from changes.formats.charsets import decode_text
 from changes.formats.layout import Refused
 from changes.formats.untyped import as_text_column, retyped
 from changes.model import AddColumn, Column, Ddl
@@ -46,29 +45,6 @@ _NUMBERS = {
     18: "datetime",
     19: "time",
 }
-
-_CODECS = {
-    "utf8mb4": "utf-8",
-    "utf8mb3": "utf-8",
-    "utf8": "utf-8",
-    "ucs2": "utf-16-be",
-    "utf16": "utf-16-be",
-    "utf16le": "utf-16-le",
-    "utf32": "utf-32-be",
-    "latin2": "iso8859-2",
-    "latin5": "iso8859-9",
-    "latin7": "iso8859-13",
-    "greek": "iso8859-7",
-    "hebrew": "iso8859-8",
-    "sjis": "shift_jis",
-    "ujis": "euc_jp",
-    "eucjpms": "euc_jp",
-    "euckr": "euc_kr",
-    "koi8r": "koi8_r",
-    "koi8u": "koi8_u",
-    "tis620": "tis_620",
-}
-"""Python's names of MySQL's character sets, where they differ."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -111,31 +87,7 @@ def _characters(members: Mapping[str, Any], declared: str | None) -> str:
     charset: str = members["charset"].lower()
     if charset == "binary":
         return _bytes(members, declared)
-    raw: bytes = members["value"]
-    try:
-        return raw.decode(_codec(charset))
-    except UnicodeDecodeError as error:
-        if charset == "latin1":
-            return _latin1(raw)
-        raise Refused(f"{raw[:30]!r} is not text in {charset}") from error
-
-
-@functools.cache
-def _codec(charset: str) -> str:
-    if charset == "latin1":
-        return "cp1252"
-    try:
-        return codecs.lookup(_CODECS.get(charset, charset or "utf-8")).name
-    except LookupError as error:
-        raise Refused(f"the character set {charset!r} is not known") from error
-
-
-def _latin1(raw: bytes) -> str:
-    """MySQL's latin1 is Windows' 1252 with the five bytes that this leaves out as themselves."""
-    return "".join(
-        chr(byte) if byte in b"\x81\x8d\x8f\x90\x9d" else bytes((byte,)).decode("cp1252")
-        for byte in raw
-    )
+    return decode_text(members["value"], charset)
 
 
 def _instant(members: Mapping[str, Any], _declared: str | None) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
-from changes.model import Changes, Ddl, Head, Mode, TableName, TableSchema
+from changes.model import Changes, Ddl, Head, Kind, Mode, TableName, TableSchema
+from offsets.parts import Part
 
 Headers = Sequence[tuple[str, bytes | None]]
 """A record's headers in their order; names may repeat."""
@@ -177,4 +178,48 @@ class Format(Protocol):
 
         With mode UPSERT and no key at all the decoder gives a changelog (mode APPEND).
         """
+        ...
+
+
+class Piece(NamedTuple):
+    """One entry of a message of several: ROWS or DDL, its table, its bytes for ``joined``."""
+
+    kind: Kind
+    table: TableName
+    data: bytes
+
+
+@runtime_checkable
+class Several(Protocol):
+    """What a ``Format`` also offers whose ``peek`` may say SEVERAL."""
+
+    def pieces(self, value: bytes) -> Sequence[Piece]:
+        """Take a message apart, in its order, without decoding rows; raises BadMessage."""
+        ...
+
+    def joined(self, value: bytes, pieces: Sequence[bytes]) -> bytes:
+        """Make a message of some pieces' ``data``: what one target gets of ``value``."""
+        ...
+
+
+@runtime_checkable
+class Parted(Protocol):
+    """What a ``Format`` also offers whose ``peek`` may say PART."""
+
+    def part(self, value: bytes) -> tuple[str, Part] | None:
+        """Tell of which stream (shard) a part is, and the part; None of a whole message.
+
+        Raises BadMessage.
+        """
+        ...
+
+    def running(self, value: bytes) -> tuple[str, int | None]:
+        """Tell a message's stream and its running number there, None where it tells none.
+
+        The producer counts by one, from 1 when it begins anew. Raises BadMessage.
+        """
+        ...
+
+    def whole(self, stream: str, data: bytes) -> bytes:
+        """Make a message of all parts' data, to be looked at as any other."""
         ...

@@ -13,6 +13,7 @@ import msgspec
 from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition
 from offsets.rebuild import rebuild_body, rebuild_of
+from offsets.running import Running
 from offsets.snapshot import PartitionState, Snapshot, TargetMark, moves_body, moves_of
 from offsets.store import Loaded
 
@@ -33,6 +34,7 @@ class _Partition(msgspec.Struct, omit_defaults=True):
     confirmed: int | None
     leader_epoch: LogEpoch | None = None
     reset: bool = False
+    running: Running | None = None
 
 
 class _Target(msgspec.Struct, omit_defaults=True):
@@ -72,7 +74,9 @@ def records(batch: Snapshot) -> Records:
         [
             _record(
                 (*place, "partition", str(source)),
-                _Partition(VERSION, state.frontier, state.confirmed, state.log, state.reset),
+                _Partition(
+                    VERSION, state.frontier, state.confirmed, state.log, state.reset, state.running
+                ),
             )
             for source, state in sorted(batch.partitions.items())
         ],
@@ -147,7 +151,11 @@ class Entries:
                         state = _read(value, _Partition)
                         source = TopicPartition.parse(name)
                         partitions[source] = PartitionState(
-                            state.frontier, state.confirmed, state.leader_epoch, state.reset
+                            state.frontier,
+                            state.confirmed,
+                            state.leader_epoch,
+                            state.reset,
+                            state.running,
                         )
                     case ["target", name]:
                         mark = _read(value, _Target)

@@ -18,7 +18,7 @@ from changes.routing import Route, Router, shard_of
 from daemon.spills import PipelineSpills, open_spills
 from tests.simulation.durable import PIPELINE, Durable, Failing, FakeLog
 from tests.simulation.partitions import COMMITTER, FETCHER
-from tests.simulation.parts import PartsFetcher
+from tests.simulation.parts import SplitCanalJson
 from tests.simulation.staging import PlainStaging, RealStaging, Staging
 
 LETTERS = Address(PIPELINE, "dead-letters")
@@ -56,11 +56,12 @@ class Cast:
     ) -> None:
         shape = durable.shape
         router = Router(ROUTES)
-        format_ = FORMATS["canal-json"](shape.options)
+        made = SplitCanalJson if shape.split else FORMATS["canal-json"]
+        format_ = made(shape.options)
         reading = FetcherSettings(max_messages=7, dead_letters=True)
         fetcher = FetcherLogic(PIPELINE, format_, router, shards, reading)
         self.logics: dict[Address, Any] = {
-            FETCHER: PartsFetcher(fetcher, COMMITTER) if shape.split else fetcher,
+            FETCHER: fetcher,
             COMMITTER: CommitterLogic(PIPELINE, durable.snapshot, 1.0, durable.end),
             LETTERS: DeadLetterLogic(PIPELINE, DeadLetterSettings(retry_base_s=0.1)),
         }
@@ -68,7 +69,7 @@ class Cast:
         self.spills: dict[Address, ProcessorEffects] = {}
         folder = durable.folder(disk_fails)
         left, _ = open_spills(folder.found(durable.snapshot.spills), format_, router)
-        log = FakeLog(durable.messages, disk_fails)
+        log = FakeLog(durable.log, disk_fails)
         settings = replace(
             settings,
             quarantine=shape.quarantine,

@@ -151,7 +151,7 @@ class MemoryFolder:
 
 @dataclass(frozen=True, slots=True)
 class FakeLog:
-    """Stretches of whole messages, read beside the group (``daemon.log_reader``)."""
+    """Stretches of the log, read beside the group (``daemon.log_reader``)."""
 
     messages: Log
     failing: Failing

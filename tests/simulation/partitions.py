@@ -11,7 +11,6 @@ from actors.messages import Address
 from offsets.position import TopicPartition
 from offsets.recovery import StartAt, Watermarks, start_position
 from tests.simulation.durable import PIPELINE, Durable
-from tests.simulation.parts import PartsFetcher
 from tests.simulation.stream import SOURCES
 
 FETCHER = Address(PIPELINE, "fetcher")
@@ -78,7 +77,7 @@ class Partitions(ABC):
     def _assign(self, sources: tuple[TopicPartition, ...]) -> None:
         logs = {source: Watermarks(0, self.durable.end[source]) for source in sources}
         commits = {source: self.durable.committed.get(source) for source in sources}
-        fetcher = self.logics[FETCHER]
+        frontiers = set()
         for source in sources:
             recorded = self.durable.snapshot.partitions.get(source)
             start = start_position(
@@ -90,7 +89,7 @@ class Partitions(ABC):
                 configured_offset=None,
             )
             self._position[source] = start.offset
-            if isinstance(fetcher, PartsFetcher):
-                fetcher.begin(source, recorded is not None or commits[source] is not None)
+            if recorded is not None or commits[source] is not None:
+                frontiers.add(source)
         starts = {source: self._position[source] for source in sources}
-        self._feed(FETCHER, msg.Assigned(starts, logs, commits))
+        self._feed(FETCHER, msg.Assigned(starts, logs, commits, at_frontier=frozenset(frontiers)))

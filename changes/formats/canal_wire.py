@@ -1,0 +1,198 @@
+"""Decodes the rows of one target out of Canal's packets, a whole event's cells at a time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import UNSET
+
+from changes.convert import Converter
+from changes.formats.canal_packet import DELETE, INSERT, UPDATE, rows_of
+from changes.formats.layout import Refused
+from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
+from changes.formats.row_images import TextRow
+from changes.model import BadMessage, BadRecord, Changes, FormatOptions, Mode, TableSchema
+
+_SQL_SHOWN = 80
+"""Characters of a statement that an error quotes."""
+
+LETTERS = {INSERT: "I", UPDATE: "U", DELETE: "D"}
+
+_SHAPES_KEPT = 1_000
+"""Shapes of rows kept ready; minimal images of a wide table come in many."""
+
+
+class CanalWireDecoder:
+    """The ``TableDecoder`` of Canal protobuf.
+
+    A call that raises leaves what is known of the columns as it was, so the records before the
+    bad one can be decoded again without it.
+    """
+
+    def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
+        self._options = options
+        keys = () if mode is Mode.APPEND else (keys or None)
+        self._fixed = keys is not None
+        self._layout = BlockLayout({}, keys, {})
+        self._shapes: dict[tuple[Any, ...], Shape] = {}
+        self._seen = False
+
+    @property
+    def schema(self) -> TableSchema | None:
+        return self._layout.schema if self._seen else None
+
+    @property
+    def positions(self) -> str | None:
+        return None
+
+    def decode(
+        self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
+    ) -> Changes | None:
+        blocks = RowBlocks(self._layout, self._fixed)
+        reading = _Reading(blocks, self._shapes)
+        refused: Exception | None = None
+        place = 0
+        for place, value in enumerate(values):
+            try:
+                reading.add(value, place)
+            except (Refused, BadMessage) as found:
+                refused = found
+                break
+        converter = Converter(self._options.time_zone, self._options.zero_dates)
+        try:
+            changes = blocks.changes(converter, partition, offsets)
+        except BadRecord as bad:
+            raise BadRecord(bad.index, f"{reading.tables[bad.index]}: {bad.reason}") from bad
+        if refused is not None:
+            raise BadRecord(place, f"{reading.about}{refused}") from refused
+        if changes is not None:
+            self._layout, self._seen = blocks.layout, True
+        return changes
+
+
+class _Reading:
+    """One call's way through its packets."""
+
+    def __init__(self, blocks: RowBlocks, shapes: dict[tuple[Any, ...], Shape]) -> None:
+        self.tables: dict[int, str] = {}
+        """By the record's place, for errors."""
+        self.about = ""
+        self._blocks = blocks
+        self._shapes = shapes
+
+    def add(self, value: bytes, place: int) -> None:
+        """Take a packet in; raises Refused, BadMessage."""
+        self.about = ""
+        for entry, change in rows_of(value):
+            header = entry.header
+            table = f"{header.schemaName}.{header.tableName}"
+            self.about = f"{table}: "
+            self.tables[place] = table
+            self._add(change, letter_of(change, entry), place)
+
+    def _add(self, change: Any, op: str, place: int) -> None:
+        rows = change.rowDatas
+        if not rows:
+            check_rows(change)
+            return
+        images = [row.beforeColumns if op == "D" else row.afterColumns for row in rows]
+        flat = images[0] if len(images) == 1 else list(itertools.chain.from_iterable(images))
+        names = tuple([column.name for column in flat])
+        width = len(images[0])
+        if not all(images):
+            raise Refused(f"a row of {_OPS[op]} without columns")
+        if len(images) > 1 and (names != names[:width] * len(images)):
+            for row in rows:
+                self._add_one(row, op, place)
+            return
+        self._add_alike(rows, flat, names[:width], op, place)
+
+    def _add_one(self, row: Any, op: str, place: int) -> None:
+        image = row.beforeColumns if op == "D" else row.afterColumns
+        self._add_alike([row], image, tuple([column.name for column in image]), op, place)
+
+    def _add_alike(
+        self, rows: Sequence[Any], flat: Sequence[Any], names: tuple[str, ...], op: str, place: int
+    ) -> None:
+        cells: list[Cell] = [None if column.isNull else column.value for column in flat]
+        shape = self._shape(rows[0], flat[: len(names)], names, op)
+        blocks = self._blocks
+        blocks.learn(shape)
+        keys = blocks.layout.keys
+        if op != "U" or not keys:
+            blocks.add(shape, cells, op, place)
+            return
+        olds = [_old_key(row.beforeColumns, keys) for row in rows]
+        wider, cells = with_keys(shape, cells, keys)
+        if wider is not shape:
+            blocks.learn(wider)
+        blocks.update(wider, cells, olds, place)
+
+    def _shape(self, row: Any, columns: Sequence[Any], names: tuple[str, ...], op: str) -> Shape:
+        types = tuple([column.mysqlType for column in columns])
+        keyed = tuple([column.isKey for column in columns])
+        # What an update's new row lacks, its old one may tell: a key's columns and types.
+        beside = row.beforeColumns if op == "U" and not any(keyed) else ()
+        more = tuple([(c.name, c.mysqlType) for c in beside if c.isKey])
+        told = (names, types, keyed, more)
+        shape = self._shapes.get(told)
+        if shape is None:
+            if len(self._shapes) >= _SHAPES_KEPT:
+                self._shapes.clear()
+            declared = {n: t for n, t in (*zip(names, types, strict=True), *more) if t}
+            keys = tuple(itertools.compress(names, keyed)) or tuple(name for name, _ in more)
+            shape = self._shapes[told] = Shape(names, declared, keys)
+        return shape
+
+
+_OPS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}
+
+
+def check_rows(change: Any) -> None:
+    """Refuse what changed rows without saying which: a binlog in statement format."""
+    if not change.rowDatas and change.sql:
+        sql = " ".join(change.sql.split())[:_SQL_SHOWN]
+        raise Refused(f"a statement without rows (the source's binlog_format must be ROW): {sql}")
+
+
+def letter_of(change: Any, entry: Any) -> str:
+    """What happened to the rows; raises Refused."""
+    if change.isDdl:
+        raise Refused("a statement (isDdl) in an entry of rows")
+    event = change.eventType or entry.header.eventType or UPDATE
+    op = LETTERS.get(event)
+    if op is None:
+        raise Refused(f"a RowChange of event type {event} in an entry of rows")
+    return op
+
+
+def _old_key(columns: Sequence[Any], keys: Sequence[str]) -> list[Cell]:
+    """An updated row's old key. UNSET for what the old row does not hold."""
+    found: list[Cell] = []
+    count = len(columns)
+    for place, key in enumerate(keys):
+        # Most keys come first.
+        column = columns[place] if place < count else None
+        if column is None or column.name != key:
+            column = next((each for each in columns if each.name == key), None)
+        found.append(UNSET if column is None else None if column.isNull else column.value)
+    return found
+
+
+def text_rows(change: Any, op: str) -> Iterator[TextRow]:
+    """The rows of a RowChange, one by one, for people; raises Refused."""
+    check_rows(change)
+    for row in change.rowDatas:
+        after, before = row.afterColumns, row.beforeColumns
+        keys = dict.fromkeys(c.name for c in (*after, *before) if c.isKey)
+        types = {c.name: c.mysqlType for c in (*before, *after) if c.mysqlType}
+        now, was = (before, ()) if op == "D" else (after, before)
+        if not now:
+            raise Refused(f"a row of {_OPS[op]} without columns")
+        yield TextRow(op, _image(now), _image(was) if op == "U" else None, tuple(keys), types)
+
+
+def _image(columns: Sequence[Any]) -> dict[str, str | None]:
+    return {column.name: None if column.isNull else column.value for column in columns}

@@ -1,0 +1,25 @@
+"""Messages of many entries: what a glance at all of them tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from changes.model import Head, Kind, TableName
+
+_NOTHING = Head(Kind.NOTHING, None)
+_DDL = Head(Kind.DDL, None)
+_SEVERAL = Head(Kind.SEVERAL, None)
+
+
+def head_of(entries: Iterable[tuple[Kind, TableName]]) -> Head:
+    """One head for a message: its rows' one table, or SEVERAL where it has to be taken apart.
+
+    All entries are looked at, so what is wrong with the last one is found before the first goes on.
+    """
+    found = {each for each in entries if each[0] is not Kind.NOTHING}
+    if not found:
+        return _NOTHING
+    if len(found) == 1:
+        kind, table = found.pop()
+        return Head(kind, table) if kind is Kind.ROWS else _DDL
+    return _DDL if all(kind is Kind.DDL for kind, _ in found) else _SEVERAL
