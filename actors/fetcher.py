@@ -18,6 +18,7 @@ from actors.figures import FetcherFigures, Figures
 from actors.mailbox import Tick
 from actors.messages import MESSAGE_OVERHEAD, Address
 from actors.reassembly import BesideRows, Reassembly, SequenceGap, by_target
+from actors.recognition import NotRecognised, Recognition, RecognitionBounds
 from changes.formats.base import Format, Several
 from changes.model import BadMessage, Ddl, Kind, TableName
 from changes.routing import RouteConflict, Router, TargetRoute, shard_of
@@ -46,6 +47,10 @@ class FetcherSettings:
     part_bytes: int = 64 << 20
     """Bytes of messages that lack parts, at most. Less: a large row of several shards at once
     stops the pipeline. More only costs memory."""
+    recognition: RecognitionBounds = field(default_factory=RecognitionBounds)
+    until: Mapping[TopicPartition, int] | None = None
+    """Where a run ends that reads what is there: a topic whose format is not told by then never
+    is. None: it goes on."""
     dead_letters: bool = False
     """Messages that can't be looked at are stored and passed over, instead of ending it all."""
 
@@ -108,6 +113,7 @@ class FetcherLogic:
         self._format = format_
         self._router = router
         self._settings = settings
+        self._recognition = Recognition(format_, settings.recognition)
         self._parts = Reassembly(format_, settings.part_bytes)
         self._committer = Address(pipeline, "committer")
         self._supervisor = Address(pipeline, "supervisor")
@@ -179,18 +185,46 @@ class FetcherLogic:
             self._hear(polled.state, now)
         for fetched in polled.batches:
             if fetched.source in self._reading and not self._stopped:
-                out += self._take(fetched)
+                out += self._look_at(fetched)
         if self._stopped:
             # The consumer has run ahead of what was dispatched: its position counts no more, or
             # the frontier would pass a bad message that was never sent on.
             return out
         for source, position in polled.positions.items():
+            if self._recognition.holds(source):
+                continue
             if source in self._reading and position > self._positions[source]:
                 sent = self._dispatched(source, position, {})
                 out += self._parts.moved(source, position).completed([sent])
         if polled.error is not None:
             out += self._fail(polled.error)
+        return out + self._never_told(polled.positions)
+
+    def _look_at(self, fetched: msg.Fetched) -> list[object]:
+        """Hold what is of a topic whose format is not known, and send on what is."""
+        out: list[object] = []
+        try:
+            known = self._recognition.take(fetched)
+        except NotRecognised as unknown:
+            return self._fail(str(unknown))
+        if (told := known.told) is not None:
+            fields = {"topic": told.topic, "format": told.format}
+            out += [fx.Log("info", "format_told", fields), fx.Tell(self._committer, told)]
+        for batch in known.batches:
+            if not self._stopped:
+                out += self._take(batch)
         return out
+
+    def _never_told(self, positions: Mapping[TopicPartition, int]) -> list[object]:
+        """The end of a run that reads what is there, where a topic's messages still wait."""
+        if self._settings.until is None or self._stopped:
+            return []
+        ends = self._settings.until
+        for topic in self._recognition.waiting:
+            mine = [source for source in ends if source.topic == topic]
+            if all(positions.get(s, self._positions.get(s, -1)) >= ends[s] for s in mine):
+                return self._fail(self._recognition.problem(topic))
+        return []
 
     def _take(self, fetched: msg.Fetched) -> list[object]:
         """Put parts together and route what is whole."""
@@ -465,6 +499,7 @@ class FetcherLogic:
             self._reading.pop(source, None)
             self._positions.pop(source, None)
             self._parts.drop(source)
+            self._recognition.drop(source)
         for to, parked in self._parked.items():
             self._parked[to] = deque(batch for batch in parked if batch.source in self._reading)
         return [fx.Tell(p, msg.Forget(sources, self._epoch)) for p in self._processors]
@@ -500,8 +535,11 @@ class FetcherLogic:
             messages=self._messages,
             dropped=self._dropped,
             parked_bytes=self._parts.held_bytes
+            + self._recognition.held_bytes
             + sum(batch.size for parked in self._parked.values() for batch in parked),
             unreachable_s=None if since is None else now - since,
+            formats=self._recognition.known,
+            formats_awaited=dict(self._recognition.waiting),
         )
 
     # --- the end

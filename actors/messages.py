@@ -387,6 +387,14 @@ class Dispatched:
 
 
 @dataclass(frozen=True, slots=True)
+class FormatTold:
+    """A topic's format was told from its messages; it comes before any ``Dispatched`` of them."""
+
+    topic: str
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
 class Confirmed:
     """The broker has these commits."""
 

@@ -173,7 +173,7 @@ def _whole_ones(
         else:
             assert isinstance(format_, Parted)
             open_ = []
-            yield place, format_.whole(found[0], whole.data)
+            yield place, format_.whole(value, whole.data)
     yield from open_
 
 

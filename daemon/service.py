@@ -20,7 +20,7 @@ from confluent_kafka import KafkaException
 from actors import effects as fx
 from actors import messages as msg
 from actors.ports import SinkUnavailable
-from changes.formats import FORMATS
+from changes.formats.auto import AUTO, TopicFormats, make_format
 from changes.routing import Router
 from daemon.collector import calm_collector
 from daemon.config import Config
@@ -247,7 +247,8 @@ class Service:
             check_topic_ids(snapshot, ids)
         except (BrokerUnreachable, TopicMissing, PositionError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
-        return replace(snapshot, topic_ids=ids)
+        formats = snapshot.formats if section.format == AUTO else {}
+        return replace(snapshot, topic_ids=ids, formats=formats)
 
     def _start_sinks(self) -> None:
         try:
@@ -271,7 +272,7 @@ class Service:
             load=store.get,
             apply_force=force is not None and force != recorded.forced,
         )
-        keyed = FORMATS[section.format](section.format_options()).keyed
+        keyed = make_format(section.format, section.format_options()).keyed
         try:
             source = KafkaSource(
                 resolver.settings, section.topics, resolver.group, resolver, name, keyed=keyed
@@ -304,7 +305,8 @@ class Service:
             found = folder.found(recorded.spills)
         except (SpillError, OSError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
-        format_ = FORMATS[section.format](section.format_options())
+        topics = TopicFormats(recorded.formats)
+        format_ = make_format(section.format, section.format_options(), topics)
         router = Router(section.routes(), stand_ins(recorded))
         _, unwanted = open_spills(found, format_, router)
         for spill in found:

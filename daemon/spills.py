@@ -10,12 +10,14 @@ from actors.messages import Fetched
 from actors.ports import NotKept, SpillBroken, SpillRecord, SpillState
 from actors.processor import OpenSpill
 from actors.reassembly import Reassembly, SequenceGap, TargetPart, by_target
+from changes.formats.auto import AutoFormat
 from changes.formats.base import Format, Parted, Several, pack
 from changes.model import BadMessage, Kind, TableName, TargetName
 from changes.routing import Router, TargetRoute
 from daemon.log_reader import LogGone, LogReader, LogRecord, LogUnreadable
 from daemon.spill import Found, SpillError, SpillFolder
 from offsets.parts import MissingPart, TooLarge
+from offsets.position import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def whole_records(format_: Format, log: LogReader, reread: Reread) -> Iterator[t
     source, first, last = reread
     start = first
     while isinstance(format_, Parted) and _reaches_back(
-        format_, format_.keyed, log, Reread(source, start, last), first
+        format_, log, Reread(source, start, last), first
     ):
         if start == 0:
             raise LogGone(f"{source}: a part of a message before offset {first} is missing")
@@ -110,7 +112,7 @@ def whole_records(format_: Format, log: LogReader, reread: Reread) -> Iterator[t
     parts = Reassembly(format_, _PART_BYTES)
     parts.begin(source, at_frontier=True)
     for record in log.read(source, start, last):
-        value = _value(format_.keyed, record)
+        value = _value(format_, source, record)
         one = Fetched(source, [record.offset], [value], record.offset + 1)
         try:
             found = [stretch.fetched for stretch in parts.stretches(one)]
@@ -122,11 +124,12 @@ def whole_records(format_: Format, log: LogReader, reread: Reread) -> Iterator[t
                     yield offset, whole
 
 
-def _reaches_back(format_: Parted, keyed: bool, log: LogReader, reread: Reread, first: int) -> bool:
+def _reaches_back(format_: Format, log: LogReader, reread: Reread, first: int) -> bool:
     """Tell whether a message that has parts at ``first`` or later began before the stretch."""
+    assert isinstance(format_, Parted)
     begun: set[str] = set()
     for record in log.read(*reread):
-        value = _value(keyed, record)
+        value = _value(format_, reread.source, record)
         found = None if value is None else format_.part(value)
         if found is not None and found[1].number == 0:
             begun.add(found[0])
@@ -135,10 +138,11 @@ def _reaches_back(format_: Parted, keyed: bool, log: LogReader, reread: Reread, 
     return False
 
 
-def _value(keyed: bool, record: LogRecord) -> bytes | None:
-    if keyed:
-        return pack(record.key, record.value, record.headers)
-    return record.value
+def _value(format_: Format, source: TopicPartition, record: LogRecord) -> bytes | None:
+    if not format_.keyed:
+        return record.value
+    packed = pack(record.key, record.value, record.headers)
+    return format_.marked(source.topic, packed) if isinstance(format_, AutoFormat) else packed
 
 
 def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...]]:

@@ -24,7 +24,7 @@ from actors.performers import (
 from actors.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
 from actors.processor import ProcessorLogic, ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
-from changes.formats import FORMATS
+from changes.formats.auto import TopicFormats, make_format
 from changes.formats.base import Format
 from changes.model import TargetName
 from changes.routing import Router, shard_of
@@ -106,8 +106,7 @@ class Topology:
         config = self._config
         section = config.pipeline[parts.name]
         self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
-        make_format = FORMATS[section.format]
-        options = section.format_options()
+        options, topics = section.format_options(), TopicFormats(parts.recorded.formats)
         router = Router(section.routes(), stand_ins(parts.recorded))
         committer = Address(parts.name, "committer")
         logic = CommitterLogic(
@@ -133,14 +132,17 @@ class Topology:
             )
         for index in range(config.daemon.processors):
             self._start_processor(
-                Address(parts.name, "processor", index), make_format(options), router, parts
+                Address(parts.name, "processor", index),
+                make_format(section.format, options, topics),
+                router,
+                parts,
             )
         fetcher = FetcherLogic(
             parts.name,
-            make_format(options),
+            make_format(section.format, options, topics),
             router,
             config.daemon.processors,
-            FetcherSettings(dead_letters=parts.dead_letters is not None),
+            FetcherSettings(dead_letters=parts.dead_letters is not None, until=parts.until),
         )
         self._start_fetcher(parts, fetcher)
         self.directory.tell(committer, Begin())

@@ -70,6 +70,7 @@ class Snapshot:
     """All that a pipeline must remember between two runs.
 
     ``forced`` is the configuration's force text that was carried out last: it works once.
+    ``formats``: by topic the format that was told from its messages (``format = "auto"``).
     """
 
     pipeline: str
@@ -80,6 +81,7 @@ class Snapshot:
     forced: str | None = None
     spills: Mapping[str, SpillMark] = field(default_factory=dict)
     rebuilds: Mapping[str, Rebuild] = field(default_factory=dict)
+    formats: Mapping[str, str] = field(default_factory=dict)
 
 
 def encode(snapshot: Snapshot) -> str:
@@ -170,6 +172,7 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     forced: str | None
     spills: dict[str, _Spill] = {}
     rebuilds: dict[str, _Rebuild] = {}
+    formats: dict[str, str] = {}
 
 
 class _Names(dict[TopicPartition, str]):
@@ -188,7 +191,8 @@ def _body(snapshot: Snapshot) -> dict[str, Any]:
     }
     quarantined = {"spills": spills} if spills else {}  # as it is read by versions without them
     rebuilds = {name: rebuild_body(snapshot.rebuilds[name]) for name in sorted(snapshot.rebuilds)}
-    seldom = quarantined | ({"rebuilds": rebuilds} if rebuilds else {})
+    formats = {"formats": dict(sorted(snapshot.formats.items()))} if snapshot.formats else {}
+    seldom = quarantined | ({"rebuilds": rebuilds} if rebuilds else {}) | formats
     return seldom | {
         "pipeline": snapshot.pipeline,
         "group": snapshot.group,
@@ -285,6 +289,7 @@ def _from_body(body: dict[str, Any]) -> Snapshot:
             for lanes in (mark["lanes"],)
         },
         rebuilds={name: rebuild_of(found) for name, found in body.get("rebuilds", {}).items()},
+        formats=dict(body.get("formats", {})),
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from changes.formats.aliyun_dts_avro import AliyunDtsAvro
 from changes.formats.base import Format
 from changes.formats.canal_json import CanalJson
@@ -12,9 +10,8 @@ from changes.formats.debezium_json import DebeziumJson
 from changes.formats.maxwell_json import MaxwellJson
 from changes.formats.ogg_json import OggJson
 from changes.formats.tencent_dts import TencentDts
-from changes.model import FormatOptions
 
-FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
+FORMATS: dict[str, type[Format]] = {
     "aliyun-dts-avro": AliyunDtsAvro,
     "canal-json": CanalJson,
     "canal-protobuf": CanalProtobuf,

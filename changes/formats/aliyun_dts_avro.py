@@ -16,7 +16,7 @@ from changes.formats.aliyun_record import (
 )
 from changes.formats.aliyun_rows import LETTERS, AliyunTableDecoder
 from changes.formats.aliyun_values import MYSQL_SOURCES, as_told_by_numbers
-from changes.formats.base import RowChange, Statement
+from changes.formats.base import Packed, RowChange, Sign, Statement
 from changes.formats.layout import Refused
 from changes.formats.untyped import as_text_columns
 from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
@@ -44,6 +44,17 @@ class AliyunDtsAvro:
             raise ValueError(f"{self.name} gives no positions")
         self._options = options
         self._known: dict[tuple[str, str | None], Head] = {}
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        if not record.value:
+            return Sign.OPEN
+        try:
+            found = read_record(record.value)
+        except Refused:
+            return Sign.NO
+        # A few zeros are a record, too, which says nothing.
+        return Sign.CERTAIN if found.object_name or found.tags else Sign.LIKELY
 
     def peek(self, value: bytes | None) -> Head:
         if not value:

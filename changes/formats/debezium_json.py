@@ -13,13 +13,14 @@ from msgspec import Raw, Struct
 
 from changes.convert import check_zone
 from changes.formats import debezium_record as careful
-from changes.formats.base import VALUE_AT, RowChange, Statement, sizes
+from changes.formats.base import VALUE_AT, Packed, RowChange, Sign, Statement, sizes
 from changes.formats.debezium_explain import explain_row
 from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_names import Names, Source
 from changes.formats.debezium_record import Record
 from changes.formats.debezium_rows import DebeziumTableDecoder
 from changes.formats.debezium_shapes import Unavailable
+from changes.formats.debezium_sign import sign_of
 from changes.formats.layout import Refused
 from changes.model import (
     BadMessage,
@@ -87,6 +88,10 @@ class DebeziumJson:
         self._heads: dict[tuple[str | None, ...], Head] = {}
         self._beginnings: dict[tuple[int, bytes], bytes] = {}
         self._latest = b"\0"
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        return sign_of(record)
 
     def peek(self, value: bytes | None) -> Head:
         if value is None:

@@ -11,13 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 from changes.convert import Converter, check_zone
-from changes.formats.base import Piece, RowChange, Statement
+from changes.formats.base import Packed, Piece, RowChange, Sign, Statement
 from changes.formats.layout import Refused
 from changes.formats.row_images import explain_rows
 from changes.formats.several import head_of
 from changes.formats.tencent_message import (
     check_packed,
     envelope_of,
+    envelope_sign,
     event_of,
     heads_of,
     items_joined,
@@ -68,6 +69,10 @@ class TencentDts:
             raise ValueError(f"{self.name} gives no positions")
         self._options = options
 
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        return Sign.NO if record.value is None else envelope_sign(record)
+
     def peek(self, value: bytes | None) -> Head:
         packed = check_packed(value)
         if envelope_of(packed).total > 1:
@@ -83,8 +88,8 @@ class TencentDts:
     def running(self, value: bytes) -> tuple[str, int | None]:
         return running_of(check_packed(value))
 
-    def whole(self, stream: str, data: bytes) -> bytes:
-        return whole_of(data, stream)
+    def whole(self, value: bytes, data: bytes) -> bytes:
+        return whole_of(data, shard_of(value))
 
     def pieces(self, value: bytes) -> Sequence[Piece]:
         found = []

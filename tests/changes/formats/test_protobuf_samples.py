@@ -48,7 +48,7 @@ def whole(format_: Format, values: list[bytes]) -> Iterator[bytes]:
             yield value
         elif done := parts.take(SOURCE, found[0], offset, found[1]):
             assert isinstance(format_, Parted)
-            yield format_.whole(found[0], done.data)
+            yield format_.whole(value, done.data)
 
 
 def tables(format_: Format, values: Iterator[bytes]) -> dict[str, list[dict[str, Any]]]:
