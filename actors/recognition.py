@@ -13,11 +13,9 @@ from itertools import islice
 
 from actors import messages as msg
 from actors.messages import MESSAGE_OVERHEAD
-from changes.formats.auto import AutoFormat, recognised, shape_of, signs
+from changes.formats.auto import AutoFormat, recognised, signs, unclear
 from changes.formats.base import Format, Packed, unpack
 from offsets.position import TopicPartition
-
-_SHAPES_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +84,9 @@ class Recognition:
     def problem(self, topic: str) -> str:
         """Why a topic's format is not known: what came, and which formats it may be of."""
         records = [record for source in self._sources(topic) for record in self._records(source)]
-        shapes = Counter(map(shape_of, records))
-        seen = "; ".join(f"{shape} ({n})" for shape, n in shapes.most_common(_SHAPES_SHOWN))
-        more = f"; and {len(shapes) - _SHAPES_SHOWN} others" if len(shapes) > _SHAPES_SHOWN else ""
-        said = Counter(name for record in records for name in signs(record))
-        may = ", ".join(f"{name} ({n})" for name, n in said.most_common())
         return (
             f"{topic}: its format can't be told from its first {len(records)} messages: "
-            f"{seen}{more}. They may be of: {may or 'none that is known'}. Give the topic a "
-            "pipeline with a format of its own"
+            f"{unclear(records)}. Give the topic a pipeline with a format that is named"
         )
 
     def _records(self, source: TopicPartition) -> Iterator[Packed]:

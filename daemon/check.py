@@ -19,6 +19,7 @@ from urllib.parse import quote
 from confluent_kafka import Consumer, KafkaException
 
 from actors.ports import SinkUnavailable
+from changes.formats.auto import AUTO
 from daemon.config import Config, PipelineSection
 from daemon.kafka_positions import BrokerUnreachable, TopicMissing, topic_ids
 from daemon.kafka_settings import consumer_settings
@@ -138,6 +139,11 @@ def plan(config: Config) -> Iterator[str]:
             f"pipeline {name}: {topics} ({pipeline.format}), group {config.group(name)}, "
             f"start {pipeline.start.at}"
         )
+        if pipeline.format == AUTO:
+            yield (
+                "  each topic's format is told from its first messages, which wait until it is; "
+                "it stays from then on (`binlogd status`, `binlogd offsets show`)"
+            )
         yield from (f"  {line}" for line in _routes(pipeline))
         topic = f" ({pipeline.offset_topic})" if "kafka-topic" in pipeline.offset_stores else ""
         yield f"  positions in {', '.join(pipeline.offset_stores)}{topic}"

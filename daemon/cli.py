@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from changes.formats import FORMATS
+from changes.formats.auto import AUTO, NAMES, make_format
 from changes.model import FormatOptions, ZeroDates
 from daemon import control
 from daemon.config import Config
@@ -145,9 +145,7 @@ def decode(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="Files of messages, - for stdin.")
     ],
-    format_: Annotated[
-        str, typer.Option("--format", help=f"One of: {', '.join(sorted(FORMATS))}.")
-    ],
+    format_: Annotated[str, typer.Option("--format", help=f"One of: {', '.join(NAMES)}.")] = AUTO,
     time_zone: Annotated[
         str, typer.Option(help="The zone in which TIMESTAMP values are printed.")
     ] = "UTC",
@@ -170,12 +168,13 @@ def decode(
         "encryption_key": encryption_key,
     }
     extra = {option: name for option, name in names.items() if name is not None}
-    if format_ not in FORMATS:
-        _refuse(f"unknown format {format_!r}; known: {', '.join(sorted(FORMATS))}")
+    if format_ not in NAMES:
+        _refuse(f"unknown format {format_!r}; known: {', '.join(NAMES)}")
     if zero_dates not in get_args(ZeroDates):
         _refuse(f"--zero-dates {zero_dates!r} is none of {', '.join(get_args(ZeroDates))}")
     try:
-        chosen = FORMATS[format_](FormatOptions(time_zone, cast(ZeroDates, zero_dates), extra))
+        options = FormatOptions(time_zone, cast(ZeroDates, zero_dates), extra)
+        chosen = make_format(format_, options)
     except ValueError as error:
         _refuse(str(error))
     sys.exit(run_decode(files, chosen))
@@ -357,6 +356,8 @@ def tables_rebuild(
 
 def _print_snapshot(console: Console, snapshot: Snapshot) -> None:
     console.print(f"pipeline {snapshot.pipeline}, group {snapshot.group}", highlight=False)
+    for topic, name in sorted(snapshot.formats.items()):
+        console.print(f"topic {topic} is {name}", highlight=False, markup=False)
     titles = ("partition", "frontier", "confirmed by the broker", "leader epoch")
     partitions = Table(*titles, box=None)
     for source, state in sorted(snapshot.partitions.items()):

@@ -6,6 +6,7 @@ its way to whoever decodes it, and in a spill: so nobody has to tell it twice, n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -87,6 +88,20 @@ def shape_of(record: Packed) -> str:
     return f"{len(value)} bytes that begin with {value[:_BYTES_SHOWN].hex(' ')}"
 
 
+def unclear(records: Iterable[Packed]) -> str:
+    """What came of which no format can be told, and which formats it may be of."""
+    shapes: Counter[str] = Counter()
+    may: Counter[str] = Counter()
+    for record in records:
+        shapes[shape_of(record)] += 1
+        may.update(signs(record).keys())
+    seen = "; ".join(f"{shape} ({count})" for shape, count in shapes.most_common(_SHAPES_SHOWN))
+    more = f"; and {len(shapes) - _SHAPES_SHOWN} others" if len(shapes) > _SHAPES_SHOWN else ""
+    names = ", ".join(f"{name} ({count})" for name, count in may.most_common())
+    return f"{seen}{more}; it may be of {names or 'none that is known'}"
+
+
+_SHAPES_SHOWN = 3
 _NAMES_SHOWN = 8
 _BYTES_SHOWN = 8
 
@@ -148,6 +163,12 @@ class AutoFormat:
     def problem(self, name: str) -> str | None:
         """Why a format can't be read with the pipeline's options, None where it can."""
         return self._unusable.get(name) if name in FORMATS else f"unknown format {name!r}"
+
+    def named(self, name: str) -> Format:
+        """One of the formats, with the pipeline's options; raises ValueError."""
+        if (problem := self.problem(name)) is not None:
+            raise ValueError(problem)
+        return self._formats[mark_of(name)]
 
     def marked(self, topic: str, packed: bytes) -> bytes:
         """A record of a topic whose format is known."""

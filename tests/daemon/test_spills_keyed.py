@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from actors.effects import Reread, Spill
-from changes.formats.base import unpack
+from changes.formats.auto import AutoFormat, TopicFormats
+from changes.formats.base import mark_in, mark_of, unpack
 from changes.formats.debezium_json import DebeziumJson
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import Route, Router
@@ -43,3 +44,16 @@ def test_keys_and_tombstones_are_read_again(tmp_path: Path) -> None:
     spills.append(Spill(T, "why", (Reread(S0, 0, 2),), ()))
     found, _ = spills.read(T, 0, 1 << 20)
     assert [each.value for each in found] == RECORDS[:2]
+
+
+def test_what_is_read_again_has_its_topics_format(tmp_path: Path) -> None:
+    """Told by the fetcher, never anew: its first message is not the topic's first."""
+    router = Router([Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None)])
+    topics = TopicFormats()
+    format_ = AutoFormat(FormatOptions(), topics)
+    spills = PipelineSpills(SpillFolder(tmp_path, "p"), Log(), format_, router)  # type: ignore[arg-type]
+    topics.choose("topic", "debezium-json")
+    spills.append(Spill(T, "why", (Reread(S0, 0, 2),), ()))
+    found, _ = spills.read(T, 0, 1 << 20)
+    assert {mark_in(each.value) for each in found} == {mark_of("debezium-json")}
+    assert [unpack(each.value) for each in found] == [unpack(each) for each in RECORDS[:2]]
