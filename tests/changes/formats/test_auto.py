@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import chain, permutations
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -149,15 +149,15 @@ FOLDERS = {
 
 def _samples() -> Iterator[Any]:
     patterns = ["flink/*.txt", "inlong/*.txt", "maxwell/json/*.json", "paimon/**/*.txt"]
-    for case in chain.from_iterable(map(conformance.cases, [*patterns, "debezium-docs/*.json"])):
-        if case.id and not case.id.endswith(("SOURCE.txt", "_key.json")):
+    for case in conformance.cases(*patterns, "debezium-docs/*.json"):
+        if case.id and not case.id.endswith("_key.json"):
             yield case
 
 
 @pytest.mark.parametrize("path", list(_samples()))
 def test_samples_of_others_are_recognised(path: Path) -> None:
     """Every message of every file, by itself."""
-    place = str(path.relative_to(conformance.folder())) if path else conformance.folder().name
+    place = str(path.relative_to(conformance.folder()))
     (name,) = {told for folder, told in FOLDERS.items() if place.startswith(folder)}
     content = path.read_bytes()
     whole = [content] if path.suffix == ".json" else content.splitlines()
@@ -169,9 +169,8 @@ def test_samples_of_others_are_recognised(path: Path) -> None:
 @pytest.mark.parametrize("path", conformance.cases("synthetic-vectors/*.json"))
 def test_vectors_of_others_are_recognised(path: Path) -> None:
     """Each record, parts of a message too, with its headers."""
-    folder = conformance.folder()
+    conformance.folder()
     name = "canal-protobuf" if path.name.startswith("canal") else "tencent-dts"
-    assert folder in path.parents
     for each in json.loads(path.read_text())["records"]:
         headers = [(key, value.encode()) for key, value in each["headers"].items()]
         told = Packed(None, bytes.fromhex(each["value_hex"]), headers)
