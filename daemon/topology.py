@@ -179,7 +179,7 @@ class Topology:
         config = self._config
         section = config.pipeline[parts.name]
         own = PipelineSpills(
-            parts.spill_folder, LogReader({**config.kafka, **section.kafka}), format_, router
+            parts.spill_folder, LogReader(config.kafka_of(parts.name)), format_, router
         )
         mine = [
             found
