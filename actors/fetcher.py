@@ -196,6 +196,7 @@ class FetcherLogic:
     def _take(self, fetched: msg.Fetched) -> list[object]:
         """Put parts together and route what is whole."""
         out: list[object] = []
+        before = self._parts.repeated
         try:
             for stretch in self._parts.stretches(fetched):
                 effects: list[object] = []
@@ -208,6 +209,9 @@ class FetcherLogic:
                     break
         except (MissingPart, TooLarge, SequenceGap) as missing:
             out += self._fail(str(missing))
+        if again := self._parts.repeated - before:
+            fields = {"source": str(fetched.source), "messages": again}
+            out.append(fx.Log("info", "sent_again", fields))
         return out
 
     # --- routing
@@ -504,6 +508,7 @@ class FetcherLogic:
             parked_bytes=self._parts.held_bytes
             + sum(batch.size for parked in self._parked.values() for batch in parked),
             unreachable_s=None if since is None else now - since,
+            repeated=self._parts.repeated,
         )
 
     # --- the end
