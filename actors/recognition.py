@@ -13,8 +13,9 @@ from itertools import islice
 
 from actors import messages as msg
 from actors.messages import MESSAGE_OVERHEAD
-from changes.formats.auto import AutoFormat, recognised, signs, unclear
+from changes.formats.auto import AutoFormat
 from changes.formats.base import Format, Packed, unpack
+from changes.formats.recognise import recognised, signs, unclear
 from offsets.position import TopicPartition
 
 

@@ -20,7 +20,8 @@ from confluent_kafka import KafkaException
 from actors import effects as fx
 from actors import messages as msg
 from actors.ports import SinkUnavailable
-from changes.formats.auto import AUTO, TopicFormats, make_format
+from changes.formats.auto import AUTO, make_format
+from changes.formats.recognise import TopicFormats
 from changes.routing import Router
 from daemon.collector import calm_collector
 from daemon.config import Config

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from changes.formats.auto import AutoFormat, recognised, signs, unclear
+from changes.formats.auto import AutoFormat
 from changes.formats.base import Format, Packed
+from changes.formats.recognise import recognised, signs, unclear
 
 FIRST = 1000
 """Records that are looked at: of a file whose first thousand tell nothing the others won't."""

@@ -25,8 +25,9 @@ from actors.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
 from actors.processor import ProcessorLogic
 from actors.processor_settings import ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
-from changes.formats.auto import TopicFormats, make_format
+from changes.formats.auto import make_format
 from changes.formats.base import Format
+from changes.formats.recognise import TopicFormats
 from changes.model import TargetName
 from changes.routing import Router, shard_of
 from daemon.config import Config

@@ -6,9 +6,8 @@ its way to whoever decodes it, and in a spill: so nobody has to tell it twice, n
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
 
 from changes.formats import FORMATS
 from changes.formats.base import (
@@ -29,7 +28,7 @@ from changes.formats.base import (
     sizes,
     unpack,
 )
-from changes.formats.glance import members
+from changes.formats.recognise import TopicFormats, recognised, signs
 from changes.model import (
     BadMessage,
     BadRecord,
@@ -44,6 +43,10 @@ from offsets.parts import Part
 
 AUTO = "auto"
 
+_AT_ONCE = 256
+"""Records whose marks are taken off together. More: when a bad one comes, more of it is done
+again; fewer save nothing."""
+
 NAMES = (AUTO, *sorted(FORMATS))
 """What a configuration may say."""
 
@@ -54,80 +57,6 @@ def make_format(name: str, options: FormatOptions, topics: TopicFormats | None =
     ``topics``: of ``auto``, the formats told so far; without them it reads marked records alone.
     """
     return AutoFormat(options, topics) if name == AUTO else FORMATS[name](options)
-
-
-def signs(record: Packed) -> dict[str, Sign]:
-    """What each format says of a record, of those that don't rule it out."""
-    told = {name: kind.recognise(record) for name, kind in FORMATS.items()}
-    return {name: sign for name, sign in told.items() if sign is not Sign.NO}
-
-
-def recognised(told: Mapping[str, Sign]) -> str | None:
-    """The format of a record by what all say of it: the one that is surest, if it is likely.
-
-    None where none is, or two are equally sure.
-    """
-    best = max(told.values(), default=Sign.NO)
-    if best < Sign.LIKELY:
-        return None
-    names = [name for name, sign in told.items() if sign is best]
-    return names[0] if len(names) == 1 else None
-
-
-def shape_of(record: Packed) -> str:
-    """What a record looks like, for an error: names of members and sizes, no values."""
-    value = record.value
-    if value is None:
-        return "no value"
-    if not value.strip():
-        return "an empty value"
-    found = members(value)
-    if found:
-        names = ", ".join(sorted(found)[:_NAMES_SHOWN])
-        return f"an object of {names}{', …' if len(found) > _NAMES_SHOWN else ''}"
-    return f"{len(value)} bytes that begin with {value[:_BYTES_SHOWN].hex(' ')}"
-
-
-def unclear(records: Iterable[Packed]) -> str:
-    """What came of which no format can be told, and which formats it may be of."""
-    shapes: Counter[str] = Counter()
-    may: Counter[str] = Counter()
-    for record in records:
-        shapes[shape_of(record)] += 1
-        may.update(signs(record).keys())
-    seen = "; ".join(f"{shape} ({count})" for shape, count in shapes.most_common(_SHAPES_SHOWN))
-    more = f"; and {len(shapes) - _SHAPES_SHOWN} others" if len(shapes) > _SHAPES_SHOWN else ""
-    names = ", ".join(f"{name} ({count})" for name, count in may.most_common())
-    return f"{seen}{more}; it may be of {names or 'none that is known'}"
-
-
-_SHAPES_SHOWN = 3
-_NAMES_SHOWN = 8
-_BYTES_SHOWN = 8
-
-
-class TopicFormats:
-    """The formats of a pipeline's topics, as far as they were told. None ever changes.
-
-    Written by the fetcher's thread, before anything of the topic goes to anybody; read by any.
-    """
-
-    def __init__(self, known: Mapping[str, str] | None = None) -> None:
-        self._known = dict(known or {})
-
-    def of(self, topic: str) -> str | None:
-        """The topic's format, None where it was not told yet."""
-        return self._known.get(topic)
-
-    def choose(self, topic: str, name: str) -> None:
-        """Note a topic's format."""
-        if self._known.setdefault(topic, name) != name:
-            raise ValueError(f"the format of {topic} is {self._known[topic]} already, not {name}")
-
-    @property
-    def known(self) -> Mapping[str, str]:
-        """All of them."""
-        return dict(self._known)
 
 
 class AutoFormat:
@@ -187,9 +116,24 @@ class AutoFormat:
         return next(self.heads([value]))
 
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
-        for mark, group in groupby(values, lambda value: mark_in(value or b"")):
-            format_ = self._of(mark)
-            yield from format_.heads(self._plain(mark, format_, value) for value in group)
+        rest = iter(values)
+        while some := list(islice(rest, _AT_ONCE)):
+            for mark, group in groupby(some, _mark_of):
+                format_ = self._of(mark)
+                same = [value for value in group if value is not None]
+                if mark not in self._anything:
+                    yield from self._heads(mark, format_, same)
+                    continue
+                for value in same:
+                    self._check(format_, value)
+                    yield from self._heads(mark, format_, [value])
+
+    def _heads(self, mark: bytes, format_: Format, values: Sequence[bytes]) -> Iterator[Head]:
+        plain = self._plain(mark, format_, values)
+        try:
+            yield from format_.heads(plain)
+        except BadMessage as bad:
+            raise _explained(bad, format_, values, plain) from bad
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         format_, plain = self._opened(value)
@@ -231,14 +175,27 @@ class AutoFormat:
         """The decoder of the format that a mark names; raises BadMessage."""
         return self._of(mark).table_decoder(mode, keys)
 
-    def plain(self, value: bytes) -> bytes | None:
-        """What a record is to its own format; raises BadMessage."""
-        return self._opened(value)[1]
+    def plain(self, mark: bytes, values: Sequence[bytes]) -> list[bytes]:
+        """What records of one mark are to their own format; raises BadMessage."""
+        found = self._plain(mark, self._of(mark), values)
+        return [_present(each) for each in found] if None in found else found  # type: ignore[return-value]
 
     def _opened(self, value: bytes | None) -> tuple[Format, bytes | None]:
-        mark = mark_in(value or b"")
+        mark = _mark_of(value)
         format_ = self._of(mark)
-        return format_, self._plain(mark, format_, value)
+        return format_, self._plain(mark, format_, [_present(value)])[0]
+
+    def _plain(
+        self, mark: bytes, format_: Format, values: Sequence[bytes]
+    ) -> list[bytes] | list[bytes | None]:
+        start = len(mark)
+        if format_.keyed:
+            return [value[start:] for value in values]
+        at = start + VALUE_AT
+        ends = [at + sizes(value, start)[0] for value in values]
+        return [
+            value[at:end] if end >= at else None for value, end in zip(values, ends, strict=True)
+        ]
 
     def _of(self, mark: bytes) -> Format:
         found = self._formats.get(mark)
@@ -248,16 +205,6 @@ class AutoFormat:
             raise BadMessage("a record of a topic whose format is not known")
         name = marked_name(mark)
         raise BadMessage(f"a record of format {name}: {self.problem(name)}")
-
-    def _plain(self, mark: bytes, format_: Format, value: bytes | None) -> bytes | None:
-        assert value is not None
-        if mark in self._anything:
-            self._check(format_, value)
-        if format_.keyed:
-            return value[len(mark) :]
-        size = sizes(value, len(mark))[0]
-        at = len(mark) + VALUE_AT
-        return None if size < 0 else value[at : at + size]
 
     def _check(self, format_: Format, value: bytes) -> None:
         """Raises BadMessage for another format's message, which this one would take for a row."""
@@ -298,23 +245,42 @@ class AutoTableDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        plain: list[bytes] = []
-        for place, value in enumerate(values):
-            try:
-                plain.append(self._opened(value))
-            except BadMessage as bad:
-                raise BadRecord(place, str(bad)) from bad
-        return None if self._inner is None else self._inner.decode(partition, offsets, plain)
+        if not values:
+            return None
+        try:
+            if self._inner is None:
+                mark = mark_in(values[0])
+                self._inner, self._mark = self._owner.decoder_of(mark, self._mode, self._keys), mark
+            for place, value in enumerate(values):
+                if not value.startswith(self._mark):
+                    raise BadRecord(place, self._other(value))
+            plain = self._owner.plain(self._mark, values)
+        except BadMessage as bad:
+            raise BadRecord(0, str(bad)) from bad
+        return self._inner.decode(partition, offsets, plain)
 
-    def _opened(self, value: bytes) -> bytes:
-        mark = mark_in(value)
-        if self._inner is None:
-            self._inner = self._owner.decoder_of(mark, self._mode, self._keys)
-            self._mark = mark
-        if mark != self._mark:
-            first, other = marked_name(self._mark), marked_name(mark)
-            raise BadMessage(f"a record of {other} in a table that was filled from {first}")
-        return _present(self._owner.plain(value))
+    def _other(self, value: bytes) -> str:
+        first, other = marked_name(self._mark), marked_name(mark_in(value))
+        return f"a record of {other} in a table that was filled from {first}"
+
+
+def _mark_of(value: bytes | None) -> bytes:
+    return mark_in(value or b"")
+
+
+def _explained(
+    bad: BadMessage, format_: Format, values: Sequence[bytes], plain: Sequence[bytes | None]
+) -> BadMessage:
+    """What was said of the first bad one, and whose it is where it is another format's."""
+    for value, each in zip(values, plain, strict=True):
+        try:
+            format_.peek(each)
+        except BadMessage:
+            other = recognised(signs(unpack(value)))
+            if other in (None, format_.name):
+                break
+            return BadMessage(f"a message of {other} in a topic of {format_.name}: {bad}")
+    return bad
 
 
 def _present(value: bytes | None) -> bytes:

@@ -12,8 +12,9 @@ from actors.committer import CommitterLogic
 from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.figures import FetcherFigures, Figures
 from actors.recognition import RecognitionBounds
-from changes.formats.auto import AutoFormat, TopicFormats
+from changes.formats.auto import AutoFormat
 from changes.formats.base import mark_in, marked_name, pack, unpack
+from changes.formats.recognise import TopicFormats
 from changes.model import FormatOptions, Mode
 from changes.routing import Route, Router
 from offsets.position import TopicPartition
@@ -156,7 +157,8 @@ def test_a_recorded_format_is_not_told_again() -> None:
     assert not [m for m in told(out) if isinstance(m, msg.FormatTold)]
     letters = [e.message for e in out if isinstance(e, fx.Tell) and e.to.role == "dead-letters"]
     (letter,) = [m for m in letters if isinstance(m, msg.DeadLetter)]
-    assert (letter.offset, letter.reason) == (0, "a Canal message without a type")
+    wrong = "a message of ogg-json in a topic of canal-json: a Canal message without a type"
+    assert (letter.offset, letter.reason) == (0, wrong)
     assert letter.value is not None
     assert unpack(letter.value) == unpack(ogg())
     assert shares(logic, out) == [("lake.s.t", [1], "canal-json")]

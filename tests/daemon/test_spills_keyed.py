@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from actors.effects import Reread, Spill
-from changes.formats.auto import AutoFormat, TopicFormats
+from changes.formats.auto import AutoFormat
 from changes.formats.base import mark_in, mark_of, unpack
 from changes.formats.debezium_json import DebeziumJson
+from changes.formats.recognise import TopicFormats
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import Route, Router
 from daemon.log_reader import LogRecord

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.auto import AutoFormat, TopicFormats, make_format, recognised, signs, unclear
+from changes.formats.auto import AutoFormat, make_format
 from changes.formats.base import Packed, Sign, mark_in, marked_name, pack, unpack
+from changes.formats.recognise import TopicFormats, recognised, signs, unclear
 from changes.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
 from tests.changes import conformance
 from tests.changes.formats import wire
