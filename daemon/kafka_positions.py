@@ -29,7 +29,7 @@ ANSWER_TIMEOUT_S = 20.0
 
 
 ASSIGN_WITHIN_S = 60.0
-"""For an assignment, from the first question to the last attempt's begin. That one asks up to four
+"""For an assignment, from the first question to the last attempt's begin. That one asks up to six
 questions, each for a quarter of this time at most, and the sum must stay well below
 ``max.poll.interval.ms`` (5 minutes), or the member is put out of the group. Shorter: a broker that
 starts anew ends the pipeline."""
@@ -167,11 +167,14 @@ class PositionResolver:
         load: Callable[[], Loaded],
         apply_force: bool,
         within_s: float = ASSIGN_WITHIN_S,
+        check_topics: Callable[[float], None] | None = None,
     ) -> None:
         """``apply_force``: the configuration's force text was not carried out yet.
 
-        ``within_s``: for how long a broker that does not answer is asked again.
+        ``within_s``: for how long a broker that does not answer is asked again. ``check_topics``:
+        see ``TopicWatch.check``.
         """
+        self._check_topics = check_topics
         self.settings = settings
         self.group = group
         self._pipeline = pipeline
@@ -198,6 +201,8 @@ class PositionResolver:
             ) from error
 
     def _resolve(self, sources: list[TopicPartition]) -> Assigned:
+        if self._check_topics is not None:
+            self._check_topics(self._answer_s)
         admin = admin_client(self.settings)
         logs = self._watermarks(admin, sources)
         commits = group_commits(self.settings, self.group, sources, self._answer_s)

@@ -34,6 +34,7 @@ from daemon.kafka_settings import (
     consumer_settings,
     revoke_patience_s,
 )
+from daemon.topic_watch import TopicWatch
 from offsets.log_epochs import EpochSpan
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError
@@ -81,8 +82,11 @@ class KafkaSource:
         pipeline: str,
         *,
         keyed: bool = False,
+        watch: TopicWatch | None = None,
     ) -> None:
-        """``keyed``: values are whole records, packed (``Format.keyed``)."""
+        """``keyed``: values are whole records, packed (``Format.keyed``). ``watch`` is asked with
+        each poll whether the topics are still the same."""
+        self._watch = watch
         self._values = _packed if keyed else _plain
         self._log = structlog.get_logger().bind(pipeline=pipeline, actor="fetcher-0")
         self._topics = topics
@@ -129,6 +133,9 @@ class KafkaSource:
         """Take what came, as columns per partition, in log order."""
         if self._claim.is_due(time.monotonic()):
             self._join_anew()
+        other = None if self._watch is None else self._watch.look(time.monotonic())
+        if other is not None:
+            return Polled(error=other)
         assigned_before = frozenset(self._assigned)
         messages = self._consumer.consume(max_messages, timeout_s)
         if self._trouble is not None:
