@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import queue
-import signal
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
-from types import FrameType
 
 import pykka
 import structlog
@@ -63,6 +60,7 @@ from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
 from daemon.state_id import state_id
 from daemon.status import AskLife, LifeFigures
+from daemon.stop_signals import StopSignals
 from daemon.stores.chain import StoreChain, make_stores
 from daemon.topic_watch import TopicWatch
 from daemon.topology import PipelineParts, Topology, stand_ins
@@ -132,7 +130,8 @@ class Service:
         """Start everything, wait for the end, say how it ended. Raises Unusable."""
         config = self._config
         calm_collector()
-        with _signals(self._events), self._claimed_state_dir(), self._open_stores() as stores:
+        signals = StopSignals(self._events.tell)
+        with signals.handled(), self._claimed_state_dir(), self._open_stores() as stores:
             self._stores = stores
             self._check_staging()
             recorded = {name: self._recorded(name, store) for name, store in stores.items()}
@@ -148,7 +147,8 @@ class Service:
                 for part in parts:
                     topology.start_pipeline(self._settled(part, recorded[part.name]))
                 outlook.watch(topology.directory, topology.asked, self._events)
-                status = self._supervise(topology)
+                with signals.listening():
+                    status = self._supervise(topology)
             finally:
                 if status is not Exit.KILLED:  # whoever asks twice does not wait for a clean end
                     steps = topology.stop, outlook.close, self._tier.stop
@@ -474,21 +474,3 @@ class Service:
         for line in lines:
             self._log.error("drain_deadline_passed", remaining=line)
             self._show.failure("not written in time", self._redactor.text(line))
-
-
-@contextmanager
-def _signals(events: EventQueue) -> Iterator[None]:
-    """SIGTERM and Ctrl-C become events. The handler only leaves a note: raising loses a batch."""
-
-    def note(number: int, frame: FrameType | None) -> None:
-        events.tell(msg.StopRequested(signal.Signals(number).name))
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
