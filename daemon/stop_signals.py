@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C: events for the supervisor while it listens, the end at once where it does not.
+"""SIGTERM and Ctrl-C: events for the supervisor while it listens, else the end at once.
 
 The handler only leaves a note, for one that raises would lose a batch. But nobody reads notes while
 Spark starts, a broker is asked, or the last things are closed; there a second signal ends the
