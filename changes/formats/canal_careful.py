@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from changes.formats.canal_layout import HandleKey
-from changes.formats.json_text import text_of
+from changes.formats.json_text import text_of, why_not
 from changes.formats.layout import Layout, Refused
 
 type_block = msgspec.json.Decoder(dict[str, str | None] | None)
@@ -55,7 +55,7 @@ def read(value: bytes) -> Message:
     try:
         message = _message.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(f"not a Canal message: {error}") from error
+        raise Refused(f"not a Canal message: {why_not(value, error)}") from error
     if message.data is UNSET:
         raise Refused(f"a message of type {message.type} without data")
     if not message.data and message.sql and message.sql.strip():

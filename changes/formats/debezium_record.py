@@ -19,6 +19,7 @@ from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_names import Names, Source, table_of
 from changes.formats.debezium_side import side_topic
 from changes.formats.debezium_types import Field
+from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
 from changes.model import Kind, TableName
 
@@ -113,7 +114,9 @@ def members(text: bytes, what: str) -> Members:
         except msgspec.DecodeError:
             return _members.decode(with_text_for_bare_numbers(text))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(f"{what} is not an object of Debezium's JSON: {error}") from error
+        raise Refused(
+            f"{what} is not an object of Debezium's JSON: {why_not(text, error)}"
+        ) from error
 
 
 def field_of(raw: Raw | None, whose: str) -> Field | None:

@@ -12,6 +12,7 @@ from changes.convert import check_zone
 from changes.formats.base import VALUE_AT, RowChange, Statement, sizes
 from changes.formats.json_explain import explain_row
 from changes.formats.json_rows import JsonTableDecoder
+from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
 from changes.formats.maxwell_ddl import TYPES, read_statement, statement_of
 from changes.formats.maxwell_keys import body
@@ -71,7 +72,7 @@ class MaxwellJson:
             if not head.type and head.encrypted is not None:
                 head = self._head(self._plain(text))
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            raise BadMessage(f"not a Maxwell message: {error}") from error
+            raise BadMessage(f"not a Maxwell message: {why_not(text, error)}") from error
         except Refused as refused:
             raise BadMessage(f"a Maxwell message that is {refused}") from refused
         return self._judge(head)
@@ -86,7 +87,7 @@ class MaxwellJson:
                 yield self.peek(value)  # which says what is wrong with it, or that nothing is
                 continue
             seen = known((head.type, head.database, head.table))
-            if seen is None:
+            if seen is None or head.reason is not None:
                 seen = self.peek(value)
                 if head.type:
                     if len(self._heads) >= _HEADS_KEPT:
@@ -95,6 +96,11 @@ class MaxwellJson:
             yield seen
 
     def _judge(self, head: _Head) -> Head:
+        if head.reason is not None:
+            raise BadMessage(
+                f"{head.database}.{head.table}: a row that Maxwell could not send, all but its "
+                f"key is missing: {head.reason}"
+            )
         kind = _KINDS.get(head.type)
         if kind is Kind.ROWS:
             if not head.database or not head.table:
@@ -103,11 +109,6 @@ class MaxwellJson:
             return Head(Kind.ROWS, TableName(head.database, head.table))
         if kind is not None:
             return _DDL if kind is Kind.DDL else _NOTHING
-        if head.reason is not None:
-            raise BadMessage(
-                f"{head.database}.{head.table}: a row that Maxwell could not send, all but its "
-                f"key is missing: {head.reason}"
-            )
         what = f"of unknown type {head.type!r}" if head.type else "without a type"
         raise BadMessage(f"a Maxwell message {what}")
 

@@ -11,6 +11,7 @@ from changes.convert import check_zone
 from changes.formats.base import RowChange, Statement
 from changes.formats.json_explain import explain_row
 from changes.formats.json_rows import JsonTableDecoder
+from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
 from changes.formats.ogg_rows import LETTERS, OggDialect, moment, read_message, table_name
 from changes.model import (
@@ -66,7 +67,7 @@ class OggJson:
         try:
             head = self._head(value)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            raise BadMessage(f"not a GoldenGate message: {error}") from error
+            raise BadMessage(f"not a GoldenGate message: {why_not(value, error)}") from error
         return self._judge(head)
 
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
