@@ -36,7 +36,7 @@ _WRAPPED = frozenset(("schema", "payload"))
 _ENVELOPE = frozenset(
     ("before", "after", "source", "op", "ts_ms", "ts_us", "ts_ns", "transaction", "message")
 )
-_MYSQL = frozenset(("mysql", "mariadb"))
+_MYSQL = frozenset(("mysql", "mariadb", "ticdc"))
 _MARKS = frozenset(("__op", "__deleted", "__table", "__db", "__schema"))
 _METADATA = re.compile(
     r"__(op|deleted|table|db|schema|lsn|ts_ms|ts_us|ts_ns|name|connector|version|snapshot|sequence"
@@ -192,7 +192,7 @@ def _judged(found: Members, field: Field | None, prefix: bytes | None, names: Na
         return _flat(found, field, prefix, names)
     if "ddl" in found and ("databaseName" in found or "tableChanges" in found):
         source = _source(found)
-        mysql = source is None or source.connector is None or source.connector in _MYSQL
+        mysql = source is None or source.connector is None or source.connector.lower() in _MYSQL
         return Record(Kind.DDL if mysql else Kind.NOTHING, "ddl", payload=found)
     side = side_topic(found, None if field is None else field.name)
     if side is not None:

@@ -45,7 +45,8 @@ class MaxwellJson:
     """The ``Format`` of Maxwell's JSON. Records come packed (``Format.keyed``): the key tells which
     columns are the table's key where the message does not.
 
-    The option ``encryption_key`` opens what was encrypted. Raises ValueError where it is no AES
+    The option ``encryption_key`` opens what was encrypted, ``default_database`` and
+    ``default_table`` name the table of rows that don't. Raises ValueError where the key is no AES
     key, or where the time zone isn't known here.
     """
 
@@ -58,6 +59,8 @@ class MaxwellJson:
         if options.extra.get("positions") is not None:
             raise ValueError(f"{self.name} gives no positions")
         self._options = options
+        self._database = options.extra.get("default_database")
+        self._table = options.extra.get("default_table")
         key = options.extra.get("encryption_key")
         self._opener = None if key is None else Opener(key)
         self._head = msgspec.json.Decoder(_Head).decode
@@ -103,10 +106,14 @@ class MaxwellJson:
             )
         kind = _KINDS.get(head.type)
         if kind is Kind.ROWS:
-            if not head.database or not head.table:
-                part = "table" if head.database else "database"
-                raise BadMessage(f"a Maxwell message of type {head.type} without a {part}")
-            return Head(Kind.ROWS, TableName(head.database, head.table))
+            database, table = head.database or self._database, head.table or self._table
+            if not database or not table:
+                part = "table" if database else "database"
+                raise BadMessage(
+                    f"a Maxwell message of type {head.type} without a {part}, and no "
+                    f"default_{part} is set"
+                )
+            return Head(Kind.ROWS, TableName(database, table))
         if kind is not None:
             return _DDL if kind is Kind.DDL else _NOTHING
         what = f"of unknown type {head.type!r}" if head.type else "without a type"

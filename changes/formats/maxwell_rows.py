@@ -159,7 +159,8 @@ class MaxwellDialect:
             message = self.message_of(value)
         except Refused:
             return None
-        return TableName(message.database or "", message.table or "")
+        named = message.database and message.table
+        return TableName(message.database or "", message.table or "") if named else None
 
 
 def moment(value: bytes) -> int | None:

@@ -187,3 +187,12 @@ def test_bytes_that_are_no_base64_say_so() -> None:
     """The reason names what was expected."""
     with pytest.raises(BadRecord, match=r"v: '__-_' is not a value of bytes in base64"):
         column("bytes", "__-_")
+
+
+def test_statements_of_ticdc() -> None:
+    """TiCDC writes Debezium's schema changes, and its statements are MySQL's."""
+    source = {"connector": "TiCDC", "db": "shop", "table": "orders"}
+    ddl = "ALTER TABLE orders ADD note TEXT"
+    value = record({"source": source, "databaseName": "shop", "ddl": ddl, "tableChanges": []})
+    assert FORMAT.peek(value).kind is Kind.DDL
+    assert str(FORMAT.ddl(value)[0].table) == "shop.orders"

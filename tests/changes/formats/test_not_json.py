@@ -21,7 +21,10 @@ BAD = {
     "schema registry": (b"\0\0\0\0\7%b", "it begins with a zero byte.*schema registry"),
     "gzip": (b"\x1f\x8b\x08%b", "it is compressed by gzip"),
     "several": (b"%b\n%b", "trailing characters"),
-    "surrogate": (b'{"type":"\\ud800", "table":"orders"}', "unexpected end of (hex escape|escaped)"),
+    "surrogate": (
+        b'{"type":"\\ud800", "table":"orders"}',
+        "unexpected end of (hex escape|escaped)",
+    ),
 }
 
 
