@@ -29,6 +29,9 @@ POSITION = "__binlogd_pos"
 """Column of an upsert batch, and of its target: where in the source the row was changed, as text
 that sorts like the source's order (``changes.positions``). Only of formats that know it."""
 
+ColumnTypes = tuple[tuple[str, str], ...]
+"""Columns with the types that the configuration declares for them (``changes.declared``)."""
+
 ZeroDates = Literal["null", "error"]
 """What becomes of MySQL's dates without a month or day, ``0000-00-00``, which no lake has."""
 

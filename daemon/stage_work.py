@@ -65,7 +65,8 @@ class StageWork:
         target = request.route.name
         era, decoder = self._decoders.get(target, (request.era, None))
         if decoder is None or era != request.era:
-            decoder = self._format.table_decoder(request.route.mode, request.route.keys)
+            route = request.route
+            decoder = self._format.table_decoder(route.mode, route.keys, route.types)
             self._decoders[target] = request.era, decoder
         decoded, bad = _decode_all(decoder, request.stretches)
         changes = sum(part.count for part in decoded)

@@ -10,10 +10,11 @@ from msgspec import UNSET, Struct
 
 from changes.assemble import Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats.aliyun_record import Images, Record, read_record, table_name
 from changes.formats.aliyun_values import declared_types, text_of
 from changes.formats.layout import Layout, Refused
-from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
+from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D", "INIT": "I"}
 """What happened to a row, by the operation of its record."""
@@ -94,11 +95,17 @@ class AliyunTableDecoder:
     bad one can be decoded again without it.
     """
 
-    def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
+    ) -> None:
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout: _Layout = _Layout({}, keys, {})
+        self._layout: _Layout = _Layout({}, keys, {}, given=Declared.of(types))
         self._seen = False
 
     @property

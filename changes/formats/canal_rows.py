@@ -14,10 +14,11 @@ from msgspec.structs import astuple
 
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats import canal_careful as careful
 from changes.formats.canal_layout import LETTERS, CanalLayout
 from changes.formats.layout import Refused
-from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
+from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 from changes.positions import position_text
 
 _FIRST_MESSAGES = 32
@@ -32,12 +33,18 @@ class CanalTableDecoder:
     bad one can be decoded again without it.
     """
 
-    def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
+    ) -> None:
         self._options = options
         self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = CanalLayout({}, keys, {})
+        self._layout = CanalLayout({}, keys, {}, given=Declared.of(types))
         self._types = Raw()
         self._names = Raw()
         self._seen = False

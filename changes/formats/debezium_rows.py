@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from changes.assemble import Misfit, Pieces, assemble
 from changes.formats import debezium_record as careful
 from changes.formats.debezium_convert import DebeziumConverter
+from changes.formats.debezium_declared import Given
 from changes.formats.debezium_layout import Layout
 from changes.formats.debezium_names import Names
 from changes.formats.debezium_reading import Reading, State
 from changes.formats.debezium_shapes import Unavailable
 from changes.formats.layout import Refused
-from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
+from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
 
 class DebeziumTableDecoder:
@@ -29,6 +30,7 @@ class DebeziumTableDecoder:
         unavailable: Unavailable,
         mode: Mode,
         keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
     ) -> None:
         self._options = options
         self._names = names
@@ -36,7 +38,7 @@ class DebeziumTableDecoder:
         self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._state = State(Layout({}, keys, {}), covered=keys is None)
+        self._state = State(Layout({}, keys, {}, given=Given.of(types)), covered=keys is None)
         self._seen = False
 
     @property
@@ -53,7 +55,7 @@ class DebeziumTableDecoder:
         reading = Reading(self._state, self._fixed, self._names, self._unavailable)
         if self._positions is not None:
             reading.positions = {}
-        converter = DebeziumConverter(self._options.zero_dates)
+        converter = DebeziumConverter(self._options.zero_dates, self._options.time_zone)
         table = None
         try:
             refused = reading.read(values)

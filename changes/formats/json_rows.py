@@ -17,10 +17,19 @@ from msgspec.structs import astuple
 
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats.json_layout import Documents, JsonLayout, is_document
 from changes.formats.json_moves import may_move, moves, with_nulls
 from changes.formats.layout import Refused
-from changes.model import BadRecord, Changes, FormatOptions, Mode, TableName, TableSchema
+from changes.model import (
+    BadRecord,
+    Changes,
+    ColumnTypes,
+    FormatOptions,
+    Mode,
+    TableName,
+    TableSchema,
+)
 
 _DELETE = ord("D")
 
@@ -81,13 +90,18 @@ class JsonTableDecoder:
     """
 
     def __init__(
-        self, dialect: Dialect, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None
+        self,
+        dialect: Dialect,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
     ) -> None:
         self._dialect = dialect
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = JsonLayout(dialect.message, {}, keys, {})
+        self._layout = JsonLayout(dialect.message, {}, keys, {}, given=Declared.of(types))
         self._names: frozenset[bytes] = frozenset()
         self._seen = False
 

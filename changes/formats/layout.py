@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from changes.declared import NOTHING_DECLARED, Declared
 from changes.model import CHANGELOG_COLUMNS, Column, TableSchema
 from changes.mysql_types import from_mysql
 from changes.types import TEXT, SourceType, widen
@@ -35,8 +36,9 @@ class Refused(Exception):
 class Layout(abc.ABC):
     """Columns with their types, the key, and the structs that read a message of these.
 
-    ``keys`` is None until a message has told them; an empty key makes a changelog. Not changed
-    once made, but for ``known`` and ``declared``, which only save work and name types in errors.
+    ``keys`` is None until a message has told them; an empty key makes a changelog. ``given`` are
+    the types of columns whose type no message tells. Not changed once made, but for ``known`` and
+    ``declared``, which only save work and name types in errors.
     Each format says by ``message_type`` what a message with such rows is.
     """
 
@@ -46,11 +48,13 @@ class Layout(abc.ABC):
         keys: tuple[str, ...] | None,
         declared: Mapping[str, str],
         known: Iterable[bytes] = (),
+        given: Declared = NOTHING_DECLARED,
     ) -> None:
         self.columns: Final = dict(columns)
         self.keys: Final = keys
         self.declared: Final = dict(declared)
         self.known: Final = set(known)
+        self.given: Final = given
         self.fields: Final = {name: f"f{place}" for place, name in enumerate(columns)}
         names = {field: json_name(name, field) for name, field in self.fields.items()}
         self.row: Final = self._struct("Row", self.fields.values(), names, strict=True)
@@ -78,7 +82,7 @@ class Layout(abc.ABC):
         known: Iterable[bytes],
     ) -> Self:
         """Make another layout of this kind."""
-        return type(self)(columns, keys, self.declared, known)
+        return type(self)(columns, keys, self.declared, known, self.given)
 
     def _struct(
         self, title: str, fields: Iterable[str], names: Mapping[str, str], *, strict: bool
@@ -130,8 +134,8 @@ class Layout(abc.ABC):
         """Give the layout that also holds these columns; raises Refused where none can.
 
         ``types`` is the message's type block and ``text`` its bytes; ``carried`` are the columns
-        that its rows name, in their order. Without a type there a column is text, or stays what
-        it is.
+        that its rows name, in their order. Without a type there a column is what the configuration
+        says, else text, or stays what it is.
         """
         columns = dict(self.columns)
         same_words = True
@@ -141,7 +145,7 @@ class Layout(abc.ABC):
             stored = columns.get(name)
             if stored is None:
                 check_name(name, columns, self.keys)
-                columns[name] = TEXT if seen is None else seen
+                columns[name] = self._first(name, seen, declared)
             elif seen is not None:
                 columns[name] = self._wider(name, stored, seen, declared)
                 same_words &= _same_words(stored, columns[name])
@@ -154,6 +158,14 @@ class Layout(abc.ABC):
         # Where a number stands for another label now, the blocks known so far mean other columns.
         known = (*self.known, text) if same_words else (text,)
         return self.made_anew(columns, self.keys, known)
+
+    def _first(self, name: str, seen: SourceType | None, declared: str | None) -> SourceType:
+        """The type of a column that is new here."""
+        given = self.given.type_of(name)
+        if given is None:
+            return TEXT if seen is None else seen
+        self.declared.setdefault(name, self.given.words_of(name) or "")
+        return given if seen is None else self._wider(name, given, seen, declared)
 
     def _wider(
         self, name: str, stored: SourceType, seen: SourceType, declared: str | None

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import UNSET
 
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats.layout import Refused
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
@@ -19,6 +20,7 @@ from changes.model import (
     BadMessage,
     BadRecord,
     Changes,
+    ColumnTypes,
     FormatOptions,
     Mode,
     TableSchema,
@@ -67,11 +69,17 @@ class TencentTableDecoder:
     bad one can be decoded again without it.
     """
 
-    def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
+    ) -> None:
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = BlockLayout({}, keys, {})
+        self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
         self._known: dict[tuple[Any, ...], Columns] = {}
         self._seen = False
 
