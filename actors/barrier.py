@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -44,12 +44,14 @@ class Barrier:
     """A DDL message, planned for one target.
 
     ``batch`` is None where nothing is to be written. ``forget``: what is known of the columns
-    from the rows of before is out of date. ``notes`` are for the log: what is not followed.
+    from the rows of before is out of date. ``notes`` are for the log: what is not followed by
+    choice. ``unread`` are the statements that nobody understands.
     """
 
     batch: StagedBatch | None = None
     forget: bool = False
     notes: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -106,9 +108,14 @@ class BarrierPlanner:
         self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier
     ) -> None:
         table, target = statement.table, buffer.route.name
-        if statement.refused is not None:
-            raise _NotFollowed(statement, statement.refused)
+        if statement.unread is not None:
+            if self._policy.not_understood == "stop":
+                raise _NotFollowed(statement, statement.unread)
+            barrier.unread.append(f"{table}: {statement.unread}")
+            barrier.forget = True
+            return
         changelog = (buffer.state.mode or buffer.route.mode) is Mode.APPEND
+        statement = self._lenient(statement, barrier, changelog=changelog)
         merges = self._router.merges(table, target)
         lanes, types = self._has_lanes(buffer), declared_types(buffer.route.types)
         view = _View(self._policy, changelog, merges, lanes, statement, types)
@@ -120,6 +127,19 @@ class BarrierPlanner:
             wanted.ddl.append(steps)
         self._names(statement, buffer, wanted, barrier)
         barrier.forget |= any(not isinstance(step, AddColumn) for step in statement.steps)
+
+    def _lenient(self, statement: Ddl, barrier: Barrier, *, changelog: bool) -> Ddl:
+        """The statement as it is followed where stored values can't be told. Raises _NotFollowed.
+
+        A changelog needs none: events of the past did not have the column.
+        """
+        if statement.refused is None:
+            return statement
+        if not statement.lenient or not (changelog or self._policy.unknown_default == "null"):
+            raise _NotFollowed(statement, statement.refused)
+        if not changelog:
+            barrier.notes.append(f"{statement.table} {statement.refused}: NULL in stored rows")
+        return replace(statement, steps=statement.lenient, refused=None)
 
     def _names(
         self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier
@@ -246,7 +266,7 @@ class _View:
 
     def check_named(self, keys: tuple[str, ...] | None) -> None:
         """Refuse that a column is renamed which the configuration names: as a key, by its type."""
-        named = {**dict.fromkeys(self.types, "of a declared type")}
+        named = dict.fromkeys(self.types, "of a declared type")
         named |= dict.fromkeys((key.lower() for key in keys or ()), "a key of the route")
         for step in self.statement.steps:
             if isinstance(step, RenameColumn):
@@ -255,7 +275,8 @@ class _View:
                 old, new = step.old, step.column.name
             else:
                 continue
-            if old != new and (why := named.get(old.lower())) is not None:
+            why = named.get(old.lower())
+            if old.lower() != new.lower() and why is not None:
                 raise _NotFollowed(self.statement, f"renaming {old}, {why},")
 
     def _drop_column(self, step: DropColumn, notes: list[str]) -> Iterator[TableStep]:

@@ -105,6 +105,11 @@ class Batches:
             fx.Log("warning", "ddl_kept", {"target": buffer.name, "what": note})
             for note in barrier.notes
         ]
+        buffer.tally.ddl_not_understood += len(barrier.unread)
+        out += [
+            fx.Log("warning", "ddl_not_understood", {"target": buffer.name, "what": what})
+            for what in barrier.unread
+        ]
         if barrier.batch is None:
             return out + self._nothing_to_write(buffer)
         buffer.write_from = {chunk.source: chunk.offsets[0]}

@@ -384,6 +384,7 @@ class TargetBuffer:
             error=tally.last_error(now),
             hwms=dict(self.state.hwms),
             quarantine=None if self.quarantine is None else self.quarantine.figures(),
+            ddl_not_understood=tally.ddl_not_understood,
         )
 
     def _write_figures(self, now: float) -> WriteFigures | None:

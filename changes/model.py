@@ -178,30 +178,40 @@ class Ddl:
 
     The ``steps`` of one statement happen at once: their names are those of before. ``refused``
     names what is in it that binlogd does not follow (another primary key, a default that is no
-    constant...), which stops the pipeline. Neither: the statement changes nothing that a target
-    shows (an index, a comment).
+    constant...), which stops the pipeline. ``unread`` says why nobody here can tell what the
+    statement does. Neither: it changes nothing that a target shows (an index, a comment).
+    ``lenient`` are the steps with NULL where all that is refused is a default of stored rows that
+    can't be told.
     """
 
     table: TableName
     sql: str
     steps: tuple[DdlStep, ...] = ()
     refused: str | None = None
+    unread: str | None = None
+    lenient: tuple[DdlStep, ...] = ()
 
 
 DropColumnPolicy = Literal["follow", "keep", "stop"]
 DropTablePolicy = Literal["follow", "keep", "stop"]
 TruncatePolicy = Literal["follow", "keep", "stop"]
 RenameTablePolicy = Literal["follow", "stop"]
+NotUnderstoodPolicy = Literal["report", "stop"]
+UnknownDefaultPolicy = Literal["null", "stop"]
 
 
 @dataclass(frozen=True, slots=True)
 class DdlPolicy:
-    """What a pipeline does with statements that take something away."""
+    """What a pipeline does with statements that take something away, or can't be followed."""
 
     drop_column: DropColumnPolicy = "keep"
     drop_table: DropTablePolicy = "keep"
     truncate: TruncatePolicy = "follow"
     rename_table: RenameTablePolicy = "follow"
+    not_understood: NotUnderstoodPolicy = "report"
+    """``report``: rows go on showing what the table is like."""
+    unknown_default: UnknownDefaultPolicy = "stop"
+    """``null``: what stored rows show in a new column is not known, so it is NULL there."""
 
 
 class Kind(Enum):

@@ -6,7 +6,7 @@ What a configuration declares stands in the place of the missing ones.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -25,11 +25,14 @@ def as_text_columns(ddl: Ddl) -> Ddl:
 
 def retyped(ddl: Ddl, column: Callable[[AddColumn], AddColumn | None]) -> Ddl:
     """The statement with its new columns as rows will have them, None where rows will add it."""
-    return replace(ddl, steps=tuple(_steps(ddl, column)))
+    steps, lenient = tuple(_steps(ddl.steps, column)), tuple(_steps(ddl.lenient, column))
+    return replace(ddl, steps=steps, lenient=lenient)
 
 
-def _steps(ddl: Ddl, column: Callable[[AddColumn], AddColumn | None]) -> Iterator[DdlStep]:
-    for step in ddl.steps:
+def _steps(
+    steps: Iterable[DdlStep], column: Callable[[AddColumn], AddColumn | None]
+) -> Iterator[DdlStep]:
+    for step in steps:
         match step:
             case AddColumn():
                 added = column(step)

@@ -46,7 +46,7 @@ def test_a_declared_type_is_read_in_the_lakes_words(words: str, arrow: pa.DataTy
 )
 def test_a_type_that_is_none_is_refused_by_name(words: str) -> None:
     """What is not known, and digits that no lake's decimal has, are told with their column."""
-    with pytest.raises(ValueError, match="^price: .*(allowed: boolean|1 to 38 digits)"):
+    with pytest.raises(ValueError, match=r"^price: .*(allowed: boolean|1 to 38 digits)"):
         Declared.of((("price", words),))
 
 
@@ -61,5 +61,5 @@ def test_a_column_is_found_whatever_its_case() -> None:
 
 def test_a_column_declared_twice_is_refused() -> None:
     """Two declarations that differ by the name's case only would contradict each other."""
-    with pytest.raises(ValueError, match="^ID: declared twice"):
+    with pytest.raises(ValueError, match=r"^ID: declared twice"):
         Declared.of((("id", "bigint"), ("ID", "int")))

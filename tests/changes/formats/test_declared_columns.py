@@ -195,15 +195,14 @@ def test_keys_and_old_keys_have_the_declared_type() -> None:
 
 def test_a_type_that_the_message_tells_must_fit_the_declared_one() -> None:
     """int goes into a declared bigint, bigint widens a declared int, text is refused by name."""
-    row = [{"id": "1", "n": "5"}]
-    into = decoded("canal-json", (("n", "bigint"),), message(data=row, types={"id": "int",
-                                                                             "n": "int"}))  # fmt: skip
-    beyond = decoded("canal-json", (("n", "int"),), message(data=row, types={"id": "int",
-                                                                            "n": "bigint"}))  # fmt: skip
-    assert into.table["n"].type == beyond.table["n"].type == pa.int64()
+
+    def n_of(declared: str, told: str) -> pa.DataType:
+        value = message(data=[{"id": "1", "n": "5"}], types={"id": "int", "n": told})
+        return decoded("canal-json", (("n", declared),), value).table["n"].type
+
+    assert n_of("bigint", "int") == n_of("int", "bigint") == pa.int64()
     with pytest.raises(BadRecord, match=r"n: the type bigint \(int64\) can't become varchar\(9\)"):
-        decoded("canal-json", (("n", "bigint"),), message(data=row, types={"id": "int",
-                                                                          "n": "varchar(9)"}))  # fmt: skip
+        n_of("bigint", "varchar(9)")
 
 
 def test_a_schema_that_comes_later_must_fit_the_declared_type() -> None:
