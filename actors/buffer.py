@@ -9,7 +9,7 @@ import zlib
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,6 +36,14 @@ class Chunk:
     size: int
     ddl: bool
     since: float
+    anew: bool = False
+    """The columns or the key are others from here on: what came before is written first, and what
+    was known of the columns is forgotten. Then the sink tells whether it can follow."""
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether what came before must be written first."""
+        return self.ddl or self.anew
 
     def above(self, hwm: int) -> Chunk | None:
         """The part of the chunk that the target does not contain yet, None when there is none."""
@@ -46,9 +54,7 @@ class Chunk:
             return None
         values = self.values[cut:]
         size = self.size * len(values) // len(self.values)
-        return Chunk(
-            self.source, self.epoch, self.offsets[cut:], values, size, self.ddl, self.since
-        )
+        return replace(self, offsets=self.offsets[cut:], values=values, size=size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +209,9 @@ class TargetBuffer:
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
     era: int = 0
-    """How often a DDL made what is known of the columns out of date."""
+    """How often what is known of the columns was out of date, by a DDL or by other columns."""
+    began_anew: DeadRecord | None = None
+    """The latest message with which the columns began anew."""
     quarantine: Quarantine | None = None
     tally: Tally = field(default_factory=Tally)
 
@@ -234,7 +242,7 @@ class TargetBuffer:
         taken: list[Chunk] = []
         size = 0
         while self.chunks and size < limit:
-            if self.chunks[0].ddl and taken:
+            if self.chunks[0].is_barrier and taken:
                 break
             chunk = self.chunks.popleft()
             self.messages -= len(chunk.offsets)
@@ -279,7 +287,7 @@ class TargetBuffer:
     @property
     def barrier_first(self) -> bool:
         """Whether the next message is a barrier: what came before must be written first."""
-        return bool(self.chunks) and self.chunks[0].ddl
+        return bool(self.chunks) and self.chunks[0].is_barrier
 
     @property
     def since(self) -> float | None:

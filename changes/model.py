@@ -244,13 +244,16 @@ class BadRecord(Exception):
     """A record that can't be applied, with its place among the records that were handed over.
 
     ``index`` is that place: the records before it are good, so the caller may apply those.
-    ``reason`` is one line that names table, column and value where there is one.
+    ``reason`` is one line that names table, column and value where there is one. ``of_table``: the
+    record is good by itself, but its table's columns or key are not those that the records before
+    it had: a decoder that knows nothing of those could read it.
     """
 
-    def __init__(self, index: int, reason: str) -> None:
+    def __init__(self, index: int, reason: str, *, of_table: bool = False) -> None:
         super().__init__(reason)
         self.index = index
         self.reason = reason
+        self.of_table = of_table
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ def _decode_all(
         if changes is not None:
             decoded.append(changes)
         if bad is not None:
-            return decoded, BadMessageAt(place, bad.index, bad.reason)
+            return decoded, BadMessageAt(place, bad.index, bad.reason, bad.of_table)
     return decoded, None
 
 

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from changes.convert import Converter
 from changes.declared import Declared
 from changes.formats.canal_packet import DELETE, INSERT, UPDATE, rows_of
-from changes.formats.layout import Refused
+from changes.formats.layout import Refused, Unfit
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
 from changes.model import (
@@ -81,7 +81,8 @@ class CanalWireDecoder:
         except BadRecord as bad:
             raise BadRecord(bad.index, f"{reading.tables[bad.index]}: {bad.reason}") from bad
         if refused is not None:
-            raise BadRecord(place, f"{reading.about}{refused}") from refused
+            unfit = isinstance(refused, Unfit)
+            raise BadRecord(place, f"{reading.about}{refused}", of_table=unfit) from refused
         if changes is not None:
             self._layout, self._seen = blocks.layout, True
         return changes

@@ -19,7 +19,7 @@ from msgspec.structs import astuple
 
 from changes.formats.debezium_declared import NOTHING_GIVEN, Given
 from changes.formats.debezium_types import UNDECLARED, Wire, WireType
-from changes.formats.layout import Refused, check_name, json_name
+from changes.formats.layout import Refused, Unfit, check_name, json_name
 from changes.model import Column, TableSchema
 from changes.types import widen
 
@@ -176,7 +176,8 @@ class Layout:
         wider = widen(stored.arrow, seen.arrow)
         if wider is None:
             was = self.declared.get(name, "text of no declared type")
-            raise Refused(
+            error = Unfit if name in self.columns else Refused
+            raise error(
                 f"{name}: the type {was} ({stored.arrow}) can't become {words} ({seen.arrow}) "
                 f"in the lake"
             )

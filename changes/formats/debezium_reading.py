@@ -21,7 +21,7 @@ from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record, posit
 from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
-from changes.formats.layout import Refused
+from changes.formats.layout import Refused, Unfit
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
 
@@ -225,7 +225,7 @@ class Reading:
             self.state = replace(self.state, layout=layout.with_keys(names))
             self.state.shapes.keyless = not names
         elif set(names) != set(layout.keys):
-            raise Refused(f"the key was {_list(layout.keys)} and is now {_list(names)}")
+            raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(names)}")
 
     def _learn(
         self, told: Mapping[str, Field], carried: Mapping[str, Raw], unsent: Sequence[str] = ()

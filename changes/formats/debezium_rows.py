@@ -12,7 +12,7 @@ from changes.formats.debezium_layout import Layout
 from changes.formats.debezium_names import Names
 from changes.formats.debezium_reading import Reading, State
 from changes.formats.debezium_shapes import Unavailable
-from changes.formats.layout import Refused
+from changes.formats.layout import Refused, Unfit
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
 
@@ -65,19 +65,20 @@ class DebeziumTableDecoder:
                 pieces = Pieces(reading.segments, layout.columns, keys, self._fixed, marks)
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
         except Misfit as misfit:
-            raise self._bad(misfit.record, str(misfit), values) from misfit
+            raise self._bad(misfit.record, misfit, values) from misfit
         if refused is not None:
-            raise self._bad(reading.place, str(refused), values) from refused
+            raise self._bad(reading.place, refused, values) from refused
         if table is None:
             return None
         self._state, self._seen = reading.state, True
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(table, layout.schema, mode, reading.count, converter.nulled)
 
-    def _bad(self, place: int, reason: str, values: Sequence[bytes]) -> BadRecord:
+    def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
         """Put the table's name before the reason; several tables may feed one target."""
         try:
             table = careful.read(values[place], self._names).table
         except Refused:
             table = None
-        return BadRecord(place, reason if table is None else f"{table}: {reason}")
+        reason = str(error) if table is None else f"{table}: {error}"
+        return BadRecord(place, reason, of_table=isinstance(error, Unfit))

@@ -19,7 +19,7 @@ from msgspec import UNSET, Struct, UnsetType
 from changes.declared import NOTHING_DECLARED, Declared
 from changes.model import CHANGELOG_COLUMNS, Column, TableSchema
 from changes.mysql_types import from_mysql
-from changes.types import TEXT, SourceType, widen
+from changes.types import TEXT, Reading, SourceType, widen
 
 _RESERVED_PREFIX = "__binlogd_"
 _CHANGELOG_NAMES = frozenset(name for name, _ in CHANGELOG_COLUMNS)
@@ -31,6 +31,10 @@ fewer means parsing some again (5 µs each), more only costs memory."""
 
 class Refused(Exception):
     """A message can't be applied: the reason, without the table's name."""
+
+
+class Unfit(Refused):
+    """A message's columns or key don't go together with those of the messages before it."""
 
 
 class Layout(abc.ABC):
@@ -165,21 +169,31 @@ class Layout(abc.ABC):
         if given is None:
             return TEXT if seen is None else seen
         self.declared.setdefault(name, self.given.words_of(name) or "")
+        if seen is not None and given == TEXT and seen.reading is not Reading.BYTES:
+            return _as_text(seen)
         return given if seen is None else self._wider(name, given, seen, declared)
 
     def _wider(
         self, name: str, stored: SourceType, seen: SourceType, declared: str | None
     ) -> SourceType:
+        if self.given.type_of(name) == TEXT and seen.reading is not Reading.BYTES:
+            seen = _as_text(seen)
         wider = widen(stored.arrow, seen.arrow)
         if wider is None:
             was = self.declared.get(name, "text of no declared type")
-            raise Refused(
+            error = Unfit if name in self.columns else Refused
+            raise error(
                 f"{name}: the type {was} ({stored.arrow}) can't become {declared} ({seen.arrow}) "
                 f"in the lake"
             )
         if seen.reading is stored.reading and _begins(stored.labels, seen.labels):
             return replace(stored, arrow=wider)
         return replace(seen, arrow=wider)
+
+
+def _as_text(seen: SourceType) -> SourceType:
+    """A column that is declared as text: its values as they come, labels as such."""
+    return replace(seen, arrow=TEXT.arrow)
 
 
 def _begins(labels: tuple[str, ...], part: tuple[str, ...]) -> bool:
