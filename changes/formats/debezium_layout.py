@@ -19,7 +19,7 @@ from msgspec.structs import astuple
 
 from changes.formats.debezium_declared import NOTHING_GIVEN, Given
 from changes.formats.debezium_types import UNDECLARED, Wire, WireType
-from changes.formats.layout import Refused, Unfit, check_name, json_name
+from changes.formats.layout import Refused, Unfit, check_name, json_name, spelled
 from changes.model import Column, TableSchema
 from changes.types import widen
 
@@ -156,7 +156,8 @@ class Layout:
         unsettled -= {name for name, raw in carried.items() if bytes(raw) != NULL}
         if columns == self.columns and unsettled == self.unsettled:
             return self
-        return Layout(columns, self.keys, self.declared, unsettled, self.given)
+        keys = spelled(self.keys, columns)
+        return Layout(columns, keys, self.declared, unsettled, self.given)
 
     def _first(self, name: str, seen: WireType | None, told: Mapping[str, Told]) -> WireType:
         """The type of a column that is new here."""

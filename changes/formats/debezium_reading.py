@@ -21,7 +21,7 @@ from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record, posit
 from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
-from changes.formats.layout import Refused, Unfit
+from changes.formats.layout import Refused, Unfit, spelled
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
 
@@ -193,7 +193,9 @@ class Reading:
         if record.table is None or record.letter not in ("I", "U", "D"):
             return
         key = careful.key_of(packed, lenient=self._fixed)
-        if not self._fixed:
+        if self._fixed:
+            self._spell_key(record, key)
+        else:
             self._learn_key(key)
         keys = self.state.layout.keys or ()
         if key is not None and keys and not self.state.covered:
@@ -217,6 +219,13 @@ class Reading:
     def _is_news(self, key: Key | None) -> bool:
         """Whether a tombstone says more than the delete just before it."""
         return key is not None and (self._ended is None or self._ended.key != key.text)
+
+    def _spell_key(self, record: Record, key: Key | None) -> None:
+        """Take the configured key as the records spell it."""
+        names = {*(record.after or ()), *(record.before or ()), *(key.columns if key else ())}
+        keys = spelled(self.state.layout.keys, names)
+        if keys is not None and keys != self.state.layout.keys:
+            self.state = replace(self.state, layout=self.state.layout.with_keys(keys))
 
     def _learn_key(self, key: Key | None) -> None:
         layout = self.state.layout

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Self
 
@@ -161,7 +161,7 @@ class Layout(abc.ABC):
             return self
         # Where a number stands for another label now, the blocks known so far mean other columns.
         known = (*self.known, text) if same_words else (text,)
-        return self.made_anew(columns, self.keys, known)
+        return self.made_anew(columns, spelled(self.keys, columns), known)
 
     def _first(self, name: str, seen: SourceType | None, declared: str | None) -> SourceType:
         """The type of a column that is new here."""
@@ -207,13 +207,25 @@ def _same_words(stored: SourceType, now: SourceType) -> bool:
 
 
 def check_name(name: str, others: Iterable[str], keys: tuple[str, ...] | None) -> None:
-    """Raise Refused for a name that is ours, or differs from another's by case only."""
+    """Raise Refused for a name that is ours, Unfit where it differs from another's by case only.
+
+    The lake takes both for one column. So it is, where the source spells it anew: a decoder that
+    knows nothing of before takes the new spelling. Both at once are refused by that one too.
+    """
     lower = name.lower()
     if lower.startswith(_RESERVED_PREFIX) or (keys == () and lower in _CHANGELOG_NAMES):
         raise Refused(f"the column name {name} is one that binlogd needs for itself")
     for other in others:
         if other.lower() == lower:
-            raise Refused(f"the column names {other} and {name} differ by case only")
+            raise Unfit(f"the column names {other} and {name} differ by case only")
+
+
+def spelled(keys: tuple[str, ...] | None, columns: Collection[str]) -> tuple[str, ...] | None:
+    """The key's columns as the messages spell them; the configuration may do it otherwise."""
+    if keys is None or all(key in columns for key in keys):
+        return keys
+    lower = {name.lower(): name for name in columns}
+    return tuple(key if key in columns else lower.get(key.lower(), key) for key in keys)
 
 
 def json_name(name: str, field: str) -> str:

@@ -143,3 +143,23 @@ def test_partitions_that_go_away_take_the_rows_of_other_columns_along(first: byt
     rig.settle()
     assert rig.rows[T].keys() == {(1,), (2,)}
     assert rig.done(T) == 2
+
+
+def test_a_column_whose_case_changes_stays_the_same_column() -> None:
+    """The lake compares names without regard to case: the new spelling is written apart."""
+    rig = ProcessorRig()
+    capital = canal("t", 2, None, mysqlType=None, data=[{"ID": "2", "name": "b"}], pkNames=["ID"])
+    rig.send("t", (1, text(1)), (2, capital), (3, text(3)))
+    rig.settle()
+    assert rig.done(T) == 3
+    assert rig.rows[T].keys() == {(1,), ("2",), (3,)}
+
+
+def test_two_columns_that_differ_by_case_alone_are_a_bad_record() -> None:
+    """No lake has both."""
+    rig = ProcessorRig(dead_letters=True)
+    both = canal("t", 2, "b", mysqlType=None, data=[{"id": "2", "name": "b", "Name": "c"}])
+    rig.send("t", (1, text(1)), (2, both))
+    rig.settle()
+    (letter,) = rig.heard(msg.DeadLetter)
+    assert letter.reason == "db.t: the column names name and Name differ by case only"

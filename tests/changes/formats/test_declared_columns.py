@@ -224,3 +224,15 @@ def test_a_changelog_has_the_declared_types_too() -> None:
     found = decoded("maxwell-json", ORDERS, row)
     assert found.mode is Mode.APPEND
     assert found.table["price"].to_pylist() == [Decimal("1.50")]
+
+
+@pytest.mark.parametrize("op", ["I", "U", "D"])
+def test_a_configured_key_is_found_whatever_its_case(op: str) -> None:
+    """Oracle spells its columns in capitals; configurations need not."""
+    image = {"ID": 1, "NAME": "a"}
+    before, after = (image, None) if op == "D" else (None, image)
+    flat = pack(None, dumps(envelope(op.lower().replace("i", "c"), after, image)))
+    for name, value in (("ogg-json", ogg(op, after, before)), ("debezium-json", flat)):
+        found = decoded(name, (), value, keys=("id",))
+        assert found.schema.keys == ("ID",)
+        assert found.table["ID"].to_pylist() == ["1"]
