@@ -144,7 +144,11 @@ class Topology:
             make_format(section.format, options, topics),
             router,
             config.daemon.processors,
-            FetcherSettings(dead_letters=parts.dead_letters is not None, until=parts.until),
+            FetcherSettings(
+                dead_letters=parts.dead_letters is not None,
+                ddl_not_understood_stops=section.ddl.not_understood == "stop",
+                until=parts.until,
+            ),
         )
         self._start_fetcher(parts, fetcher)
         self.directory.tell(committer, Begin())

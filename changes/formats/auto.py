@@ -33,6 +33,7 @@ from changes.model import (
     BadMessage,
     BadRecord,
     Changes,
+    ColumnTypes,
     Ddl,
     FormatOptions,
     Head,
@@ -143,8 +144,10 @@ class AutoFormat:
         format_, plain = self._opened(value)
         return format_.explain(plain)
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> AutoTableDecoder:
-        return AutoTableDecoder(self, self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> AutoTableDecoder:
+        return AutoTableDecoder(self, self._options, mode, keys, types)
 
     def pieces(self, value: bytes) -> Sequence[Piece]:
         format_, plain = self._opened(value)
@@ -171,9 +174,14 @@ class AutoFormat:
 
     # --- marks
 
-    def decoder_of(self, mark: bytes, mode: Mode, keys: tuple[str, ...] | None) -> TableDecoder:
+    def decoder_of(
+        self, mark: bytes, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes
+    ) -> TableDecoder:
         """The decoder of the format that a mark names; raises BadMessage."""
-        return self._of(mark).table_decoder(mode, keys)
+        try:
+            return self._of(mark).table_decoder(mode, keys, types)
+        except ValueError as error:  # a declared type that is not this format's
+            raise BadMessage(f"a record of format {marked_name(mark)}: {error}") from error
 
     def plain(self, mark: bytes, values: Sequence[bytes]) -> list[bytes]:
         """What records of one mark are to their own format; raises BadMessage."""
@@ -225,9 +233,15 @@ class AutoTableDecoder:
     """The ``TableDecoder`` of a target: that of the first record's format, which must be all's."""
 
     def __init__(
-        self, owner: AutoFormat, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None
+        self,
+        owner: AutoFormat,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes,
     ) -> None:
         self._owner = owner
+        self._types = types
         self._mode = mode
         self._keys = keys
         self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
@@ -250,7 +264,8 @@ class AutoTableDecoder:
         try:
             if self._inner is None:
                 mark = mark_in(values[0])
-                self._inner, self._mark = self._owner.decoder_of(mark, self._mode, self._keys), mark
+                self._inner = self._owner.decoder_of(mark, self._mode, self._keys, self._types)
+                self._mark = mark
             for place, value in enumerate(values):
                 if not value.startswith(self._mark):
                     raise BadRecord(place, self._other(value))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from changes.formats.base import Packed, Sign
-from changes.formats.debezium_record import HEARTBEAT, MARKS, NEW_KEY, OLD_KEY, WRAPPED
+from changes.formats.debezium_record import MARKS, NEW_KEY, OLD_KEY, WRAPPED, is_envelope
+from changes.formats.debezium_side import side_topic
 from changes.formats.glance import Members, is_empty, is_object, members, word
+from changes.formats.layout import Refused
 
 _OPS = frozenset("crudtm")
 
@@ -43,7 +45,7 @@ def _of_tombstone(key: bytes | None) -> Sign:
 
 
 def _of_payload(found: Members, key: bytes | None) -> Sign:
-    if word(found, "op").lower() in _OPS and found.keys() & {"source", "before", "after"}:
+    if word(found, "op").lower() in _OPS and is_envelope(found):
         source = members(found.get("source"))
         told = source.keys() & {"connector", "db", "table", "lsn", "file"}
         return Sign.CERTAIN if told else Sign.LIKELY
@@ -51,10 +53,16 @@ def _of_payload(found: Members, key: bytes | None) -> Sign:
         return Sign.CERTAIN if found.keys() & {"__op", "__deleted"} else Sign.LIKELY
     if "ddl" in found and found.keys() & {"databaseName", "tableChanges"}:
         return Sign.CERTAIN
-    if word(found, "status") in ("BEGIN", "END") and found.keys() >= {"id", "event_count"}:
-        return Sign.CERTAIN if "data_collections" in found else Sign.LIKELY
-    if found.keys() <= HEARTBEAT:
+    return _of_side_topic(found, key)
+
+
+def _of_side_topic(found: Members, key: bytes | None) -> Sign:
+    try:
+        side = side_topic(found, None)
+    except Refused:
+        return Sign.LIKELY  # its own format says why it can't be read
+    if side == "heartbeat":
         inner = members(key)
         inner = members(inner["payload"]) if "payload" in inner else inner
         return Sign.LIKELY if "serverName" in inner else Sign.OPEN
-    return Sign.OPEN
+    return Sign.OPEN if side is None else Sign.LIKELY
