@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pykka
@@ -177,13 +177,14 @@ class Service:
     @contextmanager
     def _claimed_state_dir(self) -> Iterator[None]:
         folder = self._config.daemon.state_dir
-        try:
-            claim = lock_state_dir(folder)
-        except StateDirBusy as error:
-            raise Unusable(str(error)) from error
-        except OSError as error:
-            raise Unusable(f"daemon.state_dir {folder} can't be written: {error}") from error
-        with claim:
+        with ExitStack() as held:
+            try:
+                held.enter_context(lock_state_dir(folder))
+                state_id(folder)
+            except StateDirBusy as error:
+                raise Unusable(str(error)) from error
+            except OSError as error:
+                raise Unusable(f"daemon.state_dir {folder} can't be written: {error}") from error
             yield
 
     @contextmanager
