@@ -24,7 +24,8 @@ def group_store(config: Config, pipeline: str) -> KafkaCommitStore:
 def own_member(config: Config, pipeline: str) -> dict[str, Any] | None:
     """As which member this state directory's daemon is known, where it is one or was.
 
-    Raises StoreError. Makes nothing: commands that only look may be another user's, or come before the first start.
+    Raises StoreError. Makes nothing: commands that only look may be another user's, or come before
+    the first start.
     """
     folder, settings = config.daemon.state_dir, config.kafka_of(pipeline)
     try:
