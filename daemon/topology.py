@@ -22,7 +22,8 @@ from actors.performers import (
     WriterEffects,
 )
 from actors.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
-from actors.processor import ProcessorLogic, ProcessorSettings
+from actors.processor import ProcessorLogic
+from actors.processor_settings import ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
 from changes.formats import FORMATS
 from changes.formats.base import Format
