@@ -36,9 +36,11 @@ class FetcherSettings:
     ``patience_s`` are the partitions paused, for a pause throws away what the client has fetched
     ahead (a third of all traffic under load, measured). While paused, polls return nothing and
     only keep the membership: every ``paused_poll_s`` is plenty, and room in a mailbox wakes the
-    fetcher by itself.
+    fetcher by itself. ``ddl_not_understood_stops``: so does a statement about no table that can't
+    be read; else it is told.
     """
 
+    ddl_not_understood_stops: bool = False
     max_messages: int = 5000
     poll_timeout_s: float = 0.1
     patience_s: float = 1.0
@@ -129,6 +131,7 @@ class FetcherLogic:
         self._ends: dict[TopicPartition, int] = {}
         self._unreachable_since: float | None = None
         self._messages = self._dropped = 0
+        self._unread: list[str] = []
 
     def handle(self, message: object, now: float) -> list[object]:
         """React to one message. ``now`` is in monotonic seconds."""
@@ -223,6 +226,7 @@ class FetcherLogic:
         """
         shares, good, problem = self._split(fetched)
         source = fetched.source
+        unread, self._unread = self._unread, []
         next_offset = fetched.next_offset if problem is None else fetched.offsets[good]
         lanes: dict[str, tuple[int, int]] = {}
         by_shard: dict[Address, list[msg.Share]] = {}
@@ -234,7 +238,8 @@ class FetcherLogic:
             by_shard.setdefault(shard, []).append(share)
         self._messages += good
         out: list[object] = [
-            self._dispatched(source, next_offset, lanes, fetched.time_ms, fetched.epochs)
+            self._dispatched(source, next_offset, lanes, fetched.time_ms, fetched.epochs),
+            *(fx.Log("warning", "ddl_not_understood", {"what": what}) for what in unread),
         ]
         reading = self._reading[source]
         for to, mine in by_shard.items():
@@ -329,7 +334,11 @@ class FetcherLogic:
         if concerned and not statement.table.table:
             # The whole database: there is no one target whose lane could carry it.
             name, sql = statement.table.database, " ".join(statement.sql.split())
-            raise _NotFollowed(f"{name}: {statement.refused} is not followed: {sql}")
+            if statement.unread is not None and not self._settings.ddl_not_understood_stops:
+                self._unread.append(f"{name}: {statement.unread}")
+                return ()
+            reason = statement.refused or statement.unread
+            raise _NotFollowed(f"{name}: {reason} is not followed: {sql}")
         return concerned
 
     def _several(self, offset: int, value: bytes, slots: dict[str, _Slot]) -> list[_Slot]:
