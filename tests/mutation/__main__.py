@@ -164,6 +164,27 @@ MUTATIONS = (
             "test_a_broker_that_lost_its_disk_is_refused_by_the_leader_epoch",
         ),
     ),
+    Mutation(
+        "the position stays below messages whose format is not told",
+        "actors/fetcher.py",
+        "            if self._recognition.holds(source):\n                continue\n",
+        "",
+        ("tests/actors/test_recognition.py",),
+    ),
+    Mutation(
+        "what waits for its format goes with its partition",
+        "actors/fetcher.py",
+        "            self._recognition.drop(source)\n",
+        "",
+        ("tests/actors/test_recognition.py", f"{SIMULATION}/test_flow.py"),
+    ),
+    Mutation(
+        "what waited for its format goes first",
+        "actors/recognition.py",
+        "for each in (*held, fetched)",
+        "for each in (fetched, *held)",
+        ("tests/actors/test_recognition.py",),
+    ),
 )
 
 

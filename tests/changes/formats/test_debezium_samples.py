@@ -251,6 +251,20 @@ def test_flink_replica_identity(path: Path) -> None:
     assert error.value.index == len(values) - 1
 
 
+TOLD_FIRST = ("debezium-data-schema-exclude.txt", "debezium-postgres-data-schema-exclude.txt")
+
+
+@pytest.mark.parametrize(
+    "path", [c for c in FLINK if str(c.id).removeprefix("flink/") in (*TOLD_FIRST, "no-samples")]
+)
+def test_flink_first_moment_and_table(path: Path) -> None:
+    """A snapshot's row of an old connector has no time of its own: then when it was sent."""
+    told = expected(path)["first_message_metadata"]
+    (first,) = DEBEZIUM.explain(records(path)[0])
+    assert first.ts_ms == (told["source_ts_ms"] or told["ingestion_ts_ms"])
+    assert first.table == TableName(told["schema"] or told["database"], told["table"])
+
+
 def before_step(case: Mapping[str, Any], number: int) -> Iterator[bytes]:
     for step in case["steps"][: number + 1]:
         for name in step["after_files"]:
