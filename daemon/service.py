@@ -58,7 +58,7 @@ from daemon.rebuilds import AT_START, WHILE_RUNNING, RebuildNotEnded, Rebuilds
 from daemon.running_resets import RunningResets
 from daemon.spark_tier import SinkTier
 from daemon.spill import Found, SpillError, SpillFolder
-from daemon.spills import open_spills, spills_at_start
+from daemon.spills import check_marks, open_spills, spills_at_start
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
 from daemon.state_id import state_id
@@ -322,14 +322,15 @@ class Service:
     ) -> tuple[Found, ...]:
         """What targets in quarantine left, checked against what is recorded of it."""
         section = self._config.pipeline[name]
+        topics = TopicFormats(recorded.formats)
+        format_ = make_format(section.format, section.format_options(), topics)
         try:
             found, missing = spills_at_start(folder, recorded.spills, forced)
+            check_marks(found, format_)
         except (SpillError, OSError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
         if missing is not None:
             self._log.warning("spill_given_up", pipeline=name, reason=missing)
-        topics = TopicFormats(recorded.formats)
-        format_ = make_format(section.format, section.format_options(), topics)
         router = Router(section.routes(), stand_ins(recorded))
         _, unwanted = open_spills(found, format_, router)
         for spill in found:

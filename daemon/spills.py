@@ -10,8 +10,8 @@ from actors.messages import Fetched
 from actors.ports import NotKept, SpillBroken, SpillRecord, SpillState
 from actors.processor_settings import OpenSpill
 from actors.reassembly import Reassembly, SequenceGap, TargetPart, by_target
-from changes.formats.auto import AutoFormat
-from changes.formats.base import Format, Parted, Several, pack
+from changes.formats.auto import AUTO, AutoFormat
+from changes.formats.base import Format, Parted, Several, mark_in, pack
 from changes.model import BadMessage, Kind, TableName, TargetName
 from changes.routing import Router, TargetRoute
 from daemon.log_reader import LogGone, LogReader, LogRecord, LogUnreadable
@@ -173,6 +173,19 @@ def spills_at_start(
         if not forced:
             raise
         return folder.found({}), str(error)
+
+
+def check_marks(found: Iterable[Found], format_: Format) -> None:
+    """Raise SpillError for messages kept under ``format = "auto"`` where that is not configured
+    any more, and the other way round: they name their format, or they don't."""
+    auto = isinstance(format_, AutoFormat)
+    for spill in found:
+        if bool(mark_in(spill.first.value)) != auto:
+            then = "without" if auto else "with"
+            raise SpillError(
+                f'{spill.target} is in quarantine with messages that were kept {then} format = "'
+                f'{AUTO}": release it with that (`binlogd tables retry`), then change the format'
+            )
 
 
 def open_spills(

@@ -53,8 +53,10 @@ class AliyunDtsAvro:
             found = read_record(record.value)
         except Refused:
             return Sign.NO
-        # A few zeros are a record, too, which says nothing.
-        return Sign.CERTAIN if found.object_name or found.tags else Sign.LIKELY
+        if found.object_name or found.tags:
+            return Sign.CERTAIN
+        # A few zeros are a record, too: an INSERT into nothing.
+        return Sign.OPEN if found.operation in LETTERS else Sign.LIKELY
 
     def peek(self, value: bytes | None) -> Head:
         if not value:

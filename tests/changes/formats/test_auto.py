@@ -32,6 +32,7 @@ UNDECIDED = [
     ("text", Packed(None, b"hello")),
     ("a list", Packed(None, b"[1]")),
     ("zeros", Packed(None, b"\0\0")),
+    ("zeros that are a record", Packed(None, bytes(15))),
     ("another format", Packed(None, b'{"messageType":"INSERT","columns":[],"schemaName":"s"}')),
 ]
 
