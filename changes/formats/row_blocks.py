@@ -76,18 +76,30 @@ class RowBlocks:
         self.learn(shape)
         self._take(cells, op.encode() * (len(cells) // len(shape.names)), record)
 
+    def add_columns(
+        self, shape: Shape, texts: Sequence[Text], ops: bytes, records: Sequence[int]
+    ) -> None:
+        """Add rows that are columns already, each with its record; raises Refused."""
+        self.learn(shape)
+        self.flush()
+        self._register(ops, records)
+        self._add_block(shape.names, texts, len(ops))
+
     def _take(self, cells: Sequence[Cell], ops: bytes, record: int) -> None:
+        self._register(ops, [record] * len(ops))
+        self._cells += cells
+        self._rows += len(ops)
+        if self._rows >= BLOCK_ROWS:
+            self.flush()
+
+    def _register(self, ops: bytes, records: Sequence[int]) -> None:
         if self._segment_layout is not self.layout:
             self._segment_layout = self.layout
             self.segments.append(Segment(self.layout.columns))
         segment = self.segments[-1]
-        self._cells += cells
-        self._rows += len(ops)
         self.count += len(ops)
         segment.ops += ops
-        segment.records += [record] * len(ops)
-        if self._rows >= BLOCK_ROWS:
-            self.flush()
+        segment.records += records
 
     def update(
         self, shape: Shape, cells: list[Cell], olds: Sequence[Sequence[Cell]], record: int
@@ -129,13 +141,15 @@ class RowBlocks:
             return
         names, width = self._shape.names, len(self._shape.names)
         texts = as_texts([self._cells[place::width] for place in range(width)])
+        self._add_block(names, texts, self._rows)
+        self._cells, self._rows = [], 0
+
+    def _add_block(self, names: Sequence[str], texts: Sequence[Text], rows: int) -> None:
         block = dict(zip(names, texts, strict=True))
         for name in self.segments[-1].columns:
             if name not in block:
-                absent = pa.array([False] * self._rows)
-                block[name] = Text(pa.nulls(self._rows, pa.string()), absent)
+                block[name] = Text(pa.nulls(rows, pa.string()), pa.array([False] * rows))
         self.segments[-1].blocks.append(block)
-        self._cells, self._rows = [], 0
 
     def changes(
         self, converter: Converter, partition: int, offsets: Sequence[int]

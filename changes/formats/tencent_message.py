@@ -23,7 +23,7 @@ _column = _PROTO["Column"].FromString
 _head = _PROTO["EntryHead"].FromString
 _event = _PROTO["Event"].FromString
 
-_VERSION = 1
+VERSION = 1
 """The one in which ``data`` holds Entries."""
 
 DML, DDL = 2, 3
@@ -62,9 +62,9 @@ def envelope_of(packed: bytes) -> Any:
         envelope = _envelope(record_value(packed))
     except DecodeError as error:
         raise BadMessage(f"not an envelope of Tencent DTS: {_line(error)}") from error
-    if envelope.version != _VERSION:
+    if envelope.version != VERSION:
         raise BadMessage(
-            f"an envelope of version {envelope.version}; version {_VERSION} is expected"
+            f"an envelope of version {envelope.version}; version {VERSION} is expected"
         )
     if envelope.index >= envelope.total:
         raise BadMessage(f"an envelope with part {envelope.index} of {envelope.total}")
@@ -108,7 +108,7 @@ def _header(packed: bytes, name: str) -> bytes | None:
 
 def whole_of(data: bytes, shard: str = "") -> bytes:
     """A record of one envelope that holds it all."""
-    envelope = _PROTO["Envelope"](version=_VERSION, total=1, data=data)
+    envelope = _PROTO["Envelope"](version=VERSION, total=1, data=data)
     headers = [(_SHARD, shard.encode())] if shard else []
     return pack(None, envelope.SerializeToString(), headers)
 
