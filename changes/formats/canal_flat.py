@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from google.protobuf.message import DecodeError
 
@@ -17,6 +18,7 @@ from changes.formats.canal_packet import (
     ROWDATA,
     UPDATE,
 )
+from changes.formats.flat_heads import Tables, stretches
 from changes.formats.flat_rows import (
     MARK,
     MARK_NUMBER,
@@ -28,9 +30,11 @@ from changes.formats.flat_rows import (
 )
 from changes.formats.proto_files import messages
 from changes.formats.wire_columns import Likeness, Odd, cut_column, frame_around
+from changes.model import Head
 
 _FLAT = messages("canal_flat.proto")
 _packets = _FLAT["Packets"].FromString
+_heads = _FLAT["PacketHeads"].FromString
 _changes = _FLAT["Changes"].FromString
 _rows = _FLAT["Rows"].FromString
 _column = messages("canal_entry.proto")["Column"].FromString
@@ -45,13 +49,79 @@ def _mark() -> bytes:
     return packet
 
 
+def _head_mark() -> bytes:
+    entry = _FLAT["EntryHead"](entryType=[MARK_NUMBER], storeValue=[MARK])
+    entry.header.eventType.append(MARK_NUMBER)
+    entry.header.schemaName.append(MARK)
+    entry.header.tableName.append(MARK)
+    body = _FLAT["BodyHeads"](messages=entry)
+    packet: bytes = _FLAT["PacketHeads"](body=body).SerializeToString()
+    return packet
+
+
 _PACKET_MARK = _mark()
-_CHANGE_MARK: bytes = _FLAT["Changes"](
-    eventType=[MARK_NUMBER], rowDatas=[MARK]
-).SerializeToString()
+_HEAD_MARK = _head_mark()
+_CHANGE_MARK: bytes = _FLAT["Changes"](eventType=[MARK_NUMBER], rowDatas=[MARK]).SerializeToString()
 _ROW_MARK: bytes = _FLAT["Rows"](beforeColumns=[MARK], afterColumns=[MARK]).SerializeToString()
 
 _OPS = {INSERT: ord("I"), UPDATE: ord("U"), DELETE: ord("D")}
+
+
+def heads_of_many(values: Sequence[bytes]) -> Sequence[Head | None] | None:
+    """The heads of packets; None, for one or for all, where ``kind_of`` has to look."""
+    try:
+        packets = joined(_heads, values, _HEAD_MARK)
+        if packets.type != [MESSAGES] * len(values) or not PLAIN.issuperset(packets.compression):
+            return None
+        return _heads_of(packets.body.messages, len(values))
+    except (DecodeError, UnicodeDecodeError, ValueError):
+        return None
+
+
+def _heads_of(entry: Any, count: int) -> Sequence[Head | None] | None:
+    header = entry.header
+    kinds = list(entry.entryType)
+    # Entries without content have to be told by name.
+    if len(kinds) != len(entry.storeValue):
+        return None
+    tables = Tables()
+    databases = single(header.schemaName, MARK, count)
+    names = single(header.tableName, MARK, count)
+    step = len(kinds) // count
+    pattern = kinds[:step]
+    if (
+        databases is not None
+        and names is not None
+        and kinds == pattern * count
+        and pattern[-1] == MARK_NUMBER
+        and pattern.count(ROWDATA) == 1
+        and MARKS.issuperset(set(pattern[:-1]) - {ROWDATA})
+        and _OPS.keys() >= set(single(header.eventType, MARK_NUMBER, count) or (0,))
+    ):
+        return tables.heads(databases, names)
+    every = (
+        stretches(kinds, MARK_NUMBER, count),
+        stretches(list(header.eventType), MARK_NUMBER, count),
+        stretches(list(header.schemaName), MARK, count),
+        stretches(list(header.tableName), MARK, count),
+    )
+    return [_head(*told, tables) for told in zip(*every, strict=True)]
+
+
+def _head(
+    kinds: Sequence[int],
+    events: Sequence[int],
+    databases: Sequence[bytes],
+    names: Sequence[bytes],
+    tables: Tables,
+) -> Head | None:
+    """One packet's, if all its entries are rows or marks."""
+    rows = kinds.count(ROWDATA)
+    if not MARKS.issuperset(set(kinds) - {ROWDATA}) or not _OPS.keys() >= set(events):
+        return None
+    if not rows == len(events) == len(databases) == len(names):
+        return None
+    return tables.head(databases, names)
 
 
 def rows_of_many(values: Sequence[bytes]) -> FlatRows | None:

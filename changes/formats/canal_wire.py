@@ -160,9 +160,7 @@ class _Reading:
             blocks.learn(wider)
         blocks.update(wider, cells, olds, place)
 
-    def _shape_of(
-        self, row: Any, columns: Sequence[Any], names: tuple[str, ...], op: str
-    ) -> Shape:
+    def _shape_of(self, row: Any, columns: Sequence[Any], names: tuple[str, ...], op: str) -> Shape:
         types = tuple([column.mysqlType for column in columns])
         keyed = tuple([column.isKey for column in columns])
         # What an update's new row lacks, its old one may tell: a key's columns and types.

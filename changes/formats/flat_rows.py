@@ -45,13 +45,15 @@ class FlatRows:
     records: Sequence[int]
 
 
-def blocks_of(values: Sequence[bytes]) -> Iterator[tuple[int, Sequence[bytes]]]:
+def blocks_of(
+    values: Sequence[bytes], most: int = MOST_MESSAGES
+) -> Iterator[tuple[int, Sequence[bytes]]]:
     """Messages to be read at once, with the place of the first."""
     ends = list(itertools.accumulate(map(len, values)))
     start = before = 0
     while start < len(values):
-        most = min(len(ends), start + MOST_MESSAGES)
-        end = min(most, bisect.bisect_left(ends, before + MOST_BYTES, start, most) + 1)
+        last = min(len(ends), start + most)
+        end = min(last, bisect.bisect_left(ends, before + MOST_BYTES, start, last) + 1)
         yield start, values[start:end]
         start, before = end, ends[end - 1]
 

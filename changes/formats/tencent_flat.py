@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.message import DecodeError
 from msgspec import UNSET
 
 from changes.assemble import Text, as_texts
+from changes.formats.flat_heads import Tables, stretches
 from changes.formats.flat_rows import (
     MARK,
     MARK_NUMBER,
@@ -20,7 +23,7 @@ from changes.formats.flat_rows import (
 )
 from changes.formats.layout import Refused
 from changes.formats.proto_files import messages
-from changes.formats.tencent_message import DML, VERSION, record_value
+from changes.formats.tencent_message import DDL, DML, SOURCES, TAGS, VERSION, record_value
 from changes.formats.tencent_values import (
     BYTES,
     NA,
@@ -33,9 +36,11 @@ from changes.formats.tencent_values import (
     cell_of,
 )
 from changes.formats.wire_columns import Likeness, Odd, cut_column, frame_around
+from changes.model import BadMessage, Head
 
 _FLAT = messages("tencent_flat.proto")
 _envelopes = _FLAT["Envelopes"].FromString
+_heads = _FLAT["EnvelopeHeads"].FromString
 _events = _FLAT["Events"].FromString
 _rows = _FLAT["Rows"].FromString
 _data = messages("tencent_dts.proto")["Data"].FromString
@@ -55,8 +60,77 @@ def _mark() -> bytes:
     return envelope
 
 
+def _head_mark() -> bytes:
+    entry = _FLAT["EntryHead"](event=[MARK])
+    entry.header.messageType.append(MARK_NUMBER)
+    entry.header.schemaName.append(MARK)
+    entry.header.tableName.append(MARK)
+    entries = _FLAT["EntriesHeads"](items=entry)
+    envelope: bytes = _FLAT["EnvelopeHeads"](data=entries).SerializeToString()
+    return envelope
+
+
 _ENVELOPE_MARK = _mark()
+_HEAD_MARK = _head_mark()
+_MARK_TAG = MARK[:1]
+_KINDS = {tag: kind for kind, tag in TAGS.items()}
+"""By the first byte of an event: the type of its entry."""
+_first = itemgetter(0)
 _OPS = {0: ord("I"), 1: ord("U"), 2: ord("D")}
+
+
+def heads_of_many(packed: Sequence[bytes]) -> Sequence[Head | None] | None:
+    """The heads of messages; None, for one or for all, where ``judged`` has to look."""
+    count = len(packed)
+    try:
+        envelopes = joined(_heads, [record_value(each) for each in packed], _HEAD_MARK)
+        if envelopes.version != [VERSION] * count or envelopes.total != [1] * count:
+            return None
+        return None if any(envelopes.index) else _heads_of(envelopes.data.items, count)
+    except (BadMessage, DecodeError, UnicodeDecodeError, ValueError, struct.error):
+        return None
+
+
+def _heads_of(entry: Any, count: int) -> Sequence[Head | None] | None:
+    header = entry.header
+    if not SOURCES.issuperset(header.sourceType):
+        return None
+    tags = bytes(map(_first, entry.event))
+    tables = Tables()
+    apart = (
+        tags.split(_MARK_TAG)[:-1],
+        stretches(list(header.messageType), MARK_NUMBER, count),
+        stretches(list(header.schemaName), MARK, count),
+        stretches(list(header.tableName), MARK, count),
+    )
+    known: dict[tuple[object, ...], Head | None] = {}
+    found = []
+    for told in zip(*apart, strict=True):
+        # Most messages of a table differ in nothing that is looked at.
+        key = (told[0], *map(tuple, told[1:]))
+        if key not in known:
+            known[key] = _head(*told, tables)
+        found.append(known[key])
+    return found
+
+
+def _head(
+    tags: bytes,
+    kinds: Sequence[int],
+    databases: Sequence[bytes],
+    names: Sequence[bytes],
+    tables: Tables,
+) -> Head | None:
+    """One message's, if all its entries are rows or marks and their events are what they say."""
+    told = [_KINDS.get(tag) for tag in tags]
+    # BEGIN is 0, which is not on the wire.
+    if [kind for kind in told if kind != 0] != kinds or DDL in kinds or None in told:
+        return None
+    # Entries of no table may say so by empty names.
+    databases, names = list(filter(None, databases)), list(filter(None, names))
+    if not len(databases) == len(names) == kinds.count(DML):
+        return None
+    return tables.head(databases, names)
 
 
 def rows_of_many(packed: Sequence[bytes]) -> tuple[tuple[bytes, ...], FlatRows] | None:
@@ -67,7 +141,7 @@ def rows_of_many(packed: Sequence[bytes]) -> tuple[tuple[bytes, ...], FlatRows] 
     try:
         events = _events_of([record_value(each) for each in packed])
         return None if events is None else _rows_of(*events)
-    except DecodeError:
+    except (BadMessage, DecodeError, struct.error):
         return None
 
 
@@ -150,11 +224,10 @@ def texts_of(flat: FlatRows, ways: Sequence[Way], zone: str) -> list[Text] | Non
 
 
 def _text(cells: Sequence[bytes], way: Way, zone: str) -> Text:
-    found = None
     try:
         found = cut_column(cells, _LOOKS[way])
     except Odd:
-        pass  # each by itself, below
+        found = None
     if found is not None and way is Way.INSTANT:
         found = _utc(found)
     if found is not None:

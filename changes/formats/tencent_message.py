@@ -27,7 +27,7 @@ VERSION = 1
 """The one in which ``data`` holds Entries."""
 
 DML, DDL = 2, 3
-_TAGS = {0: 0x0A, 1: 0x1A, DML: 0x12, DDL: 0x22, 4: 0x2A, 5: 0x32, 6: 0x3A}
+TAGS = {0: 0x0A, 1: 0x1A, DML: 0x12, DDL: 0x22, 4: 0x2A, 5: 0x32, 6: 0x3A}
 """By the type of a message: the first byte of its event, which is its member's number."""
 _MEMBERS = {
     0: "beginEvent",
@@ -38,7 +38,7 @@ _MEMBERS = {
     5: "heartbeatEvent",
     6: "checkpointEvent",
 }
-_SOURCES = (0, 1, 3)
+SOURCES = frozenset((0, 1, 3))
 """MySQL and MariaDB; 0 is on the wire what is not told at all, and no subscription has Oracle."""
 _PGSQL = 2
 
@@ -179,7 +179,7 @@ def judged(entry: Any) -> tuple[Kind, TableName, Any]:
     if not table.database or not table.table:
         part = "table" if table.database else "database"
         raise BadMessage(f"an entry of type DML without a {part}")
-    if header.sourceType not in _SOURCES:
+    if header.sourceType not in SOURCES:
         named = "PGSQL" if header.sourceType == _PGSQL else str(header.sourceType)
         raise BadMessage(f"{table}: the source is {named}; MySQL, MariaDB and TDSQL are read")
     return Kind.ROWS, table, entry
@@ -187,7 +187,7 @@ def judged(entry: Any) -> tuple[Kind, TableName, Any]:
 
 def _check_event(kind: int, event: bytes, table: TableName) -> None:
     """A type that is left out reads as BEGIN: so the event must be the one that the type says."""
-    expected = _TAGS.get(kind)
+    expected = TAGS.get(kind)
     if expected is None:
         raise BadMessage(f"{table}: an entry of unknown type {kind}")
     if event and event[0] == expected:

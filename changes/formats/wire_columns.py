@@ -77,9 +77,7 @@ class Frame:
         long = pc.greater(rest, _ONE_BYTE)
         one, two = (pc.binary_slice(cells, start, start + length) for length in (1, 2))
         sizes = pc.if_else(long, two, one)
-        values = pc.if_else(
-            long, _between(cells, start + 2, end), _between(cells, start + 1, end)
-        )
+        values = pc.if_else(long, _between(cells, start + 2, end), _between(cells, start + 1, end))
         alike = pc.equal(bare, self.head + self.tail)
         return values, pc.and_(alike, pc.equal(sizes, _lengths().take(rest)))
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from changes.formats import FORMATS
-from changes.formats import canal_wire, tencent_rows
+from changes.formats import FORMATS, canal_wire, tencent_rows
 from changes.formats.base import TableDecoder, pack, unpack
-from changes.model import BadMessage, BadRecord, Changes, FormatOptions, Kind, Mode
+from changes.model import BadMessage, BadRecord, Changes, FormatOptions, Head, Kind, Mode
 from tests.changes.formats import wire
 from tests.changes.formats.mutator import mutants
 
@@ -116,9 +115,7 @@ def dts_message(rng: random.Random, number: int) -> bytes:
 
 
 def dts_plain(_rng: random.Random, number: int) -> bytes:
-    entry = wire.dts_rows(
-        0, DTS_COLUMNS, [wire.dts_row((), dts_image(random.Random(1), number))]
-    )
+    entry = wire.dts_rows(0, DTS_COLUMNS, [wire.dts_row((), dts_image(random.Random(1), number))])
     return pack(None, wire.dts_message(entry))
 
 
@@ -144,7 +141,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def singly(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+def singly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Has messages read one by one from when it is called."""
 
     def never(_values: object) -> bool:
@@ -154,7 +151,7 @@ def singly(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
         for module in (canal_wire, tencent_rows):
             monkeypatch.setattr(module, "worth_it", never)
 
-    yield now
+    return now
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -204,6 +201,42 @@ def test_a_damaged_message_among_others_is_found_at_its_place(
     quick = [answer(name, [*values[:20], bad, *values[21:]]) for bad in damaged]
     singly()
     assert quick == [answer(name, [*values[:20], bad, *values[21:]]) for bad in damaged]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_heads_are_those_of_each_message(name: str, seed: int) -> None:
+    """Marks, statements, several tables, damage: a head, or its error, at each place."""
+    rng = random.Random(seed)
+    format_ = FORMATS[name](FormatOptions())
+    values = [CASES[name][seed % 2](rng, number) for number in range(MANY)]
+    if format_.keyed:
+        others = [
+            wire.dts_message(wire.dts_begin()),
+            wire.dts_message(wire.dts_ddl("DROP TABLE t")),
+        ]
+        others += [wire.dts_message(wire.dts_heartbeat()), *wire.dts_parts(30, dts_entry(rng, 1))]
+        two = wire.dts_rows(0, DTS_COLUMNS, [], "b"), wire.dts_rows(0, DTS_COLUMNS, [], "a")
+        others = [pack(None, each) for each in (*others, wire.dts_message(*two))]
+        plain = unpack(values[0]).value or b""
+    else:
+        two = wire.canal_rows("INSERT", [], "b"), wire.canal_rows("DELETE", [], "a")
+        others = [wire.canal_packet(wire.canal_mark(4)), wire.canal_packet(*two)]
+        others += [wire.canal_packet(wire.canal_ddl("ERASE", "DROP TABLE t")), wire.canal_packet()]
+        plain = values[0]
+    bad = mutants([plain], 60, seed)
+    others += [pack(None, each) if format_.keyed else each for each in bad]
+    for other in others:
+        some = [*values[:15], other, *values[15:]]
+        assert heads(format_.heads(some)) == heads(map(format_.peek, some))
+
+
+def heads(found: Iterator[Head]) -> list[object]:
+    told: list[object] = []
+    try:
+        told.extend(iter(found))
+    except BadMessage as bad:
+        told.append(str(bad))
+    return told
 
 
 def answer(name: str, values: list[bytes]) -> object:
