@@ -11,7 +11,7 @@ from msgspec import UNSET
 from changes.convert import Converter
 from changes.formats.canal_flat import rows_of_many, texts_of, told_of
 from changes.formats.canal_packet import DELETE, INSERT, UPDATE, rows_of, table_of
-from changes.formats.flat_rows import blocks_of, keys_stay, worth_it
+from changes.formats.flat_rows import Trying, keys_stay
 from changes.formats.layout import Refused
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
@@ -48,6 +48,7 @@ class CanalWireDecoder:
         self._layout = BlockLayout({}, keys, {})
         self._shapes: dict[tuple[Any, ...], Shape] = {}
         self._seen = False
+        self._trying = Trying()
 
     @property
     def schema(self) -> TableSchema | None:
@@ -61,7 +62,7 @@ class CanalWireDecoder:
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
         blocks = RowBlocks(self._layout, self._fixed)
-        reading = _Reading(blocks, self._shapes)
+        reading = _Reading(blocks, self._shapes, self._trying)
         bad = reading.add_all(values)
         converter = Converter(self._options.time_zone, self._options.zero_dates)
         try:
@@ -79,16 +80,17 @@ class CanalWireDecoder:
 class _Reading:
     """One call's way through its packets."""
 
-    def __init__(self, blocks: RowBlocks, shapes: dict[tuple[Any, ...], Shape]) -> None:
+    def __init__(
+        self, blocks: RowBlocks, shapes: dict[tuple[Any, ...], Shape], trying: Trying
+    ) -> None:
         self._about = ""
         self._blocks = blocks
+        self._trying = trying
         self._shapes = shapes
 
     def add_all(self, values: Sequence[bytes]) -> BadRecord | None:
         """Take packets in, up to the first that can't be read: gives what is wrong with it."""
-        for start, some in blocks_of(values):
-            if worth_it(some) and self._add_many(some, start):
-                continue
+        for start, some in self._trying.left_over(values, self._add_many):
             for place, value in enumerate(some, start):
                 try:
                     self._add_packet(value, place)

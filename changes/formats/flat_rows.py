@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,13 @@ MOST_MESSAGES = 4_000
 the processor's cache when their columns are made."""
 MOST_BYTES = 1 << 20
 FEWEST = 12
-"""Below this many messages and ...``FEWEST_BYTES`` one by one is quicker."""
 FEWEST_BYTES = 1 << 13
+"""Below this many messages of so many bytes one by one is quicker."""
+_SOME = 250
+"""Tried once more where among many one is different. Fewer: the different ones' neighbours, which
+are read one by one, are fewer, but the calls cost more than that."""
+_GIVEN_UP = 16
+"""Blocks that are not tried after one of which no part could be read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,37 @@ def blocks_of(
 def worth_it(values: Sequence[bytes]) -> bool:
     """Tell whether reading messages at once is quicker than one by one."""
     return len(values) >= FEWEST or sum(map(len, values)) >= FEWEST_BYTES + len(values) * VALUE_AT
+
+
+class Trying:
+    """Whether to try to read messages at once: not where they were all unlike just before.
+
+    One target's; kept from call to call.
+    """
+
+    def __init__(self) -> None:
+        self._rest = 0
+
+    def left_over(
+        self, values: Sequence[bytes], take: Callable[[Sequence[bytes], int], bool]
+    ) -> Iterator[tuple[int, Sequence[bytes]]]:
+        """Have ``take`` take blocks, at their places; gives those that it could not."""
+        for start, block in blocks_of(values):
+            if self._rest or not worth_it(block):
+                self._rest = max(self._rest - 1, 0)
+                yield start, block
+            elif not take(block, start):
+                some = range(0, len(block), _SOME) if len(block) > _SOME else ()
+                taken = 0
+                for at in some:
+                    part = block[at : at + _SOME]
+                    if worth_it(part) and take(part, start + at):
+                        taken += 1
+                    else:
+                        yield start + at, part
+                if not some:
+                    yield start, block
+                self._rest = 0 if taken else _GIVEN_UP
 
 
 def joined(parse: Any, messages: Sequence[bytes], mark: bytes) -> Any:
@@ -111,6 +147,8 @@ def flat_rows(
         news = after
     elif not ops.strip(b"D"):
         news = before
+    elif not ops.strip(b"U") and before.index(MARK) == after.index(MARK):
+        news, olds = after, before
     else:
         news, olds = _mixed(before, after, ops)
     columns = _columns(news, count)

@@ -47,6 +47,8 @@ class RowBlocks:
         """Row changes so far; one that changes a key makes two rows."""
         self._fixed = fixed
         self._shape: Shape | None = None
+        self._names: tuple[str, ...] = ()
+        """Of the latest rows' cells: a shape's, or all columns' where several shapes met."""
         self._cells: list[Cell] = []
         self._rows = 0
         self._segment_layout: BlockLayout | None = None
@@ -57,7 +59,6 @@ class RowBlocks:
             return
         if len(set(shape.names)) < len(shape.names):
             raise Refused("two columns of one name")
-        self.flush()
         layout = self.layout
         if not self._fixed and shape.keys != layout.keys:
             if layout.keys is None:
@@ -68,13 +69,15 @@ class RowBlocks:
         for key in layout.keys or ():
             if key not in layout.columns:
                 raise Refused(f"key column {key} is missing")
+        if layout is not self.layout:
+            self.flush()
         self.layout = layout
         self._shape = shape
 
     def add(self, shape: Shape, cells: Sequence[Cell], op: str, record: int) -> None:
         """Add rows of one event; raises Refused."""
         self.learn(shape)
-        self._take(cells, op.encode() * (len(cells) // len(shape.names)), record)
+        self._take(shape, cells, op.encode() * (len(cells) // len(shape.names)), record)
 
     def add_columns(
         self, shape: Shape, texts: Sequence[Text], ops: bytes, records: Sequence[int]
@@ -85,8 +88,16 @@ class RowBlocks:
         self._register(ops, records)
         self._add_block(shape.names, texts, len(ops))
 
-    def _take(self, cells: Sequence[Cell], ops: bytes, record: int) -> None:
+    def _take(self, shape: Shape, cells: Sequence[Cell], ops: bytes, record: int) -> None:
         self._register(ops, [record] * len(ops))
+        if not self._rows:
+            self._names = shape.names
+        elif shape.names != self._names:
+            # Minimal images come in many shapes: a block for each would have a row or two.
+            every = tuple(self.layout.columns)
+            self._cells = _placed(self._cells, self._names, every)
+            cells = _placed(cells, shape.names, every)
+            self._names = every
         self._cells += cells
         self._rows += len(ops)
         if self._rows >= BLOCK_ROWS:
@@ -115,7 +126,7 @@ class RowBlocks:
             cells[p::width] == list(column)
             for p, column in zip(places, zip(*olds, strict=True), strict=True)
         ):
-            self._take(cells, b"U" * len(olds), record)
+            self._take(shape, cells, b"U" * len(olds), record)
             return
         for row, old in enumerate(olds):
             now = cells[row * width : (row + 1) * width]
@@ -124,22 +135,22 @@ class RowBlocks:
                 if now[place] is UNSET:
                     now[place] = value
             if was == [now[place] for place in places]:
-                self._take(now, b"U", record)
+                self._take(shape, now, b"U", record)
                 continue
             ended: list[Cell] = [None] * width
             for place, value in zip(places, was, strict=True):
                 ended[place] = value
-            self._take(ended, b"D", record)
+            self._take(shape, ended, b"D", record)
             # Read back: the block may have been closed, and the segment is still the same one.
             self.segments[-1].moved.append(len(self.segments[-1].ops))
-            self._take(now, b"U", record)
+            self._take(shape, now, b"U", record)
             self.count -= 1
 
     def flush(self) -> None:
         """Turn the latest rows into columns."""
-        if self._shape is None or not self._rows:
+        if not self._rows:
             return
-        names, width = self._shape.names, len(self._shape.names)
+        names, width = self._names, len(self._names)
         texts = as_texts([self._cells[place::width] for place in range(width)])
         self._add_block(names, texts, self._rows)
         self._cells, self._rows = [], 0
@@ -167,6 +178,19 @@ class RowBlocks:
         assert table is not None
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(table, layout.schema, mode, self.count, converter.nulled)
+
+
+def _placed(cells: Sequence[Cell], names: tuple[str, ...], every: tuple[str, ...]) -> list[Cell]:
+    """Rows of some columns as rows of all; UNSET stands for what they do not hold."""
+    if names == every:
+        return list(cells)
+    width, where = len(names), {name: place for place, name in enumerate(names)}
+    places = [where.get(name, width) for name in every]
+    found: list[Cell] = []
+    for start in range(0, len(cells), width):
+        row = [*cells[start : start + width], UNSET]
+        found += [row[place] for place in places]
+    return found
 
 
 def with_keys(shape: Shape, cells: list[Cell], keys: Sequence[str]) -> tuple[Shape, list[Cell]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -44,6 +45,7 @@ _heads = _FLAT["EnvelopeHeads"].FromString
 _events = _FLAT["Events"].FromString
 _rows = _FLAT["Rows"].FromString
 _data = messages("tencent_dts.proto")["Data"].FromString
+_NA: bytes = messages("tencent_dts.proto")["Data"](dataType=NA).SerializeToString()
 _SV, _BV = 3, 4
 """The numbers of a value's carriers."""
 
@@ -186,7 +188,20 @@ def _rows_of(
     found = flat_rows(list(images.oldColumns), list(images.newColumns), ops, records)
     if found is None or len(found.columns) != len(told) - 1:
         return None
-    return tuple(told[:-1]), found
+    return tuple(told[:-1]), _filled(found)
+
+
+def _filled(flat: FlatRows) -> FlatRows:
+    """What an updated row lacks and its old one holds did not change."""
+    if flat.olds is None:
+        return flat
+    columns = [
+        [old if cell == _NA else cell for cell, old in zip(cells, olds, strict=True)]
+        if _NA in cells
+        else cells
+        for cells, olds in zip(flat.columns, flat.olds, strict=True)
+    ]
+    return replace(flat, columns=columns)
 
 
 def _letters(types: list[int], count: int) -> bytes | None:
@@ -207,20 +222,11 @@ def _letters(types: list[int], count: int) -> bytes | None:
 
 
 def texts_of(flat: FlatRows, ways: Sequence[Way], zone: str) -> list[Text] | None:
-    """Each column as text; None where a value is to be refused by its record's place.
-
-    An update that lacks values is to be read singly, too: its old row may have them.
-    """
-    texts = []
+    """Each column as text; None where a value is to be refused by its record's place."""
     try:
-        for cells, way in zip(flat.columns, ways, strict=True):
-            text = _text(cells, way, zone)
-            if flat.olds is not None and text.carried is not None:
-                return None
-            texts.append(text)
+        return [_text(cells, way, zone) for cells, way in zip(flat.columns, ways, strict=True)]
     except (Refused, DecodeError, UnicodeDecodeError):
         return None
-    return texts
 
 
 def _text(cells: Sequence[bytes], way: Way, zone: str) -> Text:
@@ -233,6 +239,8 @@ def _text(cells: Sequence[bytes], way: Way, zone: str) -> Text:
     if found is not None:
         return found
     values = [_data(cell) for cell in cells]
+    for cell, value in zip(cells, values, strict=True):
+        _check_absent(cell, value)
     (text,) = as_texts([[cell_of(value.dataType, value, way, zone) for value in values]])
     return text
 
@@ -244,10 +252,17 @@ def _utc(text: Text) -> Text | None:
     return Text(pc.utf8_slice_codeunits(text.values, 0, -len(ZONE_UTC)), text.carried)
 
 
+def _check_absent(cell: bytes, value: Any) -> None:
+    """An absent value written in another way than all was not filled from its old row."""
+    if value.dataType == NA and cell != _NA:
+        raise Refused("to be read singly")
+
+
 def _look(cell: bytes, way: Way) -> Likeness:
     """What a cell shows of others like it; raises Odd where ``cell_of`` knows better."""
     value = _data(cell)
     kind = value.dataType
+    _check_absent(cell, value)
     if kind in (NIL, NA) and not (value.sv or value.bv):
         return None if kind == NIL else UNSET
     if kind in NUMBERS and way is Way.TEXT and value.sv:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from google.protobuf.message import DecodeError
 
-from changes.formats.base import VALUE_AT, pack, packed_header, sizes
+from changes.formats.base import VALUE_AT, pack, packed_headers, sizes
 from changes.formats.proto_files import messages
 from changes.model import BadMessage, Kind, TableName
 from offsets.parts import Part
@@ -82,26 +82,32 @@ def part_of(packed: bytes) -> tuple[str, Part] | None:
 
 def shard_of(packed: bytes) -> str:
     """The shard that a record is from, empty where its source has none; raises BadMessage."""
-    name = _header(packed, _SHARD)
+    return _shard(_headers(packed))
+
+
+def running_of(packed: bytes) -> tuple[str, int | None]:
+    """The shard and the running number that the record's headers tell; raises BadMessage."""
+    headers = _headers(packed)
+    told = headers.get(_RUNNING)
+    if told is None:
+        return _shard(headers), None
+    if not told.isdigit() or len(told) > _LONGEST_NUMBER or int(told) >= 1 << 64:
+        raise BadMessage(f"a header {_RUNNING} that is no number: {told[:30]!r}")
+    return _shard(headers), int(told)
+
+
+def _shard(headers: Mapping[str, bytes | None]) -> str:
+    name = headers.get(_SHARD)
     try:
         return "" if name is None else name.decode()
     except UnicodeDecodeError as error:
         raise BadMessage(f"a header {_SHARD} that is no text: {name!r}") from error
 
 
-def running_of(packed: bytes) -> tuple[str, int | None]:
-    """The shard and the running number that the record's headers tell; raises BadMessage."""
-    told = _header(packed, _RUNNING)
-    if told is None:
-        return shard_of(packed), None
-    if not told.isdigit() or len(told) > _LONGEST_NUMBER or int(told) >= 1 << 64:
-        raise BadMessage(f"a header {_RUNNING} that is no number: {told[:30]!r}")
-    return shard_of(packed), int(told)
-
-
-def _header(packed: bytes, name: str) -> bytes | None:
+def _headers(packed: bytes) -> Mapping[str, bytes | None]:
+    """By name, the last of each."""
     try:
-        return packed_header(packed, name)
+        return dict(packed_headers(packed))
     except (struct.error, msgspec.DecodeError) as error:
         raise BadMessage(f"not a packed record: {_line(error)}") from error
 

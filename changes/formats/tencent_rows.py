@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import UNSET
 
 from changes.convert import Converter
-from changes.formats.flat_rows import blocks_of, keys_stay, worth_it
+from changes.formats.flat_rows import Trying, keys_stay
 from changes.formats.layout import Refused
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
@@ -76,6 +76,7 @@ class TencentTableDecoder:
         self._layout = BlockLayout({}, keys, {})
         self._known: dict[tuple[Any, ...], Columns] = {}
         self._seen = False
+        self._trying = Trying()
 
     @property
     def schema(self) -> TableSchema | None:
@@ -89,7 +90,7 @@ class TencentTableDecoder:
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
         blocks = RowBlocks(self._layout, self._fixed)
-        reading = _Reading(blocks, self._known, self._options.time_zone)
+        reading = _Reading(blocks, self._known, self._options.time_zone, self._trying)
         bad = reading.add_all(values)
         converter = Converter(UTC, self._options.zero_dates)
         try:
@@ -107,17 +108,22 @@ class TencentTableDecoder:
 class _Reading:
     """One call's way through its messages."""
 
-    def __init__(self, blocks: RowBlocks, known: dict[tuple[Any, ...], Columns], zone: str) -> None:
+    def __init__(
+        self,
+        blocks: RowBlocks,
+        known: dict[tuple[Any, ...], Columns],
+        zone: str,
+        trying: Trying,
+    ) -> None:
         self._about = ""
         self._blocks = blocks
+        self._trying = trying
         self._known = known
         self._zone = zone
 
     def add_all(self, values: Sequence[bytes]) -> BadRecord | None:
         """Take messages in, up to the first that can't be read: gives what is wrong with it."""
-        for start, some in blocks_of(values):
-            if worth_it(some) and self._add_many(some, start):
-                continue
+        for start, some in self._trying.left_over(values, self._add_many):
             for place, value in enumerate(some, start):
                 try:
                     self._add_message(value, place)
