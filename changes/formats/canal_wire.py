@@ -11,7 +11,7 @@ from msgspec import UNSET
 from changes.convert import Converter
 from changes.formats.canal_flat import rows_of_many, texts_of, told_of
 from changes.formats.canal_packet import DELETE, INSERT, UPDATE, rows_of, table_of
-from changes.formats.flat_rows import Trying, keys_stay
+from changes.formats.flat_rows import Leftover, Trying, moved_records
 from changes.formats.layout import Refused
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
@@ -98,24 +98,23 @@ class _Reading:
                     return BadRecord(place, f"{self._about}{refused}")
         return None
 
-    def _add_many(self, values: Sequence[bytes], start: int) -> bool:
+    def _add_many(self, values: Sequence[bytes], start: int) -> Iterator[Leftover] | None:
         """Take packets in at once where all of their rows are alike, else nothing of them."""
         flat = rows_of_many(values)
         told = None if flat is None else told_of(flat)
         if flat is None or told is None or (flat.olds and not any(told[2])):
-            return False
+            return None
         shape, blocks = self._shape(*told, more=()), self._blocks
         try:
             blocks.learn(shape)
         except Refused:
-            return False
-        if not keys_stay(flat, shape.names, blocks.layout.keys or ()):
-            return False
-        texts = texts_of(flat, told)
-        if texts is None:
-            return False
-        blocks.add_columns(shape, texts, flat.ops, [start + record for record in flat.records])
-        return True
+            return None  # read one by one they tell at which record
+        moved = moved_records(flat, shape.names, blocks.layout.keys or ())
+        texts = None if moved is None else texts_of(flat, told)
+        if moved is None or texts is None:
+            return None
+        left = blocks.add_flat(shape, texts, flat, moved, start)
+        return ((place, [values[place - start]]) for place in left)
 
     def _add_packet(self, value: bytes, place: int) -> None:
         """Take a packet in; raises Refused, BadMessage."""

@@ -68,6 +68,13 @@ def worth_it(values: Sequence[bytes]) -> bool:
     return len(values) >= FEWEST or sum(map(len, values)) >= FEWEST_BYTES + len(values) * VALUE_AT
 
 
+_FEW_MOVES = 20
+"""One row in so many may change its key: each cuts a block in two."""
+
+Leftover = tuple[int, Sequence[bytes]]
+"""Messages to be read singly, and the place of the first."""
+
+
 class Trying:
     """Whether to try to read messages at once: not where they were all unlike just before.
 
@@ -78,25 +85,39 @@ class Trying:
         self._rest = 0
 
     def left_over(
-        self, values: Sequence[bytes], take: Callable[[Sequence[bytes], int], bool]
-    ) -> Iterator[tuple[int, Sequence[bytes]]]:
-        """Have ``take`` take blocks, at their places; gives those that it could not."""
+        self,
+        values: Sequence[bytes],
+        take: Callable[[Sequence[bytes], int], Iterator[Leftover] | None],
+    ) -> Iterator[Leftover]:
+        """Have ``take`` take blocks, at their places; gives, in order, what it could not.
+
+        ``take`` gives None for nothing at all, else as it goes on what has to come between.
+        """
         for start, block in blocks_of(values):
             if self._rest or not worth_it(block):
                 self._rest = max(self._rest - 1, 0)
                 yield start, block
-            elif not take(block, start):
-                some = range(0, len(block), _SOME) if len(block) > _SOME else ()
-                taken = 0
-                for at in some:
-                    part = block[at : at + _SOME]
-                    if worth_it(part) and take(part, start + at):
-                        taken += 1
-                    else:
-                        yield start + at, part
-                if not some:
-                    yield start, block
-                self._rest = 0 if taken else _GIVEN_UP
+            elif (rest := take(block, start)) is not None:
+                yield from rest
+            else:
+                yield from self._parts(block, start, take)
+
+    def _parts(
+        self,
+        block: Sequence[bytes],
+        start: int,
+        take: Callable[[Sequence[bytes], int], Iterator[Leftover] | None],
+    ) -> Iterator[Leftover]:
+        self._rest = _GIVEN_UP
+        for at in range(0, len(block), _SOME):
+            part = block[at : at + _SOME]
+            tried = len(part) < len(block) and worth_it(part)
+            rest = take(part, start + at) if tried else None
+            if rest is None:
+                yield start + at, part
+            else:
+                self._rest = 0
+                yield from rest
 
 
 def joined(parse: Any, messages: Sequence[bytes], mark: bytes) -> Any:
@@ -189,11 +210,31 @@ def _columns(flat: list[bytes], count: int) -> list[list[bytes]] | None:
     return [flat[place::step] for place in range(width)]
 
 
-def keys_stay(flat: FlatRows, names: Sequence[str], keys: Sequence[str]) -> bool:
-    """Tell whether the rows hold the whole key, and no update changes it."""
+def moved_records(
+    flat: FlatRows, names: Sequence[str], keys: Sequence[str]
+) -> Sequence[int] | None:
+    """The messages, in order, with an update that changes the key.
+
+    None: the rows do not hold the whole key, or so many move that all are to be read singly.
+    """
     if not set(keys).issubset(names):
-        return False
+        return None
     if flat.olds is None:
-        return True
-    places = [names.index(key) for key in keys]
-    return all(flat.columns[place] == flat.olds[place] for place in places)
+        return ()
+    moved: set[int] = set()
+    for key in keys:
+        news, olds = (columns[names.index(key)] for columns in (flat.columns, flat.olds))
+        if news != olds:
+            pairs = zip(news, olds, flat.records, strict=True)
+            moved.update(record for new, old, record in pairs if new != old)
+    return sorted(moved) if len(moved) * _FEW_MOVES <= len(flat.ops) else None
+
+
+def spans(records: Sequence[int], alone: Sequence[int]) -> Iterator[tuple[int, int, int | None]]:
+    """Stretches of rows between messages that are read singly: begin, end, the message behind."""
+    start = 0
+    for record in alone:
+        end = bisect.bisect_left(records, record, start)
+        yield start, end, record
+        start = bisect.bisect_right(records, record, end)
+    yield start, len(records), None

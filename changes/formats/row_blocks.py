@@ -6,7 +6,7 @@ behind row, and each column is every n-th of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, Text, as_texts, assemble
 from changes.convert import Converter
+from changes.formats.flat_rows import FlatRows, spans
 from changes.formats.layout import Layout, Refused
 from changes.model import BadRecord, Changes, Mode
 
@@ -46,7 +47,8 @@ class RowBlocks:
         self.count = 0
         """Row changes so far; one that changes a key makes two rows."""
         self._fixed = fixed
-        self._shape: Shape | None = None
+        self._learned: set[Shape] = set()
+        """What the layout holds already."""
         self._names: tuple[str, ...] = ()
         """Of the latest rows' cells: a shape's, or all columns' where several shapes met."""
         self._cells: list[Cell] = []
@@ -55,7 +57,7 @@ class RowBlocks:
 
     def learn(self, shape: Shape) -> None:
         """Take in what rows that come now are like; raises Refused."""
-        if shape is self._shape:
+        if shape in self._learned:
             return
         if len(set(shape.names)) < len(shape.names):
             raise Refused("two columns of one name")
@@ -71,8 +73,9 @@ class RowBlocks:
                 raise Refused(f"key column {key} is missing")
         if layout is not self.layout:
             self.flush()
+            self._learned.clear()
         self.layout = layout
-        self._shape = shape
+        self._learned.add(shape)
 
     def add(self, shape: Shape, cells: Sequence[Cell], op: str, record: int) -> None:
         """Add rows of one event; raises Refused."""
@@ -87,6 +90,26 @@ class RowBlocks:
         self.flush()
         self._register(ops, records)
         self._add_block(shape.names, texts, len(ops))
+
+    def add_flat(
+        self,
+        shape: Shape,
+        texts: Sequence[Text],
+        flat: FlatRows,
+        moved: Sequence[int],
+        start: int,
+    ) -> Iterator[int]:
+        """Add rows that were read at once, but for those of the messages ``moved``.
+
+        Gives the place of each of these when it is its turn. ``start`` is the first message's.
+        """
+        for begin, end, alone in spans(flat.records, moved):
+            if begin < end:
+                part = [text.part(begin, end) for text in texts] if moved else texts
+                records = [start + record for record in flat.records[begin:end]]
+                self.add_columns(shape, part, flat.ops[begin:end], records)
+            if alone is not None:
+                yield start + alone
 
     def _take(self, shape: Shape, cells: Sequence[Cell], ops: bytes, record: int) -> None:
         self._register(ops, [record] * len(ops))

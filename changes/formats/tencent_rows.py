@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import UNSET
 
 from changes.convert import Converter
-from changes.formats.flat_rows import Trying, keys_stay
+from changes.formats.flat_rows import Leftover, Trying, moved_records
 from changes.formats.layout import Refused
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
@@ -131,25 +131,24 @@ class _Reading:
                     return BadRecord(place, f"{self._about}{refused}")
         return None
 
-    def _add_many(self, values: Sequence[bytes], start: int) -> bool:
+    def _add_many(self, values: Sequence[bytes], start: int) -> Iterator[Leftover] | None:
         """Take messages in at once where all of their rows are alike, else nothing of them."""
+        found = rows_of_many(values)
+        if found is None:
+            return None
+        told, flat = found
+        blocks = self._blocks
         try:
-            found = rows_of_many(values)
-            if found is None:
-                return False
-            told, flat = found
-            columns, blocks = self._columns(told), self._blocks
+            columns = self._columns(told)
             blocks.learn(columns.shape)
         except (Refused, BadMessage):
-            return False  # read one by one they tell at which record
-        if not keys_stay(flat, columns.shape.names, blocks.layout.keys or ()):
-            return False
-        texts = texts_of(flat, columns.ways, self._zone)
-        if texts is None:
-            return False
-        records = [start + record for record in flat.records]
-        blocks.add_columns(columns.shape, texts, flat.ops, records)
-        return True
+            return None  # read one by one they tell at which record
+        moved = moved_records(flat, columns.shape.names, blocks.layout.keys or ())
+        texts = None if moved is None else texts_of(flat, columns.ways, self._zone)
+        if moved is None or texts is None:
+            return None
+        left = blocks.add_flat(columns.shape, texts, flat, moved, start)
+        return ((place, [values[place - start]]) for place in left)
 
     def _add_message(self, packed: bytes, place: int) -> None:
         """Take a message in; raises Refused, BadMessage."""
