@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from actors import effects as fx
 from actors import messages as msg
 from changes.formats.base import Format, Parted, Piece, Several
-from changes.model import AddColumn, BadMessage, Ddl, Kind
+from changes.model import AddColumn, BadMessage, ChangeColumn, Ddl, DdlStep, Kind
 from changes.routing import TargetRoute
 from offsets.parts import Part, PartAssembler
 from offsets.position import Run, TopicPartition
@@ -241,7 +241,7 @@ def by_target(
     """Split a message of several entries by target, each target's entries in their order.
 
     A statement beside rows of its target is left out where rows show by themselves what it does
-    (a new column without a default, a table made); any other raises BesideRows: one offset can't
+    (a new column without a default, a column's other type, a table made); any other raises BesideRows: one offset can't
     be a barrier and rows. Raises BadMessage.
     """
     found: dict[str, tuple[TargetRoute, list[tuple[Piece, list[Ddl]]]]] = {}
@@ -277,6 +277,14 @@ def _target_part(
 
 
 def _shown_by_rows(ddl: Ddl) -> bool:
-    return ddl.refused is None and all(
-        isinstance(step, AddColumn) and step.default is None for step in ddl.steps
-    )
+    return ddl.refused is None and all(map(_is_shown, ddl.steps))
+
+
+def _is_shown(step: DdlStep) -> bool:
+    """Rows name their columns, with their types; the formats of several entries all do."""
+    match step:
+        case AddColumn():
+            return step.default is None
+        case ChangeColumn(old, column):
+            return old == column.name
+    return False
