@@ -241,8 +241,8 @@ def by_target(
     """Split a message of several entries by target, each target's entries in their order.
 
     A statement beside rows of its target is left out where rows show by themselves what it does
-    (a new column without a default, a column's other type, a table made); any other raises BesideRows: one offset can't
-    be a barrier and rows. Raises BadMessage.
+    (a new column without a default, a column's other type, a table made); any other raises
+    BesideRows: one offset can't be a barrier and rows. Raises BadMessage.
     """
     found: dict[str, tuple[TargetRoute, list[tuple[Piece, list[Ddl]]]]] = {}
     for piece in format_.pieces(value):

@@ -9,16 +9,18 @@ from typing import Any
 from msgspec import UNSET
 
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats.canal_flat import rows_of_many, texts_of, told_of
 from changes.formats.canal_packet import DELETE, INSERT, UPDATE, rows_of, table_of
 from changes.formats.flat_rows import Leftover, Trying, moved_records
-from changes.formats.layout import Refused
+from changes.formats.layout import Refused, Unfit
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
 from changes.model import (
     BadMessage,
     BadRecord,
     Changes,
+    ColumnTypes,
     FormatOptions,
     Mode,
     TableName,
@@ -41,11 +43,17 @@ class CanalWireDecoder:
     bad one can be decoded again without it.
     """
 
-    def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
+    ) -> None:
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = BlockLayout({}, keys, {})
+        self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
         self._shapes: dict[tuple[Any, ...], Shape] = {}
         self._seen = False
         self._trying = Trying()
@@ -95,7 +103,8 @@ class _Reading:
                 try:
                     self._add_packet(value, place)
                 except (Refused, BadMessage) as refused:
-                    return BadRecord(place, f"{self._about}{refused}")
+                    unfit = isinstance(refused, Unfit)
+                    return BadRecord(place, f"{self._about}{refused}", of_table=unfit)
         return None
 
     def _add_many(self, values: Sequence[bytes], start: int) -> Iterator[Leftover] | None:
