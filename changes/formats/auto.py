@@ -44,7 +44,7 @@ from offsets.parts import Part
 
 AUTO = "auto"
 
-_AT_ONCE = 256
+_AT_ONCE = 500
 """Records whose marks are taken off together. More: when a bad one comes, more of it is done
 again; fewer save nothing."""
 
