@@ -11,6 +11,7 @@ from msgspec import UNSET
 from changes.convert import Converter
 from changes.declared import Declared
 from changes.formats.canal_packet import DELETE, INSERT, UPDATE, rows_of
+from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, Unfit
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
@@ -52,6 +53,7 @@ class CanalWireDecoder:
         self._fixed = keys is not None
         self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
         self._shapes: dict[tuple[Any, ...], Shape] = {}
+        self._run = KeyRun()
         self._seen = False
 
     @property
@@ -65,7 +67,7 @@ class CanalWireDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        blocks = RowBlocks(self._layout, self._fixed)
+        blocks = RowBlocks(self._layout, self._fixed, self._run.begun(partition, offsets))
         reading = _Reading(blocks, self._shapes)
         refused: Exception | None = None
         place = 0
@@ -85,6 +87,7 @@ class CanalWireDecoder:
             raise BadRecord(place, f"{reading.about}{refused}", of_table=unfit) from refused
         if changes is not None:
             self._layout, self._seen = blocks.layout, True
+            self._run = blocks.run.ended(blocks.count)
         return changes
 
 
@@ -144,7 +147,9 @@ class _Reading:
         wider, cells = with_keys(shape, cells, keys)
         if wider is not shape:
             blocks.learn(wider)
-        blocks.update(wider, cells, olds, place)
+        blocks.update(
+            wider, cells, olds, place, lambda row: _old_key(rows[row].beforeColumns, wider.names)
+        )
 
     def _shape(self, row: Any, columns: Sequence[Any], names: tuple[str, ...], op: str) -> Shape:
         types = tuple([column.mysqlType for column in columns])

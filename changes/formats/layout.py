@@ -128,6 +128,15 @@ class Layout(abc.ABC):
             for field in self.key_fields
         )
 
+    def key_of(self, row: Struct) -> tuple[object, ...]:
+        """A row's key."""
+        return tuple([getattr(row, field) for field in self.key_fields])
+
+    def beside_key(self, row: Struct) -> tuple[object, ...]:
+        """A row's other values, UNSET for those that it does not hold."""
+        keys = self.key_fields
+        return tuple([getattr(row, f) for f in self.fields.values() if f not in keys])
+
     def with_keys(self, keys: tuple[str, ...]) -> Self:
         """Fix the key; raises Refused where a column has a name that the changelog needs."""
         for name in self.columns:

@@ -6,7 +6,7 @@ behind row, and each column is every n-th of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, Text, as_texts, assemble
 from changes.convert import Converter
+from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Layout, Refused, Unfit
 from changes.model import BadRecord, Changes, Mode
 
@@ -40,8 +41,9 @@ class BlockLayout(Layout):
 class RowBlocks:
     """One call's rows, in segments of one layout each."""
 
-    def __init__(self, layout: BlockLayout, fixed: bool) -> None:
+    def __init__(self, layout: BlockLayout, fixed: bool, run: KeyRun) -> None:
         self.layout = layout
+        self.run = run
         self.segments: list[Segment] = []
         self.count = 0
         """Row changes so far; one that changes a key makes two rows."""
@@ -90,9 +92,15 @@ class RowBlocks:
             self.flush()
 
     def update(
-        self, shape: Shape, cells: list[Cell], olds: Sequence[Sequence[Cell]], record: int
+        self,
+        shape: Shape,
+        cells: list[Cell],
+        olds: Sequence[Sequence[Cell]],
+        record: int,
+        before: Callable[[int], Sequence[Cell]],
     ) -> None:
-        """Add updated rows; ``olds`` has each row's old key, in the order of the layout's keys.
+        """Add updated rows; ``olds`` has each row's old key, in the order of the layout's keys,
+        and ``before`` gives all of an old row, in the order of ``shape``'s names.
 
         Where a key changed, a row before it ends the old one. A part of the key that the new row
         does not hold is what it was. ``shape`` holds all columns of the key and has been learned.
@@ -114,6 +122,9 @@ class RowBlocks:
             if was == [now[place] for place in places]:
                 self._take(now, b"U", record)
                 continue
+            if not self._leaves(places, was, before(row), now):
+                self._take(now, b"U", record)
+                continue
             ended: list[Cell] = [None] * width
             for place, value in zip(places, was, strict=True):
                 ended[place] = value
@@ -122,6 +133,15 @@ class RowBlocks:
             self.segments[-1].moved.append(len(self.segments[-1].ops))
             self._take(now, b"U", record)
             self.count -= 1
+
+    def _leaves(
+        self, places: Sequence[int], old: list[Cell], before: Sequence[Cell], now: Sequence[Cell]
+    ) -> bool:
+        """Tell whether the old key's row ends where this one moves away from it."""
+        beside = [place for place in range(len(now)) if place not in places]
+        was = [now[p] if p >= len(before) or before[p] is UNSET else before[p] for p in beside]
+        key, after = tuple([now[p] for p in places]), [now[p] for p in beside]
+        return self.run.moves(self.count, tuple(old), was, key, after)
 
     def flush(self) -> None:
         """Turn the latest rows into columns."""
