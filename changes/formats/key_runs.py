@@ -17,6 +17,8 @@ from changes.formats.layout import Refused
 
 Key = tuple[object, ...]
 
+TOLD_IN_PART = "a row leaves its key after another one has taken it, and is told in part only"
+
 
 @dataclass(slots=True)
 class KeyRun:
@@ -53,19 +55,29 @@ class KeyRun:
         It does not where another row has come there before. Raises Refused where the moved row is
         then told in part only: what it lacks can't be had any more.
         """
+        ends = self.leaves(number, old, before)
+        if not ends and UNSET in after:
+            raise Refused(TOLD_IN_PART)
+        self.arrives(number, new, after)
+        return ends
+
+    def leaves(self, number: int, old: Key, before: Sequence[object]) -> bool:
+        """The first half of ``moves``, where the two come in records of their own."""
+        if number != self.next_:
+            self.arrived.clear()
+        self.next_ = number
+        there = self.arrived.get(old)
+        if there is not None and _differ(there, before):
+            return False
+        self.arrived.pop(old, None)
+        return True
+
+    def arrives(self, number: int, new: Key, after: Sequence[object]) -> None:
+        """The second half; ``number`` is that of the first."""
         if number != self.next_:
             self.arrived.clear()
         self.next_ = number + 1
-        there = self.arrived.get(old)
-        stays = there is not None and _differ(there, before)
-        if stays and UNSET in after:
-            raise Refused(
-                "a row leaves its key after another one has taken it, and is told in part only"
-            )
-        if not stays:
-            self.arrived.pop(old, None)
         self.arrived[new] = after
-        return not stays
 
 
 def _differ(one: Sequence[object], other: Sequence[object]) -> bool:

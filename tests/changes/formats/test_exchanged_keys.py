@@ -14,6 +14,8 @@ from changes.model import OP, BadRecord, FormatOptions, Mode
 from tests.changes.canal_messages import message
 from tests.changes.formats import wire
 from tests.changes.formats.avro_records import integer, record, text
+from tests.changes.formats.debezium_messages import change
+from tests.changes.formats.debezium_messages import record as debezium_record
 from tests.changes.formats.json_messages import maxwell, ogg
 
 Image = tuple[int, str]
@@ -164,3 +166,53 @@ def test_a_row_that_is_told_in_part_is_not_exchanged() -> None:
     with pytest.raises(BadRecord, match="after another one has taken it") as caught:
         decoder("canal-json").decode(0, [0, 1], [whole, part])
     assert caught.value.index == 1
+
+
+NEW, OLD = [("__debezium.newkey", b"x")], [("__debezium.oldkey", b"x")]
+
+
+def debezium(was: Image, now: Image, *, tombstone: bool = True) -> list[bytes]:
+    """The halves of a changed key as Debezium writes them."""
+    rows = [{"id": key, "name": name} for key, name in (was, now)]
+    ends = change("d", None, rows[0], headers=NEW)
+    begins = change("c", rows[1], None, headers=OLD)
+    return [ends, *([debezium_record(None, {"id": was[0]})] if tombstone else []), begins]
+
+
+def debezium_net(*calls: Sequence[bytes]) -> dict[int, str | None]:
+    decode, offset, pieces = decoder("debezium-json").decode, 0, []
+    for values in calls:
+        changes = decode(0, range(offset, offset + len(values)), values)
+        offset += len(values)
+        if changes is not None:
+            pieces.append(changes.table)
+    rows = fold(concat_changes(pieces), ["id"]).to_pylist()
+    return {int(row["id"]): None if row[OP] == "D" else row["name"] for row in rows}
+
+
+@pytest.mark.parametrize("tombstone", [True, False])
+@pytest.mark.parametrize("cut", [0, 1, 2, 3])
+def test_debeziums_halves_exchange_two_keys(tombstone: bool, cut: int) -> None:
+    """Delete and insert of one row, delete and insert of the other, in any batches."""
+    swap = [each for was, now in SWAP for each in debezium(was, now, tombstone=tombstone)]
+    calls = [swap[:cut], swap[cut:]] if cut else [swap]
+    assert debezium_net(*calls) == {1: "b", 2: "a"}
+
+
+def test_debeziums_row_that_comes_back_leaves_nothing_behind() -> None:
+    """It is the row that has just come."""
+    moves = [*debezium((1, "a"), (2, "b")), *debezium((2, "b"), (1, "c"))]
+    assert debezium_net(moves) == {1: "c", 2: None}
+
+
+def test_a_row_that_is_deleted_after_it_came_is_gone() -> None:
+    """A delete that announces no new key is one."""
+    gone = change("d", None, {"id": 2, "name": "other"})
+    assert debezium_net([*debezium((1, "a"), (2, "a")), gone]) == {1: None, 2: None}
+
+
+def test_an_old_image_of_nulls_proves_nothing() -> None:
+    """Under REPLICA IDENTITY DEFAULT only the key of a deleted row is told."""
+    back = [change("d", None, {"id": 2, "name": None}, headers=NEW),
+            change("c", {"id": 1, "name": "a"}, headers=OLD)]  # fmt: skip
+    assert debezium_net([*debezium((1, "a"), (2, "a")), *back]) == {1: "a", 2: None}
