@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from actors.buffer import Chunk, TargetBuffer
+from actors.buffer import TargetBuffer
 from actors.closing import DataError
 from actors.ports import StagedBatch
+from actors.waiting import Chunk
 from changes.formats import declared_types
 from changes.formats.base import Format
 from changes.formats.untyped import as_declared

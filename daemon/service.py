@@ -243,7 +243,7 @@ class Service:
         except StoreError as error:
             raise Unusable(str(error)) from error
         try:
-            ids = topic_ids({**config.kafka, **section.kafka}, section.topics)
+            ids = topic_ids(config.kafka_of(name), section.topics)
             check_topic_ids(snapshot, ids)
         except (BrokerUnreachable, TopicMissing, PositionError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
@@ -262,9 +262,7 @@ class Service:
         resolver = PositionResolver(
             settings={
                 "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
-                **member_settings(
-                    {**config.kafka, **section.kafka}, name, state_id(config.daemon.state_dir)
-                ),
+                **member_settings(config.kafka_of(name), name, state_id(config.daemon.state_dir)),
             },
             group=config.group(name),
             pipeline=section,
@@ -284,7 +282,7 @@ class Service:
         ends = log_ends(resolver.settings, section.topics) if self._until_end else None
         letters = None
         if section.on_bad_record == "dead-letter":
-            settings = {**config.kafka, **section.kafka}
+            settings = config.kafka_of(name)
             letters = make_dead_letters(
                 section.dead_letters, config.daemon.state_dir, name, settings, keyed=keyed
             )
