@@ -14,7 +14,7 @@ from changes.declared import Declared
 from changes.formats.aliyun_record import Images, Record, read_record, table_name
 from changes.formats.aliyun_values import declared_types, text_of
 from changes.formats.key_runs import KeyRun
-from changes.formats.layout import Layout, Refused, Unfit
+from changes.formats.layout import Layout, Refused, Unfit, other_key
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D", "INIT": "I"}
@@ -208,7 +208,7 @@ class _Reading:
             if layout.keys is None:
                 layout = layout.with_keys(row.keys)
             elif set(row.keys) != set(layout.keys):
-                raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(row.keys)}")
+                raise other_key(layout.keys, row.keys)
         if not layout.fields.keys() >= {*row.now, *(row.was or ())} or any(
             layout.declared.get(name) != declared for name, declared in row.types.items()
         ):
@@ -218,7 +218,3 @@ class _Reading:
             if key not in layout.columns:
                 raise Refused(f"key column {key} is missing")
         self.layout = layout
-
-
-def _list(keys: Sequence[str]) -> str:
-    return f"({', '.join(keys)})" if keys else "none"

@@ -18,7 +18,7 @@ from changes.declared import Declared
 from changes.formats import canal_careful as careful
 from changes.formats.canal_layout import LETTERS, CanalLayout
 from changes.formats.key_runs import KeyRun
-from changes.formats.layout import Refused, Unfit
+from changes.formats.layout import Refused, Unfit, other_key
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 from changes.positions import position_text
 
@@ -253,7 +253,7 @@ class _Reading:
             if layout.keys is None:
                 layout = layout.with_keys(names)
             elif set(names) != set(layout.keys):
-                raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(names)}")
+                raise other_key(layout.keys, names)
         self.names = message.pkNames
         self.types = message.mysqlType
         text = bytes(message.mysqlType)
@@ -323,7 +323,3 @@ def _missing(message: careful.Message) -> str | None:
         if any(row is not None and name not in row for row in message.data or ()):
             return name
     return None
-
-
-def _list(keys: Sequence[str]) -> str:
-    return f"({', '.join(keys)})" if keys else "none"

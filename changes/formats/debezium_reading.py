@@ -14,7 +14,7 @@ from msgspec.structs import astuple
 from changes.assemble import BLOCK_ROWS
 from changes.formats import debezium_record as careful
 from changes.formats.base import VALUE_AT, packed_header, sizes
-from changes.formats.debezium_keys import deleted, ended, replaced
+from changes.formats.debezium_keys import beside, deleted, ended, key_fields, replaced
 from changes.formats.debezium_layout import NULL, Layout, Told, cell
 from changes.formats.debezium_names import Names
 from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record, position_of
@@ -22,7 +22,7 @@ from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
 from changes.formats.key_runs import KeyRun
-from changes.formats.layout import Refused, Unfit, spelled
+from changes.formats.layout import Refused, other_key, spelled
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
 
@@ -245,7 +245,7 @@ class Reading:
             self.state = replace(self.state, layout=layout.with_keys(names))
             self.state.shapes.keyless = not names
         elif set(names) != set(layout.keys):
-            raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(names)}")
+            raise other_key(layout.keys, names)
 
     def _learn(
         self, told: Mapping[str, Field], carried: Mapping[str, Raw], unsent: Sequence[str] = ()
@@ -270,7 +270,7 @@ class Reading:
         keys = self.state.layout.keys or ()
         if keys:
             image = ended(record, key, keys, configured=self._fixed)
-            self._learn(record.fields or _key_fields(key), image)
+            self._learn(record.fields or key_fields(key), image)
             row = self._ended_row(image)
         else:
             image = deleted(record, key)
@@ -287,7 +287,7 @@ class Reading:
     def _leaves(self, record: Record, old: Mapping[str, Raw]) -> bool:
         """Tell whether a key's row ends where its row moves away: not if another one has come."""
         keys = self.state.layout.keys or ()
-        before = _beside(record.before or {}, self.state.layout, keys)
+        before = beside(record.before or {}, self.state.layout.columns, keys)
         # Under REPLICA IDENTITY DEFAULT null is what was not told.
         told = [UNSET if value == NULL else value for value in before]
         key = tuple([bytes(old[name]) for name in keys])
@@ -297,7 +297,7 @@ class Reading:
         """Note that a row has come to its key by the second half of a change."""
         keys = self.state.layout.keys or ()
         key = tuple([bytes(sent.get(name, NULL)) for name in keys])
-        after = _beside(sent, self.state.layout, keys)
+        after = beside(sent, self.state.layout.columns, keys)
         self.run.arrives(self.numbered, key, after)
 
     def _ended_row(self, key: Mapping[str, Raw]) -> Struct:
@@ -345,24 +345,6 @@ class Reading:
         self._moved += 1
 
 
-def _beside(image: Mapping[str, Raw], layout: Layout, keys: Sequence[str]) -> list[object]:
-    """A row's values but for its key; UNSET for those that it does not hold."""
-    return [
-        bytes(image[name]) if name in image else UNSET
-        for name in layout.columns
-        if name not in keys
-    ]
-
-
 def announces(packed: bytes) -> bool:
     """Tell whether a record's headers say that it is half of a key change."""
     return any(packed_header(packed, name) is not None for name in (NEW_KEY, OLD_KEY))
-
-
-def _key_fields(key: Key | None) -> Mapping[str, Field]:
-    """The types of a tombstone's key: all that it tells of the table's columns."""
-    return {} if key is None else careful.columns_of(key.field)
-
-
-def _list(keys: Sequence[str]) -> str:
-    return f"({', '.join(keys)})" if keys else "none"

@@ -21,7 +21,7 @@ from changes.declared import Declared
 from changes.formats.json_layout import Documents, JsonLayout, is_document
 from changes.formats.json_moves import may_move, moves, with_nulls
 from changes.formats.key_runs import KeyRun
-from changes.formats.layout import Refused, Unfit
+from changes.formats.layout import Refused, Unfit, other_key
 from changes.model import (
     BadRecord,
     Changes,
@@ -290,7 +290,7 @@ class _Reading:
             if layout.keys is None:
                 layout = layout.with_keys(row.keys)
             elif set(row.keys) != set(layout.keys):
-                raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(row.keys)}")
+                raise other_key(layout.keys, row.keys)
             self.names.add(row.names)
         images = (row.now, row.was or {})
         if not row.now:
@@ -303,7 +303,3 @@ class _Reading:
             name for image in images for name, raw in image.items() if is_document(raw)
         } - layout.documents
         self.layout = layout.with_documents(documents) if documents else layout
-
-
-def _list(keys: Sequence[str]) -> str:
-    return f"({', '.join(keys)})" if keys else "none"

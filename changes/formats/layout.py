@@ -215,6 +215,19 @@ def _same_words(stored: SourceType, now: SourceType) -> bool:
     return stored.reading is now.reading and _begins(now.labels, stored.labels)
 
 
+def other_key(was: tuple[str, ...], now: tuple[str, ...]) -> Refused:
+    """What is wrong with a message whose key is not the one that the table has.
+
+    Without any key it is a bad message of its table; with another one the table has changed.
+    """
+    reason = f"the key was {_list(was)} and is now {_list(now)}"
+    return Unfit(reason) if now else Refused(reason)
+
+
+def _list(keys: tuple[str, ...]) -> str:
+    return f"({', '.join(keys)})" if keys else "none"
+
+
 def check_name(name: str, others: Iterable[str], keys: tuple[str, ...] | None) -> None:
     """Raise Refused for a name that is ours, Unfit where it differs from another's by case only.
 

@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, Text, as_texts, assemble
 from changes.convert import Converter
 from changes.formats.key_runs import KeyRun
-from changes.formats.layout import Layout, Refused, Unfit
+from changes.formats.layout import Layout, Refused, other_key
 from changes.model import BadRecord, Changes, Mode
 
 Cell = str | UnsetType | None
@@ -65,7 +65,7 @@ class RowBlocks:
             if layout.keys is None:
                 layout = layout.with_keys(shape.keys)
             elif set(shape.keys) != set(layout.keys):
-                raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(shape.keys)}")
+                raise other_key(layout.keys, shape.keys)
         layout = layout.grown(shape.types, shape.names, b"")
         for key in layout.keys or ():
             if key not in layout.columns:
@@ -186,7 +186,3 @@ def with_keys(shape: Shape, cells: list[Cell], keys: Sequence[str]) -> tuple[Sha
         wider += cells[start : start + width]
         wider += [UNSET] * len(missing)
     return Shape((*shape.names, *missing), shape.types, shape.keys), wider
-
-
-def _list(keys: Sequence[str]) -> str:
-    return f"({', '.join(keys)})" if keys else "none"
