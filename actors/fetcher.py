@@ -352,6 +352,7 @@ class FetcherLogic:
             lambda piece: self._router.targets(piece.table),
             self._format.ddl,
             self._concerned,
+            None if self._settings.ddl_not_understood_stops else self._unread.append,
         )
         self._dropped += not parts
         for part in parts:
