@@ -81,6 +81,8 @@ class Converter:
         row = first_misfit(text, kind, self._zone)
         shown = repr(text[row].as_py()[:_VALUE_SHOWN])
         words = declared or str(kind.arrow)
+        if kind.reading in (Reading.ENUM, Reading.SET) and not kind.labels:
+            raise ValueMisfit(row, f"{shown} counts labels that are not named by {words}")
         article = "an" if words[:1].lower() in "aeiou" else "a"
         raise ValueMisfit(row, f"{shown} is not {article} {words}")
 

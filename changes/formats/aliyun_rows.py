@@ -67,7 +67,7 @@ def key_of(record: Record) -> tuple[str, ...]:
 
 
 def _image(record: Record, images: Images | str | None, types: Mapping[str, str]) -> Image | None:
-    if images is None or isinstance(images, str):
+    if not images or isinstance(images, str):
         return None
     if len(images) != len(record.fields):
         raise Refused(f"{len(images)} values for {len(record.fields)} fields")

@@ -14,6 +14,7 @@ from changes.convert import check_zone
 from changes.formats.base import RowChange, Statement
 from changes.formats.canal_explain import explain_rows, moment
 from changes.formats.canal_rows import CanalTableDecoder
+from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
 from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 from changes.mysql_ddl import read_ddl
@@ -88,7 +89,7 @@ class CanalJson:
         try:
             head = self._head(value)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise BadMessage(f"not a Canal message: {error}") from error
+            raise BadMessage(f"not a Canal message: {why_not(value, error)}") from error
         return self._heads.get(head.key) or self._new_head(head)
 
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:

@@ -43,12 +43,13 @@ _INFINITE = {
 """How Debezium writes PostgreSQL's infinity, by its versions."""
 
 _INFINITE_TEXT = r"^([+-]?infinity|[+-][0-9]{6,}-.*)$"
-"""Of zoned timestamps: a year that PostgreSQL does not have."""
+"""Of dates and timestamps in text: a year that PostgreSQL does not have."""
 
 _ZERO_FRACTION = r"(\.[0-9]{6})0+"
 _PER_SECOND = {Sense.TIME_MS: 10**3, Sense.TIME_US: 10**6, Sense.TIME_NS: 10**9}
 _PARTS = frozenset((Sense.PARTS_DATE, Sense.PARTS_TIMESTAMP, Sense.PARTS_ZONED))
-_DATED = _PARTS | {Sense.DAYS, Sense.MILLIS, Sense.MICROS, Sense.NANOS, Sense.ZONED}
+_PRINTED = frozenset((Sense.ZONED, Sense.ISO_DATE, Sense.ISO_TIMESTAMP))
+_DATED = _PARTS | _PRINTED | {Sense.DAYS, Sense.MILLIS, Sense.MICROS, Sense.NANOS}
 _ONES: dict[Sense, Callable[[str], object]] = {
     Sense.BYTES: values.base64_bytes,
     Sense.VARIABLE: values.variable_text,
@@ -137,9 +138,9 @@ def _convert(text: pa.Array, kind: WireType) -> pa.Array:
         case Sense.MILLIS | Sense.MICROS | Sense.NANOS:
             return _moments(text, kind)
         case Sense.ZONED:
-            return _zoned(text, kind.arrow)
+            return _printed(text, kind.arrow)
         case Sense.ISO_DATE | Sense.ISO_TIMESTAMP:
-            return _in_range(pc.replace_substring_regex(text, "Z$", "").cast(kind.arrow))
+            return _printed(pc.replace_substring_regex(text, "Z$", ""), kind.arrow)
         case Sense.DECIMAL | Sense.BITS | Sense.WRAPPED:
             return _integers(text, kind)
         case Sense.TIME_MS | Sense.TIME_US | Sense.TIME_NS:
@@ -220,7 +221,7 @@ def _in_range(found: pa.Array) -> pa.Array:
     return found
 
 
-def _zoned(text: pa.Array, arrow: pa.DataType) -> pa.Array:
+def _printed(text: pa.Array, arrow: pa.DataType) -> pa.Array:
     try:
         found = text.cast(arrow)
     except pa.ArrowInvalid:
@@ -296,7 +297,7 @@ def _infinite(text: pa.Array, sense: Sense) -> pa.Array:
         digits = pc.match_substring_regex(text, "^-?[0-9]{1,12}$")
         days = pc.if_else(digits, text, pa.scalar(None, pa.string())).cast(pa.int64())
         found = pc.greater_equal(pc.abs(days), _INFINITE_DAYS)
-    elif sense is Sense.ZONED:
+    elif sense in _PRINTED:
         found = pc.match_substring_regex(text, _INFINITE_TEXT)
     else:
         found = pa.array([v is not None and _is_infinite(v) for v in text.to_pylist()])

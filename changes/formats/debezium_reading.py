@@ -17,7 +17,8 @@ from changes.formats.base import VALUE_AT, packed_header, sizes
 from changes.formats.debezium_keys import beside, deleted, ended, key_fields, replaced
 from changes.formats.debezium_layout import NULL, Layout, Told, cell
 from changes.formats.debezium_names import Names
-from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record, position_of
+from changes.formats.debezium_places import position_of
+from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record
 from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
@@ -216,7 +217,7 @@ class Reading:
         if self.positions is not None:
             if record.is_tombstone:  # it repeats a delete, and tells no position
                 return
-            self.positions[self.place] = position_of(record)
+            self.positions[self.place] = position_of(record.payload or {})
         if record.letter == "D":
             self._end(packed, record, key)
         else:

@@ -87,7 +87,7 @@ class Field(Struct, gc=False):
     """A field of a Connect schema, as JsonConverter writes it; what it holds is optional."""
 
     type: str = ""
-    field: str = ""
+    field: str | None = None
     name: str | None = None
     parameters: dict[str, Any] | None = None
     fields: list[Field] | None = None
@@ -178,6 +178,8 @@ def is_named(name: str) -> bool:
 
 def words(field: Field) -> str:
     """The type as an error message names it."""
+    if field.type == "bytes" and not field.name:
+        return "value of bytes in base64"
     return field.name or field.type or "value of no declared type"
 
 

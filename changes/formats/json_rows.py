@@ -218,6 +218,8 @@ class _Reading:
             return False
         ops = "".join(map(letters.__getitem__, kinds)).encode()
         rows: list[Any] = list(nows)
+        if b"D" in ops and any(map(_has_both, ops, nows, wases)):
+            return False
         if set(map(type, nows)) != {row}:
             for place, now in enumerate(nows):
                 if not isinstance(now, row):
@@ -233,6 +235,8 @@ class _Reading:
         if message.kind not in letters or message.odd is not None:
             return False
         op = letters[message.kind]
+        if _has_both(ord(op), message.now, message.was):
+            return False
         now = message.was if op == "D" and not isinstance(message.now, row) else message.now
         if not isinstance(now, row) or not self._name_key((message.names,), (value,)):
             return False
@@ -303,3 +307,8 @@ class _Reading:
             name for image in images for name, raw in image.items() if is_document(raw)
         } - layout.documents
         self.layout = layout.with_documents(documents) if documents else layout
+
+
+def _has_both(op: int, now: object, was: object) -> bool:
+    """Tell whether a delete has two images: the format says which of them ends."""
+    return op == _DELETE and isinstance(now, Struct) and isinstance(was, Struct)
