@@ -87,6 +87,7 @@ class PipelineSpills:
             lambda piece: targets(piece.table),
             self.format.ddl,
             lambda ddl: targets(ddl.table),
+            lambda what: None,  # it was told when the message came
         )
 
 

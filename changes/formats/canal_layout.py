@@ -51,6 +51,11 @@ class CanalLayout(Layout):
         """Tell whether any old image holds a key column: most updates' don't."""
         return olds.count(None) + olds.count(self.no_key) < len(olds)
 
+    def any_moves(self, data: Sequence[Struct], olds: Sequence[Struct | None]) -> bool:
+        """Tell whether any of a message's updates may have changed its key."""
+        pairs = zip(data, olds, strict=False)
+        return any(old is not None and self.moves(old, row) for row, old in pairs)
+
     def keeps_keys(
         self,
         ops: Sequence[str | None],

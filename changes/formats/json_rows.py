@@ -20,7 +20,8 @@ from changes.convert import Converter
 from changes.declared import Declared
 from changes.formats.json_layout import Documents, JsonLayout, is_document
 from changes.formats.json_moves import may_move, moves, with_nulls
-from changes.formats.layout import Refused, Unfit
+from changes.formats.key_runs import KeyRun
+from changes.formats.layout import Refused, Unfit, other_key
 from changes.model import (
     BadRecord,
     Changes,
@@ -103,6 +104,7 @@ class JsonTableDecoder:
         self._fixed = keys is not None
         self._layout = JsonLayout(dialect.message, {}, keys, {}, given=Declared.of(types))
         self._names: frozenset[bytes] = frozenset()
+        self._run = KeyRun()
         self._seen = False
 
     @property
@@ -116,7 +118,8 @@ class JsonTableDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        reading = _Reading(self._dialect, self._layout, self._fixed, self._names)
+        run = self._run.begun(partition, offsets)
+        reading = _Reading(self._dialect, self._layout, self._fixed, self._names, run)
         refused = reading.read(values)
         layout = reading.layout
         converter = Converter(self._options.time_zone, self._options.zero_dates)
@@ -132,6 +135,7 @@ class JsonTableDecoder:
         if table is None:
             return None
         self._layout, self._names, self._seen = layout, frozenset(reading.names), True
+        self._run = reading.run.ended(reading.count)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(table, layout.schema, mode, reading.count, converter.nulled)
 
@@ -146,9 +150,15 @@ class _Reading:
     """One call's way through its messages: columns of text, in segments of one layout each."""
 
     def __init__(
-        self, dialect: Dialect, layout: JsonLayout, fixed: bool, names: frozenset[bytes]
+        self,
+        dialect: Dialect,
+        layout: JsonLayout,
+        fixed: bool,
+        names: frozenset[bytes],
+        run: KeyRun,
     ) -> None:
         self.layout = layout
+        self.run = run
         self.names = set(names)
         """The texts that name the key of the layout."""
         self.place = 0
@@ -245,7 +255,9 @@ class _Reading:
         after = self.place + len(rows)
         moved: list[int] = []
         if layout.keys and may_move(layout, ops, rows, olds):
-            ops, rows, olds, records, moved = moves(layout, ops, rows, olds, self.place)
+            ops, rows, olds, records, moved = moves(
+                layout, ops, rows, olds, self.place, self.run, self.count
+            )
         try:
             texts = layout.texts(rows)
         except Documents as found:
@@ -282,7 +294,7 @@ class _Reading:
             if layout.keys is None:
                 layout = layout.with_keys(row.keys)
             elif set(row.keys) != set(layout.keys):
-                raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(row.keys)}")
+                raise other_key(layout.keys, row.keys)
             self.names.add(row.names)
         images = (row.now, row.was or {})
         if not row.now:
@@ -300,7 +312,3 @@ class _Reading:
 def _has_both(op: int, now: object, was: object) -> bool:
     """Tell whether a delete has two images: the format says which of them ends."""
     return op == _DELETE and isinstance(now, Struct) and isinstance(was, Struct)
-
-
-def _list(keys: Sequence[str]) -> str:
-    return f"({', '.join(keys)})" if keys else "none"

@@ -154,9 +154,11 @@ def _of_one_shard(ddl: Ddl, shard: str) -> Ddl:
 
     What takes something away, or names it anew, concerns this shard's rows alone.
     """
-    if not any(map(_takes_away, ddl.steps)):
+    if not any(map(_takes_away, (*ddl.steps, *ddl.lenient))):
         return ddl
-    return replace(ddl, steps=(), refused=f"what shard {shard} alone says of a sharded table")
+    return replace(
+        ddl, steps=(), lenient=(), refused=f"what shard {shard} alone says of a sharded table"
+    )
 
 
 def _takes_away(step: DdlStep) -> bool:
