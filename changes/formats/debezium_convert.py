@@ -16,6 +16,13 @@ import pyarrow.compute as pc
 
 from changes.convert import ValueMisfit
 from changes.formats import debezium_values as values
+from changes.formats.debezium_numbers import (
+    decimal_at_scale,
+    decimals,
+    integer,
+    unquoted,
+    wrapped_integer,
+)
 from changes.formats.debezium_types import Sense, Wire, WireType
 from changes.model import ZeroDates
 from changes.types import SourceType
@@ -60,10 +67,9 @@ _ONES: dict[Sense, Callable[[str], object]] = {
     Sense.PARTS_TIMESTAMP: values.parts_timestamp,
     Sense.PARTS_ZONED: values.parts_zoned,
 }
+_CODED = frozenset((Sense.BYTES, Sense.BITS))
 _STRUCTURED = _PARTS | {Sense.PARTS_TIME, Sense.VARIABLE, Sense.GEOMETRY, Sense.DOCUMENT}
 """Those that read JSON themselves."""
-
-_json = msgspec.json.Decoder(str)
 
 
 class DebeziumConverter:
@@ -106,12 +112,12 @@ def _plain(text: pa.Array, kind: WireType) -> pa.Array:
     """Of raw JSON the strings without their quotes; decimals keep those, they tell base64."""
     if kind.wire is not Wire.RAW or kind.sense in _STRUCTURED or kind.sense is Sense.DECIMAL:
         return text
-    return pa.array([None if v is None else unquoted(v) for v in text.to_pylist()], pa.string())
-
-
-def unquoted(raw: str) -> str:
-    """A JSON string's own text; anything else as it stands."""
-    return _json.decode(raw) if raw.startswith('"') else raw
+    found = [None if v is None else unquoted(v) for v in text.to_pylist()]
+    if kind.sense in _CODED:
+        # By its digits a number may well be the base64 of something.
+        raws = zip(found, text.to_pylist(), strict=True)
+        found = [v if raw is None or raw[:1] == '"' else f"{v} (no text)" for v, raw in raws]
+    return pa.array(found, pa.string())
 
 
 def _convert(text: pa.Array, kind: WireType) -> pa.Array:
@@ -120,7 +126,7 @@ def _convert(text: pa.Array, kind: WireType) -> pa.Array:
         case Sense.TEXT | Sense.DOCUMENT:
             return text
         case Sense.WHOLE:
-            return _whole(text, kind.arrow)
+            return _whole_or_truth(text, kind.arrow)
         case Sense.FLOAT:
             return _floats(text, kind.arrow)
         case Sense.BOOLEAN:
@@ -137,18 +143,24 @@ def _convert(text: pa.Array, kind: WireType) -> pa.Array:
             return _integers(text, kind)
         case Sense.TIME_MS | Sense.TIME_US | Sense.TIME_NS:
             per_second = _PER_SECOND[kind.sense]
-            return _each(text, lambda value: values.time_text(_int(value), per_second), kind.arrow)
+            return _each(
+                text, lambda value: values.time_text(integer(value), per_second), kind.arrow
+            )
         case _:
             return _in_range(_each(text, _ONES[kind.sense], kind.arrow))
 
 
-def _whole(text: pa.Array, arrow: pa.DataType) -> pa.Array:
-    odd = pc.match_substring_regex(text, "[^0-9-]")
-    if pc.any(odd).as_py():
+def _whole_or_truth(text: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """MySQL's TINYINT(1) comes as either."""
+    if pc.any(pc.match_substring_regex(text, "[^0-9-]")).as_py():
         text = pc.if_else(pc.equal(text, "true"), "1", text)
         text = pc.if_else(pc.equal(text, "false"), "0", text)
-        if pc.any(pc.match_substring_regex(text, "[^0-9-]")).as_py():
-            raise pa.ArrowInvalid("not a whole number")
+    return _whole(text, arrow)
+
+
+def _whole(text: pa.Array, arrow: pa.DataType) -> pa.Array:
+    if pc.any(pc.match_substring_regex(text, "[^0-9-]")).as_py():
+        raise pa.ArrowInvalid("not a whole number")
     return text.cast(arrow)
 
 
@@ -220,9 +232,9 @@ def _integers(text: pa.Array, kind: WireType) -> pa.Array:
     if kind.sense is Sense.BITS:
         read = lambda value: values.bits(value, length)  # noqa: E731
     elif kind.sense is Sense.WRAPPED:
-        read = lambda value: _int(value) % (1 << 64)  # noqa: E731
+        read = wrapped_integer
     elif raw:
-        read = lambda value: _decimal(value, scale)  # noqa: E731
+        read = lambda value: decimal_at_scale(value, scale)  # noqa: E731
     else:
         read = values.unscaled
     found = _ones(text.to_pylist(), read)
@@ -233,34 +245,6 @@ def _integers(text: pa.Array, kind: WireType) -> pa.Array:
         return pa.array(found, kind.arrow)
     # A column may hold more digits after the point than its values came with.
     return decimals(found, kind.arrow, kind.arrow.scale - scale)
-
-
-def decimals(unscaled: Sequence[int | None], arrow: pa.DataType, missing: int) -> pa.Array:
-    """Decimals of unscaled integers that lack so many digits of the type's scale."""
-    factor, bound = 10 ** max(missing, 0), 10**arrow.precision
-    if missing < 0:
-        raise pa.ArrowInvalid("a scale that does not fit")
-    scaled = [None if value is None else value * factor for value in unscaled]
-    if any(value is not None and not -bound < value < bound for value in scaled):
-        raise pa.ArrowInvalid("too many digits")
-    words = b"".join([(value or 0).to_bytes(16, "little", signed=True) for value in scaled])
-    valid = None
-    if None in scaled:
-        valid = pa.array([value is not None for value in scaled]).buffers()[1]
-    return pa.Array.from_buffers(arrow, len(scaled), [valid, pa.py_buffer(words)])
-
-
-def _decimal(raw: str, scale: int) -> int:
-    """A decimal of either form, as raw JSON."""
-    text = unquoted(raw)
-    return values.unscaled(text) if raw.startswith('"') else values.number_at_scale(text, scale)
-
-
-def _int(text: str) -> int:
-    """Python's ``int`` also reads spaces and underscores."""
-    if not text.removeprefix("-").isdecimal() or not text.isascii():
-        raise ValueError("not a whole number")
-    return int(text)
 
 
 def _each(text: pa.Array, read: Callable[[str], object], arrow: pa.DataType) -> pa.Array:
@@ -281,6 +265,7 @@ def _infinite(text: pa.Array, sense: Sense) -> pa.Array:
         digits = pc.match_substring_regex(text, "^-?[0-9]{1,12}$")
         days = pc.if_else(digits, text, pa.scalar(None, pa.string())).cast(pa.int64())
         found = pc.greater_equal(pc.abs(days), _INFINITE_DAYS)
+        found = pc.and_(found, pc.equal(days, days.cast(pa.int32(), safe=False).cast(pa.int64())))
     elif sense in _PRINTED:
         found = pc.match_substring_regex(text, _INFINITE_TEXT)
     else:
