@@ -20,7 +20,8 @@ class Figures:
 @dataclass(frozen=True, slots=True)
 class FetcherFigures:
     """``dropped``: messages that no route wants, or that carry no change. ``ends``: the log's end
-    as the broker last told it. ``unreachable_s``: since when no broker is connected."""
+    as the broker last told it. ``unreachable_s``: since when no broker is connected.
+    ``repeated``: messages that the producer sent again, told by its running numbers: dropped."""
 
     assigned: bool
     paused: bool
@@ -30,6 +31,7 @@ class FetcherFigures:
     dropped: int
     parked_bytes: int
     unreachable_s: float | None
+    repeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class TargetFigures:
     ``rows_read`` are the source's row changes as decoded, ``rows_written`` those that are
     published, ``rows_stored`` what they came to after folding. ``values_nulled`` are
     values that no lake can hold (zero dates), stored as null because configuration says so.
+    ``ddl_not_understood`` counts statements that nobody could read.
     """
 
     target: str
@@ -94,6 +97,7 @@ class TargetFigures:
     error: ErrorFigures | None
     hwms: Mapping[TopicPartition, int] = field(default_factory=dict)
     quarantine: QuarantineFigures | None = None
+    ddl_not_understood: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +164,7 @@ class Tally:
     rows_stored: int = 0
     values_nulled: int = 0
     dead_letters: int = 0
+    ddl_not_understood: int = 0
     write_since: float | None = None
     error: str | None = None
     error_at: float = 0.0

@@ -31,6 +31,7 @@ _PIPELINE = (
     _Spec("broker_unreachable_seconds", "broker_unreachable_seconds", "For how long"),
     _Spec("messages_read", "messages_read", "Messages read", counter=True),
     _Spec("messages_dropped", "messages_dropped", "Messages that no target takes", counter=True),
+    _Spec("messages_sent_again", "messages_sent_again", "Repeated by the producer: dropped", True),
     _Spec("stale_acknowledgements", "stale_acknowledgements", "Of an earlier assignment", True),
     _Spec("parked_bytes", "parked_bytes", "Bytes that a full mailbox refused"),
 )  # fmt: skip
@@ -58,6 +59,7 @@ _TARGET = (
     _Spec("target_rows_stored", "rows_stored", "Rows after folding, published", True),
     _Spec("target_dead_letters", "dead_letters", "Messages stored as dead letters", True),
     _Spec("target_values_nulled", "values_nulled", "Zero dates stored as null", True),
+    _Spec("target_ddl_not_understood", "ddl_not_understood", "Statements not understood", True),
 )  # fmt: skip
 
 

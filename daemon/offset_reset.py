@@ -7,6 +7,7 @@ same is done by an edit of the pipeline (``daemon/edits.py``).
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -22,9 +23,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from changes.model import Mode
+from changes.model import Mode, TargetName
 from daemon.config import Config
 from daemon.edits import EditRefused, edit_offline
+from daemon.group_commit import committed, group_store
 from daemon.kafka_member import member_settings
 from daemon.kafka_positions import (
     ANSWER_TIMEOUT_S,
@@ -37,7 +39,7 @@ from daemon.kafka_positions import (
 )
 from daemon.kafka_settings import INSTANCE_ID
 from daemon.state_id import state_id
-from daemon.stores.kafka_commit import SETTLE_S, SETTLING, KafkaCommitStore
+from daemon.stores.kafka_commit import SETTLE_S, SETTLING
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks
 from offsets.reset import ResetPlan, ResetRequest, ResetTo, Surroundings, plan_reset
@@ -63,10 +65,10 @@ class ResetWish:
         takes = self.to in ("timestamp", "offset")
         if takes != (self.at is not None):
             raise EditRefused(f"--to {self.to} {'needs' if takes else 'takes no'} --at")
-        if self.to == "offset" and not (self.at or "").isdecimal():
-            raise EditRefused(f"--at {self.at}: an offset is a number")
-        if self.to == "timestamp":
-            self.time_ms()
+        if self.to == "offset" and not re.fullmatch(r"[0-9]{1,19}", self.at or ""):
+            raise EditRefused(f"--at {self.at}: an offset is a number, of 19 digits at most")
+        if self.to == "timestamp" and self.time_ms() < 0:
+            raise EditRefused(f"--at {self.at}: it is before 1970, where no log has anything")
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> ResetWish:
@@ -102,7 +104,7 @@ class ResetRefused(EditRefused):
 def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish) -> ResetPlan:
     """Plan a reset with what the broker says now. Raises EditRefused."""
     section = config.pipeline[pipeline]
-    settings = _settings(config, pipeline)
+    settings = config.kafka_of(pipeline)
     try:
         check_topic_ids(recorded, topic_ids(settings, section.topics))
         admin = admin_client(settings)
@@ -111,7 +113,7 @@ def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish
         high = list_offsets(admin, chosen, OffsetSpec.latest())
         around = Surroundings(
             {source: Watermarks(low[source], high[source]) for source in chosen},
-            _committed(config, pipeline),
+            committed(config, pipeline),
             compacted(admin, {source.topic for source in chosen}),
             any(route.mode is Mode.APPEND for route in section.routes()),
         )
@@ -123,7 +125,23 @@ def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish
     except (KafkaException, TimeoutError) as error:
         said = error.args[0].str() if isinstance(error, KafkaException) else "no answer in time"
         raise EditRefused(f"the broker can't be asked: {said}") from error
-    return plan_reset(recorded, around, request)
+    plan = plan_reset(recorded, around, request)
+    _check_targets(config, plan)
+    return plan
+
+
+def _check_targets(config: Config, plan: ResetPlan) -> None:
+    """Raise EditRefused for a target that no sink can move: the next start would fail at it."""
+    for name in sorted({mark.target for mark in plan.marks}):
+        try:
+            sink = TargetName.parse(name).sink
+        except ValueError as error:
+            raise EditRefused(f"--table: {error}") from error
+        if sink not in config.sink:
+            raise EditRefused(
+                f"{name}: its mark can't be moved, for the configuration has no sink {sink!r} "
+                f"({', '.join(sorted(config.sink))}): name others by --table, or configure it"
+            )
 
 
 def check_plan(plan: ResetPlan, force: bool) -> Snapshot:
@@ -190,7 +208,7 @@ def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own:
     marks. ``ours`` are static names of this one: they stay in the group for a while.
     """
     group = config.group(pipeline)
-    members = _members(admin_client(_settings(config, pipeline)), group)
+    members = _members(admin_client(config.kafka_of(pipeline)), group)
     others = [m for m in members if m.group_instance_id not in ours]
     if len(others) > own:
         names = ", ".join(sorted(f"{m.client_id} at {m.host}" for m in others))
@@ -226,7 +244,7 @@ def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
     """Under which id this state directory's daemon is a member: it stays one for a while after its
     end. None where the configuration wants it so."""
     own = state_id(config.daemon.state_dir)
-    found = str(member_settings(_settings(config, pipeline), pipeline, own)[INSTANCE_ID])
+    found = str(member_settings(config.kafka_of(pipeline), pipeline, own)[INSTANCE_ID])
     return (found,) if found else ()
 
 
@@ -239,7 +257,7 @@ def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
     reset = {source: state for source, state in recorded.partitions.items() if state.reset}
     if not reset:
         return
-    store = _group(config, pipeline)
+    store = group_store(config, pipeline)
     store.start()
     try:
         if "kafka-commit" not in config.pipeline[pipeline].offset_stores:
@@ -288,24 +306,3 @@ def compacted(admin: AdminClient, topics: set[str]) -> frozenset[str]:
         for topic, resource in resources.items()
         if "compact" in asked[resource].result(ANSWER_TIMEOUT_S)["cleanup.policy"].value
     )
-
-
-def _committed(config: Config, pipeline: str) -> dict[TopicPartition, int]:
-    store = _group(config, pipeline)
-    store.start()
-    try:
-        found = store.get().snapshot
-    finally:
-        store.stop()
-    return {} if found is None else {s: state.frontier for s, state in found.partitions.items()}
-
-
-def _group(config: Config, pipeline: str) -> KafkaCommitStore:
-    topics, settings = config.pipeline[pipeline].topics, _settings(config, pipeline)
-    # After a stop the static member counts for a while yet: the commit takes its place.
-    member = member_settings(settings, pipeline, state_id(config.daemon.state_dir))
-    return KafkaCommitStore(settings, topics, pipeline, config.group(pipeline), member=member)
-
-
-def _settings(config: Config, pipeline: str) -> dict[str, Any]:
-    return {**config.kafka, **config.pipeline[pipeline].kafka}

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import queue
-import signal
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
-from types import FrameType
 
 import pykka
 import structlog
@@ -58,12 +55,14 @@ from daemon.rebuilds import AT_START, WHILE_RUNNING, RebuildNotEnded, Rebuilds
 from daemon.running_resets import RunningResets
 from daemon.spark_tier import SinkTier
 from daemon.spill import Found, SpillError, SpillFolder
-from daemon.spills import open_spills
+from daemon.spills import open_spills, spills_at_start
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
 from daemon.state_id import state_id
 from daemon.status import AskLife, LifeFigures
+from daemon.stop_signals import StopSignals
 from daemon.stores.chain import StoreChain, make_stores
+from daemon.topic_watch import TopicWatch
 from daemon.topology import PipelineParts, Topology, stand_ins
 from offsets.recovery import PositionError
 from offsets.snapshot import Snapshot, SpillMark, TargetMark
@@ -131,7 +130,8 @@ class Service:
         """Start everything, wait for the end, say how it ended. Raises Unusable."""
         config = self._config
         calm_collector()
-        with _signals(self._events), self._claimed_state_dir(), self._open_stores() as stores:
+        signals = StopSignals(self._events.tell)
+        with signals.handled(), self._claimed_state_dir(), self._open_stores() as stores:
             self._stores = stores
             self._check_staging()
             recorded = {name: self._recorded(name, store) for name, store in stores.items()}
@@ -147,7 +147,8 @@ class Service:
                 for part in parts:
                     topology.start_pipeline(self._settled(part, recorded[part.name]))
                 outlook.watch(topology.directory, topology.asked, self._events)
-                status = self._supervise(topology)
+                with signals.listening():
+                    status = self._supervise(topology)
             finally:
                 if status is not Exit.KILLED:  # whoever asks twice does not wait for a clean end
                     steps = topology.stop, outlook.close, self._tier.stop
@@ -243,7 +244,7 @@ class Service:
         except StoreError as error:
             raise Unusable(str(error)) from error
         try:
-            ids = topic_ids({**config.kafka, **section.kafka}, section.topics)
+            ids = topic_ids(config.kafka_of(name), section.topics)
             check_topic_ids(snapshot, ids)
         except (BrokerUnreachable, TopicMissing, PositionError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
@@ -259,37 +260,37 @@ class Service:
         config = self._config
         section = config.pipeline[name]
         force = section.start.force
-        resolver = PositionResolver(
-            settings={
-                "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
-                **member_settings(
-                    {**config.kafka, **section.kafka}, name, state_id(config.daemon.state_dir)
-                ),
-            },
-            group=config.group(name),
-            pipeline=section,
-            load=store.get,
-            apply_force=force is not None and force != recorded.forced,
-        )
+        kafka = {
+            "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
+            **member_settings(config.kafka_of(name), name, state_id(config.daemon.state_dir)),
+        }
+        group, topics = config.group(name), section.topics
         keyed = FORMATS[section.format](section.format_options()).keyed
         try:
-            source = KafkaSource(
-                resolver.settings, section.topics, resolver.group, resolver, name, keyed=keyed
+            watch = TopicWatch(kafka, {topic: recorded.topic_ids[topic] for topic in topics})
+            resolver = PositionResolver(
+                settings=kafka,
+                group=group,
+                pipeline=section,
+                load=store.get,
+                apply_force=force is not None and force != recorded.forced,
+                check_topics=watch.check,
             )
-            group = f"{resolver.group}@{cluster_id(resolver.settings)}"
+            source = KafkaSource(kafka, topics, group, resolver, name, keyed=keyed, watch=watch)
+            group = f"{group}@{cluster_id(kafka)}"
+            ends = log_ends(kafka, topics) if self._until_end else None
         except KafkaException as error:
             raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str().strip()}") from error
         except BrokerUnreachable as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
-        ends = log_ends(resolver.settings, section.topics) if self._until_end else None
         letters = None
         if section.on_bad_record == "dead-letter":
-            settings = {**config.kafka, **section.kafka}
+            settings = config.kafka_of(name)
             letters = make_dead_letters(
                 section.dead_letters, config.daemon.state_dir, name, settings, keyed=keyed
             )
         folder = SpillFolder(config.daemon.state_dir, name)
-        found = self._spills(name, folder, recorded)
+        found = self._spills(name, folder, recorded, resolver.apply_force)
         marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
         begun = replace(recorded, forced=force, spills=marks)
         if resolver.apply_force:
@@ -297,13 +298,17 @@ class Service:
             begun = replace(begun, targets=dict.fromkeys(recorded.targets, TargetMark(None, {})))
         return PipelineParts(name, source, store, begun, folder, found, letters, ends, group)
 
-    def _spills(self, name: str, folder: SpillFolder, recorded: Snapshot) -> tuple[Found, ...]:
+    def _spills(
+        self, name: str, folder: SpillFolder, recorded: Snapshot, forced: bool
+    ) -> tuple[Found, ...]:
         """What targets in quarantine left, checked against what is recorded of it."""
         section = self._config.pipeline[name]
         try:
-            found = folder.found(recorded.spills)
+            found, missing = spills_at_start(folder, recorded.spills, forced)
         except (SpillError, OSError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
+        if missing is not None:
+            self._log.warning("spill_given_up", pipeline=name, reason=missing)
         format_ = FORMATS[section.format](section.format_options())
         router = Router(section.routes(), stand_ins(recorded))
         _, unwanted = open_spills(found, format_, router)
@@ -469,21 +474,3 @@ class Service:
         for line in lines:
             self._log.error("drain_deadline_passed", remaining=line)
             self._show.failure("not written in time", self._redactor.text(line))
-
-
-@contextmanager
-def _signals(events: EventQueue) -> Iterator[None]:
-    """SIGTERM and Ctrl-C become events. The handler only leaves a note: raising loses a batch."""
-
-    def note(number: int, frame: FrameType | None) -> None:
-        events.tell(msg.StopRequested(signal.Signals(number).name))
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -22,7 +22,8 @@ from actors.performers import (
     WriterEffects,
 )
 from actors.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
-from actors.processor import ProcessorLogic, ProcessorSettings
+from actors.processor import ProcessorLogic
+from actors.processor_settings import ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
 from changes.formats import FORMATS
 from changes.formats.base import Format
@@ -140,7 +141,10 @@ class Topology:
             make_format(options),
             router,
             config.daemon.processors,
-            FetcherSettings(dead_letters=parts.dead_letters is not None),
+            FetcherSettings(
+                dead_letters=parts.dead_letters is not None,
+                ddl_not_understood_stops=section.ddl.not_understood == "stop",
+            ),
         )
         self._start_fetcher(parts, fetcher)
         self.directory.tell(committer, Begin())
@@ -179,7 +183,7 @@ class Topology:
         config = self._config
         section = config.pipeline[parts.name]
         own = PipelineSpills(
-            parts.spill_folder, LogReader({**config.kafka, **section.kafka}), format_, router
+            parts.spill_folder, LogReader(config.kafka_of(parts.name)), format_, router
         )
         mine = [
             found

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
-from changes.model import Changes, Ddl, Head, Kind, Mode, TableName, TableSchema
+from changes.model import Changes, ColumnTypes, Ddl, Head, Kind, Mode, TableName, TableSchema
 from offsets.parts import Part
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -173,8 +173,11 @@ class Format(Protocol):
         """
         ...
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> TableDecoder:
-        """Make the decoder of one target. ``keys`` overrides what the messages name.
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> TableDecoder:
+        """Make the decoder of one target. ``keys`` overrides what the messages name, ``types`` are
+        those of columns of which messages tell none. Raises ValueError for a type that is none.
 
         With mode UPSERT and no key at all the decoder gives a changelog (mode APPEND).
         """

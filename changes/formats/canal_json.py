@@ -16,7 +16,7 @@ from changes.formats.canal_explain import explain_rows, moment
 from changes.formats.canal_rows import CanalTableDecoder
 from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
-from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
+from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 from changes.mysql_ddl import read_ddl
 
 _KINDS = dict.fromkeys(("INSERT", "UPDATE", "DELETE", "INIT"), Kind.ROWS)
@@ -151,5 +151,7 @@ class CanalJson:
         except Refused as refused:
             raise BadMessage(f"{table}: {refused}") from refused
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> CanalTableDecoder:
-        return CanalTableDecoder(self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> CanalTableDecoder:
+        return CanalTableDecoder(self._options, mode, keys, types)

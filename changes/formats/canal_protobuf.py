@@ -20,7 +20,7 @@ from changes.formats.canal_wire import CanalWireDecoder, letter_of, text_rows
 from changes.formats.layout import Refused
 from changes.formats.row_images import explain_rows
 from changes.formats.several import head_of
-from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
+from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 from changes.mysql_ddl import read_ddl
 
 
@@ -84,8 +84,10 @@ class CanalProtobuf:
                     raise BadMessage(f"{table_of(entry)}: {refused}") from refused
         return tuple(told)
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> CanalWireDecoder:
-        return CanalWireDecoder(self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> CanalWireDecoder:
+        return CanalWireDecoder(self._options, mode, keys, types)
 
 
 def _present(value: bytes | None) -> bytes:

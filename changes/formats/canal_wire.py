@@ -9,11 +9,20 @@ from typing import Any
 from msgspec import UNSET
 
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats.canal_packet import DELETE, INSERT, UPDATE, rows_of
-from changes.formats.layout import Refused
+from changes.formats.layout import Refused, Unfit
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
-from changes.model import BadMessage, BadRecord, Changes, FormatOptions, Mode, TableSchema
+from changes.model import (
+    BadMessage,
+    BadRecord,
+    Changes,
+    ColumnTypes,
+    FormatOptions,
+    Mode,
+    TableSchema,
+)
 
 _SQL_SHOWN = 80
 """Characters of a statement that an error quotes."""
@@ -31,11 +40,17 @@ class CanalWireDecoder:
     bad one can be decoded again without it.
     """
 
-    def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
+    ) -> None:
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = BlockLayout({}, keys, {})
+        self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
         self._shapes: dict[tuple[Any, ...], Shape] = {}
         self._seen = False
 
@@ -66,7 +81,8 @@ class CanalWireDecoder:
         except BadRecord as bad:
             raise BadRecord(bad.index, f"{reading.tables[bad.index]}: {bad.reason}") from bad
         if refused is not None:
-            raise BadRecord(place, f"{reading.about}{refused}") from refused
+            unfit = isinstance(refused, Unfit)
+            raise BadRecord(place, f"{reading.about}{refused}", of_table=unfit) from refused
         if changes is not None:
             self._layout, self._seen = blocks.layout, True
         return changes

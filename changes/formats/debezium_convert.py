@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changes.convert import ValueMisfit
+from changes.convert import Converter, ValueMisfit
 from changes.formats import debezium_values as values
 from changes.formats.debezium_numbers import (
     decimal_at_scale,
@@ -78,8 +78,9 @@ class DebeziumConverter:
     ``nulled`` counts the infinite dates that became null.
     """
 
-    def __init__(self, zero_dates: ZeroDates) -> None:
+    def __init__(self, zero_dates: ZeroDates, zone: str = "UTC") -> None:
         self._zero_dates = zero_dates
+        self._zone = zone
         self.nulled = 0
 
     def column(
@@ -91,6 +92,11 @@ class DebeziumConverter:
         """
         assert isinstance(kind, WireType)
         plain = _plain(text, kind)
+        if kind.sense is Sense.PLAIN:
+            converter = Converter(self._zone, self._zero_dates)
+            found = converter.column(plain, kind, declared, key=key)
+            self.nulled += converter.nulled
+            return found
         try:
             return _convert(plain, kind)
         except pa.ArrowInvalid:
@@ -133,6 +139,8 @@ def _convert(text: pa.Array, kind: WireType) -> pa.Array:
             return _booleans(text)
         case Sense.DAYS:
             return _days(text)
+        case Sense.DATE:
+            return _dates(text)
         case Sense.MILLIS | Sense.MICROS | Sense.NANOS:
             return _moments(text, kind)
         case Sense.ZONED:
@@ -186,6 +194,14 @@ def _days(text: pa.Array) -> pa.Array:
     days = _whole(text, pa.int32())
     _between(days, _FIRST_DAY, _LAST_DAY)
     return days.cast(pa.date32())
+
+
+def _dates(text: pa.Array) -> pa.Array:
+    """Each in days or as ISO text."""
+    counted = pc.fill_null(pc.match_substring_regex(text, "^-?[0-9]+$"), False)
+    none = pa.scalar(None, pa.string())
+    read = _in_range(pc.if_else(counted, none, text).cast(pa.date32()))
+    return pc.coalesce(read, _days(pc.if_else(counted, text, none)))
 
 
 def _moments(text: pa.Array, kind: WireType) -> pa.Array:

@@ -24,6 +24,7 @@ from changes.formats.debezium_shapes import Unavailable
 from changes.formats.layout import Refused
 from changes.model import (
     BadMessage,
+    ColumnTypes,
     Ddl,
     FormatOptions,
     Head,
@@ -181,8 +182,12 @@ class DebeziumJson:
             table = "" if record is None or record.table is None else f"{record.table}: "
             raise BadMessage(f"{table}{refused}") from refused
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> DebeziumTableDecoder:
-        return DebeziumTableDecoder(self._options, self._names, self._unavailable, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> DebeziumTableDecoder:
+        return DebeziumTableDecoder(
+            self._options, self._names, self._unavailable, mode, keys, types
+        )
 
 
 def _header(record: Record) -> TableName:

@@ -22,7 +22,7 @@ from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record
 from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
-from changes.formats.layout import Refused
+from changes.formats.layout import Refused, Unfit, spelled
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
 
@@ -194,7 +194,9 @@ class Reading:
         if record.table is None or record.letter not in ("I", "U", "D"):
             return
         key = careful.key_of(packed, lenient=self._fixed)
-        if not self._fixed:
+        if self._fixed:
+            self._spell_key(record, key)
+        else:
             self._learn_key(key)
         keys = self.state.layout.keys or ()
         if key is not None and keys and not self.state.covered:
@@ -219,6 +221,13 @@ class Reading:
         """Whether a tombstone says more than the delete just before it."""
         return key is not None and (self._ended is None or self._ended.key != key.text)
 
+    def _spell_key(self, record: Record, key: Key | None) -> None:
+        """Take the configured key as the records spell it."""
+        names = {*(record.after or ()), *(record.before or ()), *(key.columns if key else ())}
+        keys = spelled(self.state.layout.keys, names)
+        if keys is not None and keys != self.state.layout.keys:
+            self.state = replace(self.state, layout=self.state.layout.with_keys(keys))
+
     def _learn_key(self, key: Key | None) -> None:
         layout = self.state.layout
         names = () if key is None else tuple(key.columns)
@@ -226,7 +235,7 @@ class Reading:
             self.state = replace(self.state, layout=layout.with_keys(names))
             self.state.shapes.keyless = not names
         elif set(names) != set(layout.keys):
-            raise Refused(f"the key was {_list(layout.keys)} and is now {_list(names)}")
+            raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(names)}")
 
     def _learn(
         self, told: Mapping[str, Field], carried: Mapping[str, Raw], unsent: Sequence[str] = ()

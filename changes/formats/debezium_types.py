@@ -30,6 +30,10 @@ class Sense(Enum):
     """What a value means. Times and dates count from midnight or 1970, as their names say."""
 
     TEXT = "text"
+    PLAIN = "plain"
+    """What the type alone says of a text (``changes.convert``): a declared type."""
+    DATE = "date"
+    """In days, or as text: a declared date."""
     WHOLE = "whole"
     WRAPPED = "wrapped"
     """An unsigned 64-bit integer that came through a signed one."""
@@ -165,6 +169,11 @@ def from_schema(field: Field) -> WireType:
     if field.type == "int64" and source_type.startswith("BIGINT UNSIGNED"):
         return WireType(_WHOLE_64, sense=Sense.WRAPPED, wire=Wire.INT)
     return _NAMED.get(name) or _LITERALS.get(field.type.lower(), UNDECLARED)
+
+
+def is_named(name: str) -> bool:
+    """Tell whether this is a semantic name that says all of a type."""
+    return name in _NAMED
 
 
 def words(field: Field) -> str:

@@ -18,7 +18,7 @@ from changes.formats.maxwell_ddl import TYPES, read_statement, statement_of
 from changes.formats.maxwell_keys import body
 from changes.formats.maxwell_rows import LETTERS, MaxwellDialect, moment
 from changes.formats.maxwell_sealed import NO_KEY, Opener
-from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
+from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 
 _KINDS = dict.fromkeys(LETTERS, Kind.ROWS)
 _KINDS |= dict.fromkeys(TYPES, Kind.DDL)
@@ -150,5 +150,7 @@ class MaxwellJson:
             raise Refused(NO_KEY)
         return self._opener.opened(text)
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> JsonTableDecoder:
-        return JsonTableDecoder(MaxwellDialect(self._opener), self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> JsonTableDecoder:
+        return JsonTableDecoder(MaxwellDialect(self._opener), self._options, mode, keys, types)

@@ -16,6 +16,7 @@ from changes.formats.layout import Refused
 from changes.formats.ogg_rows import LETTERS, OggDialect, moment, read_message, table_name
 from changes.model import (
     BadMessage,
+    ColumnTypes,
     Ddl,
     FormatOptions,
     Head,
@@ -130,5 +131,7 @@ class OggJson:
             about = "" if table is None else f"{table}: "
             raise BadMessage(f"{about}{refused}") from refused
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> JsonTableDecoder:
-        return JsonTableDecoder(self._dialect, self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> JsonTableDecoder:
+        return JsonTableDecoder(self._dialect, self._options, mode, keys, types)

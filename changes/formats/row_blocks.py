@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, Text, as_texts, assemble
 from changes.convert import Converter
-from changes.formats.layout import Layout, Refused
+from changes.formats.layout import Layout, Refused, Unfit
 from changes.model import BadRecord, Changes, Mode
 
 Cell = str | UnsetType | None
@@ -63,7 +63,7 @@ class RowBlocks:
             if layout.keys is None:
                 layout = layout.with_keys(shape.keys)
             elif set(shape.keys) != set(layout.keys):
-                raise Refused(f"the key was {_list(layout.keys)} and is now {_list(shape.keys)}")
+                raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(shape.keys)}")
         layout = layout.grown(shape.types, shape.names, b"")
         for key in layout.keys or ():
             if key not in layout.columns:

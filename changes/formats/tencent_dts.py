@@ -33,6 +33,7 @@ from changes.formats.tencent_rows import UTC, TencentTableDecoder, text_rows
 from changes.model import (
     BadMessage,
     ChangeColumn,
+    ColumnTypes,
     Ddl,
     DdlStep,
     DropTable,
@@ -125,8 +126,10 @@ class TencentDts:
                     raise BadMessage(f"{table}: {refused}") from refused
         return tuple(told)
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> TencentTableDecoder:
-        return TencentTableDecoder(self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> TencentTableDecoder:
+        return TencentTableDecoder(self._options, mode, keys, types)
 
 
 def _sql(table: TableName, entry: Any) -> Any:

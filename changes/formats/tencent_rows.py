@@ -10,7 +10,8 @@ from typing import Any
 from msgspec import UNSET
 
 from changes.convert import Converter
-from changes.formats.layout import Refused
+from changes.declared import Declared
+from changes.formats.layout import Refused, Unfit
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
 from changes.formats.tencent_message import read_columns, row_events
@@ -19,6 +20,7 @@ from changes.model import (
     BadMessage,
     BadRecord,
     Changes,
+    ColumnTypes,
     FormatOptions,
     Mode,
     TableSchema,
@@ -67,11 +69,17 @@ class TencentTableDecoder:
     bad one can be decoded again without it.
     """
 
-    def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
+    ) -> None:
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = BlockLayout({}, keys, {})
+        self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
         self._known: dict[tuple[Any, ...], Columns] = {}
         self._seen = False
 
@@ -102,7 +110,8 @@ class TencentTableDecoder:
         except BadRecord as bad:
             raise BadRecord(bad.index, f"{reading.tables[bad.index]}: {bad.reason}") from bad
         if refused is not None:
-            raise BadRecord(place, f"{reading.about}{refused}") from refused
+            unfit = isinstance(refused, Unfit)
+            raise BadRecord(place, f"{reading.about}{refused}", of_table=unfit) from refused
         if changes is not None:
             self._layout, self._seen = blocks.layout, True
         return changes

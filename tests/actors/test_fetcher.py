@@ -29,11 +29,9 @@ def ddl(table: str, sql: str) -> bytes:
     return message(table, "ALTER", isDdl=True, sql=sql, data=None)
 
 
-def fetcher(
-    shards: int = 2, include: tuple[str, ...] = ("*",), dead_letters: bool = False
-) -> FetcherLogic:
+def fetcher(shards: int = 2, include: tuple[str, ...] = ("*",), **options: Any) -> FetcherLogic:
     routes = [Route(include, (), "lake.{database}.{table}", Mode.UPSERT, None)]
-    settings = FetcherSettings(dead_letters=dead_letters)
+    settings = FetcherSettings(**options)
     logic = FetcherLogic(
         "p", FORMATS["canal-json"](FormatOptions()), Router(routes), shards, settings
     )
@@ -234,6 +232,36 @@ def test_a_stop_tells_the_processors_how_much_was_sent() -> None:
     assert refused == [fx.Tell(offer.to, msg.Drain(0))]
 
 
+def test_what_came_before_a_failure_is_delivered_first() -> None:
+    """Or each restart would come to the same message with no more of it applied."""
+    logic, offer = blocked()
+    logic.handle(polled(message("b"), b"garbage", first=1), 5.0)
+    assert logic.handle(msg.StopFetching(), 5.0) == []
+    (again,) = logic.handle(msg.RoomAgain(offer.to), 6.0)
+    assert again == offer
+    (behind,) = logic.handle(msg.Offered(offer.to, offer.batch, True), 6.0)
+    assert isinstance(behind, fx.Offer)
+    assert behind.batch.shares[0].offsets == [1]
+    done = logic.handle(msg.Offered(behind.to, behind.batch, True), 7.0)
+    assert done == [fx.Tell(offer.to, msg.Drain(2))]
+    assert logic.handle(msg.Offered(behind.to, behind.batch, True), 7.0) == []
+
+
+def test_a_failure_with_nothing_on_its_way_drains_at_once() -> None:
+    """A message that can't be read, and nothing before it."""
+    logic = fetcher(shards=1)
+    out = logic.handle(polled(b"garbage"), 0.0)
+    assert fx.Tell(Address("p", "processor", 0), msg.Drain(0)) in out
+
+
+def test_a_revoke_ends_the_delivery_after_a_failure() -> None:
+    """What was parked of the partition is another member's now."""
+    logic, offer = blocked()
+    logic.handle(polled(b"garbage", first=1), 5.0)
+    out = logic.handle(msg.Revoked((SOURCE,)), 6.0)
+    assert fx.Tell(offer.to, msg.Drain(0)) in out
+
+
 def test_only_partitions_that_are_assigned_are_committed() -> None:
     """The file may know more of them than this member has."""
     other = TopicPartition("binlog", 1)
@@ -254,6 +282,20 @@ def test_a_ddl_on_a_whole_database_stops_there() -> None:
     drop = message("", "QUERY", isDdl=True, sql="DROP DATABASE s", data=None)
     out = fetcher().handle(polled(message("a"), drop), 0.0)
     assert failure(out) == "binlog:0 offset 1: s: DROP DATABASE s is not followed: DROP DATABASE s"
+
+
+def test_a_statement_about_no_table_that_nobody_understands_is_told() -> None:
+    """No target's lane could carry it; reading goes on, unless that is to stop."""
+    strange = message("", "QUERY", isDdl=True, sql="FROBNICATE", data=None)
+    out = fetcher().handle(polled(message("a"), strange), 0.0)
+    logs = [effect for effect in out if isinstance(effect, fx.Log)]
+    assert [log.event for log in logs] == ["ddl_not_understood"]
+    assert "FROBNICATE" in str(logs[0].fields["what"])
+    assert dispatched(out)[0].next_offset == 2
+    stopping = fetcher(ddl_not_understood_stops=True)
+    stopped = failure(stopping.handle(polled(message("a"), strange), 0.0))
+    assert stopped is not None
+    assert "FROBNICATE" in stopped
 
 
 def test_a_partition_is_read_again_from_its_frontier() -> None:
