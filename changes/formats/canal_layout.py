@@ -24,6 +24,11 @@ class HandleKey(Struct, gc=False):
     claimCheckLocation: str | None = None
     commitTs: int | None = None
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the message has that mark."""
+        return self.onlyHandleKey or bool(self.claimCheckLocation)
+
 
 class CanalLayout(Layout):
     """The layout of Canal's rows: texts, in lists, with their types beside them."""

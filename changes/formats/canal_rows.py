@@ -16,7 +16,7 @@ from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
 from changes.declared import Declared
 from changes.formats import canal_careful as careful
-from changes.formats.canal_layout import LETTERS, CanalLayout
+from changes.formats.canal_layout import LETTERS, CanalLayout, HandleKey
 from changes.formats.layout import Refused, Unfit
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 from changes.positions import position_text
@@ -168,7 +168,7 @@ class _Reading:
         layout, count = self.layout, len(messages)
         data, types, olds, names, kinds, tidb, before = zip(*map(astuple, messages), strict=True)
         ops = list(map(LETTERS.get, kinds))
-        if not all(data) or None in ops or any(before) or tidb.count(None) < count:
+        if not all(data) or None in ops or any(before) or any(map(_is_cut, tidb)):
             return False
         if names.count(self.names) < count:
             return False
@@ -198,7 +198,7 @@ class _Reading:
     def _take(self, message: Any) -> bool:
         """Add a message of a known shape; False if it is not and has to be read with care."""
         layout, data, op = self.layout, message.data, LETTERS.get(message.type)
-        if not data or op is None or message.tidb is not None or message.pkNames != self.names:
+        if not data or op is None or _is_cut(message.tidb) or message.pkNames != self.names:
             return False
         if message.mysqlType != self.types:
             if bytes(message.mysqlType) not in layout.known:
@@ -247,7 +247,9 @@ class _Reading:
         self.names = message.pkNames
         self.types = message.mysqlType
         text = bytes(message.mysqlType)
-        layout = layout.grown(careful.types(message), careful.carried(message), text)
+        carried = careful.carried(message)
+        if not layout.knows(carried, text):
+            layout = layout.grown(careful.types(message), carried, text)
         for key in layout.keys or ():
             if key not in layout.columns:
                 raise Refused(f"key column {key} is missing")
@@ -267,6 +269,11 @@ class _Reading:
                     # Full as it may look: columns that no message has named yet may be missing.
                     segment.moved.append(len(segment.ops))
             segment.add(row, "U", self.place)
+
+
+def _is_cut(tidb: HandleKey | None) -> bool:
+    """Tell whether a message may have been too large for TiCDC: with care it is seen."""
+    return tidb is not None and tidb.is_cut
 
 
 def _decoded(layout: CanalLayout, values: Sequence[bytes]) -> list[Any]:
