@@ -6,6 +6,7 @@ A layout only ever grows. How a column's values stand in JSON is part of it: whe
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -218,13 +219,14 @@ def wire_of(raw: bytes) -> Wire | None:
 
 
 def _takes(column: Wire, value: Wire, raw: bytes) -> bool:
-    if column is Wire.RAW or column is value:
+    if column is Wire.RAW:
         return True
     if column is Wire.FLOAT:
-        return value is Wire.INT or (
-            value is Wire.STR and _NOT_FINITE.fullmatch(string_of(raw)) is not None
-        )
-    return False
+        if value is Wire.STR:
+            return _NOT_FINITE.fullmatch(string_of(raw)) is not None
+        # Too large a number would be an infinity.
+        return value in (Wire.INT, Wire.FLOAT) and math.isfinite(float(raw))
+    return column is value
 
 
 def string_of(raw: bytes) -> str:

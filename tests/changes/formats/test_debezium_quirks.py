@@ -244,3 +244,15 @@ def test_infinite_dates_are_those_of_32_bits() -> None:
 def test_texts_of_any_scale(given: str) -> None:
     """PostgreSQL's numeric has values that no decimal has: the column is text."""
     assert column(VARIABLE, given).to_pylist() == [given]
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+@pytest.mark.parametrize("digits", ["1e400", "-1e999", "9" * 400])
+def test_numbers_too_large_for_a_float(kind: str, digits: str) -> None:
+    """They are no infinities, be they the first of a column or not."""
+    value = dumps(wrapped(envelope("c", {"id": 1, "v": 1.25}), {"id": "int32", "v": kind}))
+    good = pack(b'{"id":1}', value)
+    bad = pack(b'{"id":1}', value.replace(b"1.25", digits.encode()))
+    for values in ([bad], [good, good, bad]):
+        with pytest.raises(BadRecord, match=f"v: '{digits[:20]}.* is not a {kind}"):
+            decode(*values)
