@@ -38,6 +38,8 @@ class Shapes:
     """What stands before the columns of a key that is wrapped, the latest first."""
     bare_key: Any = None
     """The decoder of a key that is not wrapped; it takes just these columns."""
+    bare_names: tuple[str, ...] = ()
+    """The names of what such a key has."""
     keyless: bool = False
     added: tuple[str, ...] | None = None
     """What flattened rows have beside the columns; None: records are envelopes."""
@@ -78,7 +80,12 @@ class Shapes:
         if prefix:
             if prefix not in self.keys:
                 self.keys = (prefix, *self.keys[: _MOST - 1])
-        elif prefix is not None and all(json_name(name, "") == name for name in names):
+        elif (
+            prefix is not None
+            and tuple(names) != self.bare_names
+            and all(json_name(name, "") == name for name in names)
+        ):
+            self.bare_names = tuple(names)
             cells = [(f"f{place}", Raw) for place in range(len(names))]
             rename = {f"f{place}": name for place, name in enumerate(names)}
             key = msgspec.defstruct(
