@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, Struct
+from msgspec.structs import astuple
 
 from changes.formats.base import VALUE_AT
 from changes.formats.layout import json_name
@@ -158,6 +159,11 @@ class Unavailable:
             for place, value in enumerate(values)
             if isinstance(value, Raw) and bytes(value) in self.raws
         }
+
+    def spares(self, rows: Sequence[Struct]) -> bool:
+        """Tell whether all values of these rows were sent, and none is missing."""
+        columns = zip(*map(astuple, rows), strict=True)
+        return not any(UNSET in values or self.among(values) for values in columns)
 
     def without(self, values: Mapping[str, Raw]) -> dict[str, Raw]:
         """The values that were sent."""
