@@ -16,7 +16,7 @@ from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
 from changes.declared import Declared
 from changes.formats import canal_careful as careful
-from changes.formats.canal_layout import LETTERS, CanalLayout, HandleKey
+from changes.formats.canal_layout import LETTERS, CanalLayout, HandleKey, place_texts
 from changes.formats.layout import Refused, Unfit
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 from changes.positions import position_text
@@ -146,8 +146,7 @@ class _Reading:
     def _read_block(self, values: Sequence[bytes]) -> None:
         """Read these messages, or as many as the present layout's decoder is good for."""
         layout = self.layout
-        # Only TiCDC tells positions, and its messages take the careful way in any case.
-        messages = _decoded(layout, values) if self.positions is None else []
+        messages = _decoded(layout, values)
         if not messages or not self._take_alike(messages):
             for message, value in zip(messages, values, strict=False):
                 if not self._take(message):
@@ -176,6 +175,11 @@ class _Reading:
             return False
         if layout.keys and not layout.keeps_keys(ops, data, olds):
             return False
+        if self.positions is not None:
+            texts = place_texts(tidb, ops, data)
+            if texts is None:
+                return False
+            self.positions.update(enumerate(texts, self.place))
         self._add_alike(data, "".join(map(str, ops)))
         self.types = types[-1]
         return True
@@ -198,7 +202,13 @@ class _Reading:
     def _take(self, message: Any) -> bool:
         """Add a message of a known shape; False if it is not and has to be read with care."""
         layout, data, op = self.layout, message.data, LETTERS.get(message.type)
-        if not data or op is None or _is_cut(message.tidb) or message.pkNames != self.names:
+        if (
+            self.positions is not None
+            or not data
+            or op is None
+            or _is_cut(message.tidb)
+            or message.pkNames != self.names
+        ):
             return False
         if message.mysqlType != self.types:
             if bytes(message.mysqlType) not in layout.known:
