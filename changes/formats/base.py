@@ -66,15 +66,17 @@ def unpack(packed: bytes) -> Packed:
         raise ValueError(f"not a packed record: {error}") from error
 
 
-def packed_header(packed: bytes, name: str) -> bytes | None:
-    """The last header of that name, None where there is none or it has no value.
-
-    Without the copies of ``unpack``, quickest where a record has no headers.
-    """
+def packed_headers(packed: bytes) -> Headers:
+    """The headers alone, without the copies of ``unpack``; quickest where there are none."""
     value_size, key_size, told = _PREFIX.unpack_from(packed)
     if not told:
-        return None
-    found = _headers.decode(packed[VALUE_AT + max(value_size, 0) + max(key_size, 0) :])
+        return ()
+    return _headers.decode(packed[VALUE_AT + max(value_size, 0) + max(key_size, 0) :])
+
+
+def packed_header(packed: bytes, name: str) -> bytes | None:
+    """The last header of that name, None where there is none or it has no value."""
+    found = packed_headers(packed)
     return next((value for key, value in reversed(found) if key == name), None)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from changes.convert import Converter, check_zone
 from changes.formats.base import Piece, RowChange, Statement
+from changes.formats.canal_flat import heads_of_many
 from changes.formats.canal_packet import (
     entries_of,
     heads_of,
@@ -17,6 +18,7 @@ from changes.formats.canal_packet import (
     table_of,
 )
 from changes.formats.canal_wire import CanalWireDecoder, letter_of, text_rows
+from changes.formats.flat_heads import heads_of_all
 from changes.formats.layout import Refused
 from changes.formats.row_images import explain_rows
 from changes.formats.several import head_of
@@ -41,7 +43,7 @@ class CanalProtobuf:
         return head_of(self._entries(value))
 
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
-        return map(self.peek, values)
+        return heads_of_all(values, heads_of_many, self.peek)
 
     def _entries(self, value: bytes | None) -> Iterator[tuple[Kind, TableName]]:
         for entry in heads_of(_present(value)):
