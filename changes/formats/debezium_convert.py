@@ -7,6 +7,7 @@ value.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 
 from changes.convert import Converter, ValueMisfit
 from changes.formats import debezium_values as values
+from changes.formats.debezium_infinite import PRINTED, infinite
 from changes.formats.debezium_numbers import (
     decimal_at_scale,
     decimals,
@@ -36,27 +38,16 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _DAY_US = 86_400_000_000
 _FIRST_US, _LAST_US = _FIRST_DAY * _DAY_US, (_LAST_DAY + 1) * _DAY_US - 1
 
-_INFINITE_DAYS = 2_147_400_000
-"""Beyond PostgreSQL's last date (the year 5874897), either way, there is only infinity."""
-
-_INFINITE_MILLIS = (9223372036825200, -9223372036832400)
-_INFINITE_MICROS = (9223372036825200000, -9223372036832400000)
-_LONG_ENDS = (2**63 - 1, -(2**63))
-_INFINITE = {
-    Sense.MILLIS: frozenset(map(str, (*_INFINITE_MILLIS, *_INFINITE_MICROS, *_LONG_ENDS))),
-    Sense.MICROS: frozenset(map(str, (*_INFINITE_MICROS, *_LONG_ENDS))),
-    Sense.NANOS: frozenset(map(str, _LONG_ENDS)),
-}
-"""How Debezium writes PostgreSQL's infinity, by its versions."""
-
-_INFINITE_TEXT = r"^([+-]?infinity|[+-][0-9]{6,}-.*)$"
-"""Of dates and timestamps in text: a year that PostgreSQL does not have."""
+_NANOS, _PRINTED_NANOS = re.compile(r"-?\d{4,19}"), re.compile(r".*\.\d{7,}(Z|[+-][\d:]+)?")
+_FINE = {
+    Sense.NANOS: _NANOS, Sense.ZONED: _PRINTED_NANOS, Sense.ISO_TIMESTAMP: _PRINTED_NANOS,
+}  # fmt: skip
+"""Values that may be good, but have more digits of a second than the lake."""
 
 _ZERO_FRACTION = r"(\.[0-9]{6})0+"
 _PER_SECOND = {Sense.TIME_MS: 10**3, Sense.TIME_US: 10**6, Sense.TIME_NS: 10**9}
 _PARTS = frozenset((Sense.PARTS_DATE, Sense.PARTS_TIMESTAMP, Sense.PARTS_ZONED))
-_PRINTED = frozenset((Sense.ZONED, Sense.ISO_DATE, Sense.ISO_TIMESTAMP))
-_DATED = _PARTS | _PRINTED | {Sense.DAYS, Sense.MILLIS, Sense.MICROS, Sense.NANOS}
+_DATED = _PARTS | PRINTED | {Sense.DAYS, Sense.MILLIS, Sense.MICROS, Sense.NANOS}
 _ONES: dict[Sense, Callable[[str], object]] = {
     Sense.BYTES: values.base64_bytes,
     Sense.VARIABLE: values.variable_text,
@@ -102,7 +93,7 @@ class DebeziumConverter:
         except pa.ArrowInvalid:
             pass
         if kind.sense in _DATED and not key and self._zero_dates == "null":
-            endless = _infinite(plain, kind.sense)
+            endless = infinite(plain, kind.sense)
             plain = pc.if_else(endless, pa.scalar(None, pa.string()), plain)
             self.nulled += pc.sum(endless, min_count=0).as_py()
         if _fits(plain, kind):
@@ -111,7 +102,9 @@ class DebeziumConverter:
         shown = repr(plain[row].as_py()[:_VALUE_SHOWN])
         kinds = declared or str(kind.arrow)
         article = "an" if kinds[:1].lower() in "aeiou" else "a"
-        raise ValueMisfit(row, f"{shown} is not {article} {kinds}")
+        finer = kind.sense in _FINE and _FINE[kind.sense].fullmatch(plain[row].as_py())
+        why = ": the lake keeps microseconds" if finer else ""
+        raise ValueMisfit(row, f"{shown} is not {article} {kinds}{why}")
 
 
 def _plain(text: pa.Array, kind: WireType) -> pa.Array:
@@ -272,29 +265,6 @@ def _ones(texts: Sequence[str | None], read: Callable[[str], Any]) -> list[Any]:
         return [None if text is None else read(text) for text in texts]
     except (ValueError, ArithmeticError, RecursionError, msgspec.DecodeError) as error:
         raise pa.ArrowInvalid(str(error)) from error
-
-
-def _infinite(text: pa.Array, sense: Sense) -> pa.Array:
-    if sense in _INFINITE:
-        found = pc.is_in(text, value_set=pa.array(sorted(_INFINITE[sense])))
-    elif sense is Sense.DAYS:
-        digits = pc.match_substring_regex(text, "^-?[0-9]{1,12}$")
-        days = pc.if_else(digits, text, pa.scalar(None, pa.string())).cast(pa.int64())
-        found = pc.greater_equal(pc.abs(days), _INFINITE_DAYS)
-        found = pc.and_(found, pc.equal(days, days.cast(pa.int32(), safe=False).cast(pa.int64())))
-    elif sense in _PRINTED:
-        found = pc.match_substring_regex(text, _INFINITE_TEXT)
-    else:
-        found = pa.array([v is not None and _is_infinite(v) for v in text.to_pylist()])
-    return pc.fill_null(found, False)
-
-
-def _is_infinite(raw: str) -> bool:
-    try:
-        value = values.parsed(raw)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and value.get("specialValue") in values.INFINITE
 
 
 def _first_misfit(text: pa.Array, kind: WireType) -> int:

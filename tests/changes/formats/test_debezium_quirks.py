@@ -256,3 +256,17 @@ def test_numbers_too_large_for_a_float(kind: str, digits: str) -> None:
     for values in ([bad], [good, good, bad]):
         with pytest.raises(BadRecord, match=f"v: '{digits[:20]}.* is not a {kind}"):
             decode(*values)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        (("int64", f"{TIME}NanoTimestamp"), 1529501823123456700),
+        (("string", f"{TIME}ZonedTimestamp"), "2018-06-20T13:37:03.1234567Z"),
+        (("string", f"{TIME}IsoTimestamp"), "2018-06-20T13:37:03.1234567Z"),
+    ],
+)
+def test_digits_beyond_microseconds_are_named(kind: Any, given: Any) -> None:
+    """SQL Server's datetime2(7): the value is fine, but the lake would cut it."""
+    with pytest.raises(BadRecord, match=r"v: .* is not an .*: the lake keeps microseconds"):
+        column(kind, given)
