@@ -27,7 +27,7 @@ _NUMBERS = {
     1: "tinyint",
     2: "smallint",
     # Signed or unsigned is not told: both fit.
-    3: "int unsigned",
+    3: "bigint",
     4: "float",
     5: "double",
     7: "timestamp",

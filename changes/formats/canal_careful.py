@@ -63,10 +63,7 @@ def read(value: bytes) -> Message:
             f"a change written as a statement, its rows can't be known; set binlog_format=ROW: "
             f"{' '.join(message.sql.split())[:80]!r}"
         )
-    cut = message.tidb is not None and (
-        message.tidb.onlyHandleKey or bool(message.tidb.claimCheckLocation)
-    )
-    if cut and message.type != "DELETE":
+    if message.tidb is not None and message.tidb.is_cut and message.type != "DELETE":
         raise Refused("a row too large for its producer, which sent only the key (TiCDC)")
     return message
 

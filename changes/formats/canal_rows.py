@@ -16,7 +16,7 @@ from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
 from changes.declared import Declared
 from changes.formats import canal_careful as careful
-from changes.formats.canal_layout import LETTERS, CanalLayout
+from changes.formats.canal_layout import LETTERS, CanalLayout, HandleKey, place_texts
 from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, Unfit, other_key
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
@@ -153,8 +153,7 @@ class _Reading:
     def _read_block(self, values: Sequence[bytes]) -> None:
         """Read these messages, or as many as the present layout's decoder is good for."""
         layout = self.layout
-        # Only TiCDC tells positions, and its messages take the careful way in any case.
-        messages = _decoded(layout, values) if self.positions is None else []
+        messages = _decoded(layout, values)
         if not messages or not self._take_alike(messages):
             for message, value in zip(messages, values, strict=False):
                 if not self._take(message):
@@ -175,7 +174,7 @@ class _Reading:
         layout, count = self.layout, len(messages)
         data, types, olds, names, kinds, tidb, before = zip(*map(astuple, messages), strict=True)
         ops = list(map(LETTERS.get, kinds))
-        if not all(data) or None in ops or any(before) or tidb.count(None) < count:
+        if not all(data) or None in ops or any(before) or any(map(_is_cut, tidb)):
             return False
         if names.count(self.names) < count:
             return False
@@ -183,6 +182,11 @@ class _Reading:
             return False
         if layout.keys and not layout.keeps_keys(ops, data, olds):
             return False
+        if self.positions is not None:
+            texts = place_texts(tidb, ops, data)
+            if texts is None:
+                return False
+            self.positions.update(enumerate(texts, self.place))
         self._add_alike(data, "".join(map(str, ops)))
         self.types = types[-1]
         return True
@@ -205,7 +209,13 @@ class _Reading:
     def _take(self, message: Any) -> bool:
         """Add a message of a known shape; False if it is not and has to be read with care."""
         layout, data, op = self.layout, message.data, LETTERS.get(message.type)
-        if not data or op is None or message.tidb is not None or message.pkNames != self.names:
+        if (
+            self.positions is not None
+            or not data
+            or op is None
+            or _is_cut(message.tidb)
+            or message.pkNames != self.names
+        ):
             return False
         if message.mysqlType != self.types:
             if bytes(message.mysqlType) not in layout.known:
@@ -257,7 +267,9 @@ class _Reading:
         self.names = message.pkNames
         self.types = message.mysqlType
         text = bytes(message.mysqlType)
-        layout = layout.grown(careful.types(message), careful.carried(message), text)
+        carried = careful.carried(message)
+        if not layout.knows(carried, text):
+            layout = layout.grown(careful.types(message), carried, text)
         for key in layout.keys or ():
             if key not in layout.columns:
                 raise Refused(f"key column {key} is missing")
@@ -292,6 +304,11 @@ class _Reading:
         old = layout.key_of(layout.gone(before, row))
         after = layout.beside_key(row)
         return self.run.moves(self.count, old, beside, layout.key_of(row), after)
+
+
+def _is_cut(tidb: HandleKey | None) -> bool:
+    """Tell whether a message may have been too large for TiCDC: with care it is seen."""
+    return tidb is not None and tidb.is_cut
 
 
 def _decoded(layout: CanalLayout, values: Sequence[bytes]) -> list[Any]:

@@ -17,7 +17,7 @@ from changes.formats.base import VALUE_AT, packed_header, sizes
 from changes.formats.debezium_keys import beside, deleted, ended, key_fields, replaced
 from changes.formats.debezium_layout import NULL, Layout, Told, cell
 from changes.formats.debezium_names import Names
-from changes.formats.debezium_places import position_of
+from changes.formats.debezium_places import Place, place_texts, position_of
 from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record
 from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_shapes import Shapes, Unavailable
@@ -115,7 +115,7 @@ class Reading:
     def _decoded(self, values: Sequence[bytes]) -> list[Any]:
         """Decode records up to the first that has another shape."""
         layout, shapes = self.state.layout, self.state.shapes
-        if layout.keys is None or self.positions is not None:
+        if layout.keys is None or (layout.placed and shapes.added is not None):
             return []
         payloads: list[bytes] = []
         check, keys = None if self._fixed else shapes.bare_key, []
@@ -147,7 +147,7 @@ class Reading:
         A loop over them would cost as much as their decoding.
         """
         layout = self.state.layout
-        befores, rows, ops = zip(*map(astuple, messages), strict=True)
+        befores, rows, ops, *sources = zip(*map(astuple, messages), strict=True)
         letters = "".join([_LETTERS.get(op, "?") for op in ops])
         if "D" in letters or "?" in letters or None in rows:
             return False
@@ -160,6 +160,8 @@ class Reading:
             key = layout.key
             if [key(old) for old, _ in known] != [key(new) for _, new in known]:
                 return False
+        if sources and not (self._unavailable.spares(rows) and self._place(sources[0])):
+            return False
         segment = self._segment()
         segment.rows += rows
         segment.ops += letters.encode()
@@ -184,9 +186,21 @@ class Reading:
                 return False
         if row is None or letter is None:
             return False
+        if layout.placed:
+            whole = letter == "D" or self._unavailable.spares((row,))
+            if not (whole and self._place((message.source,))):
+                return False
         self._segment().add(row, letter, self.place)
         self._ended = ended
         self.place += 1
+        return True
+
+    def _place(self, sources: Sequence[Place | None]) -> bool:
+        """Keep the positions of records from here on; False, and none, if one tells it not."""
+        texts = place_texts(sources)
+        if self.positions is None or texts is None:
+            return False
+        self.positions.update(enumerate(texts, self.place))
         return True
 
     def _gone(self, before: Struct | None) -> Struct | None:
@@ -195,7 +209,7 @@ class Reading:
         if not layout.keys or before is None:
             return before
         key = {name: getattr(before, name) for name in layout.key_fields}
-        known = None not in key.values() and msgspec.UNSET not in key.values()
+        known = None not in key.values() and UNSET not in key.values()
         return layout.gone(key) if known and len(key) == len(layout.keys) else None
 
     # --- with care

@@ -39,7 +39,10 @@ class DebeziumTableDecoder:
         self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._state = State(Layout({}, keys, {}, given=Given.of(types)), covered=keys is None)
+        self._state = State(
+            Layout({}, keys, {}, given=Given.of(types), placed=self._positions is not None),
+            covered=keys is None,
+        )
         self._run = KeyRun()
         self._seen = False
 

@@ -56,6 +56,9 @@ class Dialect(Protocol):
     letters: Mapping[str, str]
     """I, U or D by what stands in ``kind``."""
 
+    deletes_by_was: bool
+    """Which of two images of a deleted row counts."""
+
     drops_nulls: bool
     """Whether nulls may be left out: then an insert lacks nothing, and what an update lacks
     but had is null."""
@@ -218,14 +221,13 @@ class _Reading:
             return False
         ops = "".join(map(letters.__getitem__, kinds)).encode()
         rows: list[Any] = list(nows)
-        if b"D" in ops and any(map(_has_both, ops, nows, wases)):
-            return False
-        if set(map(type, nows)) != {row}:
-            for place, now in enumerate(nows):
-                if not isinstance(now, row):
-                    if ops[place] != _DELETE or not isinstance(wases[place], row):
-                        return False
-                    rows[place] = wases[place]
+        told_by_was = self._dialect.deletes_by_was and b"D" in ops
+        if told_by_was or set(map(type, nows)) != {row}:
+            for place, op in enumerate(ops):
+                if op == _DELETE:
+                    rows[place] = self._ended(nows[place], wases[place])
+                if not isinstance(rows[place], row):
+                    return False
         self._add(ops, rows, wases)
         return True
 
@@ -235,13 +237,16 @@ class _Reading:
         if message.kind not in letters or message.odd is not None:
             return False
         op = letters[message.kind]
-        if _has_both(ord(op), message.now, message.was):
-            return False
-        now = message.was if op == "D" and not isinstance(message.now, row) else message.now
+        now = self._ended(message.now, message.was) if op == "D" else message.now
         if not isinstance(now, row) or not self._name_key((message.names,), (value,)):
             return False
         self._add(op.encode(), [now], (message.was,))
         return True
+
+    def _ended(self, now: object, was: object) -> object:
+        """The image of a deleted row."""
+        first, second = (was, now) if self._dialect.deletes_by_was else (now, was)
+        return first if isinstance(first, self.layout.row) else second
 
     def _name_key(self, names: Sequence[Raw], values: Sequence[bytes]) -> bool:
         """Tell whether these all name the key that the layout has."""
@@ -299,7 +304,9 @@ class _Reading:
         images = (row.now, row.was or {})
         if not row.now:
             raise Refused("a row without columns")
-        layout = layout.grown({}, dict.fromkeys(name for image in images for name in image), b"")
+        carried = dict.fromkeys(name for image in images for name in image)
+        if not layout.knows(carried, b""):
+            layout = layout.grown({}, carried, b"")
         for key in layout.keys or ():
             if key not in layout.columns:
                 raise Refused(f"key column {key} is missing")
@@ -312,3 +319,7 @@ class _Reading:
 def _has_both(op: int, now: object, was: object) -> bool:
     """Tell whether a delete has two images: the format says which of them ends."""
     return op == _DELETE and isinstance(now, Struct) and isinstance(was, Struct)
+
+
+def _list(keys: Sequence[str]) -> str:
+    return f"({', '.join(keys)})" if keys else "none"

@@ -143,6 +143,10 @@ class Layout(abc.ABC):
             check_name(name, (), keys)
         return self.made_anew(self.columns, keys, self.known)
 
+    def knows(self, carried: Iterable[str], text: bytes) -> bool:
+        """Tell whether ``grown`` would surely give this same layout."""
+        return text in self.known and all(name in self.columns for name in carried)
+
     def grown(self, types: Mapping[str, str], carried: Iterable[str], text: bytes) -> Self:
         """Give the layout that also holds these columns; raises Refused where none can.
 
