@@ -19,13 +19,13 @@ from confluent_kafka import KafkaException
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.ports import SinkUnavailable
+from actors.dead_letters import WINDOW_S
+from actors.ports import NotKept, SinkUnavailable
 from changes.formats import FORMATS
 from changes.routing import Router
 from daemon.collector import calm_collector
 from daemon.config import Config
 from daemon.control import Answer
-from daemon.dead_letters import make_dead_letters
 from daemon.edits import (
     Change,
     Edited,
@@ -46,6 +46,9 @@ from daemon.kafka_positions import (
     topic_ids,
 )
 from daemon.kafka_source import KafkaSource
+from daemon.letters.files import FileLetters
+from daemon.letters.store import open_letters
+from daemon.letters.topic import TopicLetters
 from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, NameRemaining
 from daemon.mark_moves import MarksNotMoved, has_moves, move_marks
 from daemon.notify import Notifier
@@ -282,12 +285,7 @@ class Service:
         except BrokerUnreachable as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
         ends = log_ends(resolver.settings, section.topics) if self._until_end else None
-        letters = None
-        if section.on_bad_record == "dead-letter":
-            settings = {**config.kafka, **section.kafka}
-            letters = make_dead_letters(
-                section.dead_letters, config.daemon.state_dir, name, settings, keyed=keyed
-            )
+        letters, recent = self._letters(name)
         folder = SpillFolder(config.daemon.state_dir, name)
         found = self._spills(name, folder, recorded)
         marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
@@ -295,7 +293,24 @@ class Service:
         if resolver.apply_force:
             # The operator says where to begin, and with it that the targets are right as they are.
             begun = replace(begun, targets=dict.fromkeys(recorded.targets, TargetMark(None, {})))
-        return PipelineParts(name, source, store, begun, folder, found, letters, ends, group)
+        return PipelineParts(
+            name, source, store, begun, folder, found, letters, recent, ends, group
+        )
+
+    def _letters(self, name: str) -> tuple[FileLetters | TopicLetters | None, tuple[float, ...]]:
+        """Where a pipeline's bad records go, and the ages of those of the last hour."""
+        config = self._config
+        section = config.pipeline[name]
+        if section.on_bad_record == "stop":
+            return None, ()
+        format_ = FORMATS[section.format](section.format_options())
+        settings = {**config.kafka, **section.kafka}
+        folder = config.daemon.state_dir
+        try:
+            letters = open_letters(section.dead_letter_topic, folder, name, settings, format_)
+            return letters, tuple(letters.recent(WINDOW_S))
+        except NotKept as error:
+            raise Unusable(f"pipeline.{name}.dead_letters: {error}") from error
 
     def _spills(self, name: str, folder: SpillFolder, recorded: Snapshot) -> tuple[Found, ...]:
         """What targets in quarantine left, checked against what is recorded of it."""

@@ -61,7 +61,7 @@ def test_poison_records_go_to_a_topic_as_they_were(rig: Rig) -> None:
 def test_too_many_bad_records_stop_the_pipeline(rig: Rig) -> None:
     """And nothing passes the one that was too many."""
     rig.produce(*[b"garbage"] * 5)
-    section = rig.pipeline(on_bad_record="dead-letter", max_dead_letters_per_minute=3)
+    section = rig.pipeline(on_bad_record="dead-letter", max_bad_records_per_hour=3)
     assert rig.run(rig.write_config(p=section)) is Exit.PIPELINE_FAILED
     assert "too many bad records" in rig.stderr
     assert len(letters(rig)) == 3
