@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,7 +18,7 @@ from changes.formats.base import RowChange
 from changes.model import BadMessage
 from daemon.config import Config
 from daemon.decode import as_line
-from daemon.letters.letter import Letter, told
+from daemon.letters.letter import Letter, parse_place, told
 from daemon.letters.shelf import Shelf, Stored, Unreadable, Wanted, read_shelf
 from daemon.lifecycle import Exit
 
@@ -39,6 +39,21 @@ def parse_since(text: str, now: datetime) -> datetime:
     if found.tzinfo is None:
         raise ValueError(f"{text!r} needs a zone, such as {text}Z")
     return found.astimezone(UTC)
+
+
+def wanted_of(
+    letters: Sequence[str] = (),
+    topic: str | None = None,
+    table: str | None = None,
+    reason: str | None = None,
+    since: str | None = None,
+    state: str | None = None,
+) -> Wanted:
+    """What the options mean. Raises ValueError."""
+    if state not in (None, "open", "replayed"):
+        raise ValueError(f"--state {state!r} is neither open nor replayed")
+    begin = None if since is None else parse_since(since, datetime.now(UTC))
+    return Wanted(tuple(map(parse_place, letters)), topic, table, reason, begin, state)
 
 
 def shelves(config: Config, pipelines: Iterable[str]) -> Iterator[Shelf]:

@@ -58,7 +58,7 @@ class NotALetter(Exception):
 def parse_place(text: str) -> tuple[TopicPartition, int]:
     """Read ``TOPIC:PARTITION:OFFSET``. Raises ValueError."""
     source, _, offset = text.rpartition(":")
-    if not offset.isdigit():
+    if not offset.isdecimal():
         raise ValueError(f"TOPIC:PARTITION:OFFSET is wanted, not {text!r}")
     return TopicPartition.parse(source), int(offset)
 
@@ -89,9 +89,10 @@ class Letter:
         """The record as the log had it."""
         return LogRecord(self.id.offset, self.key, self.value, self.headers, self.time_ms)
 
-    def message(self, format_: Format) -> bytes | None:
-        """What the format is given of it: packed where it wants whole records."""
-        value = self.value if self.part is None else self.part
+    def message(self, format_: Format, *, whole: bool = False) -> bytes | None:
+        """What the format is given of it, packed where it wants that: the target's part of it, or
+        the ``whole`` record."""
+        value = self.value if whole or self.part is None else self.part
         return pack(self.key, value, self.headers) if format_.keyed else value
 
 

@@ -35,8 +35,8 @@ PREFIX = "binlogd."
 LETTER = PREFIX + "letter"
 """A letter without its bytes, as JSON."""
 PART = PREFIX + "part"
-REPLAYED = PREFIX + "replayed"
-"""Of a mark: which letter was replayed, and where to."""
+MARK = PREFIX + "mark"
+"""Of a record without key and value: which letter was replayed, and where to, as JSON."""
 
 LARGEST = 1_000_000_000
 """Bytes of a record, for the client: what a topic takes, its broker decides."""
@@ -162,10 +162,10 @@ def read_topic(
 def _item(source: TopicPartition, record: LogRecord, damage: list[str]) -> Iterator[Letter | Mark]:
     last = dict(record.headers)
     try:
-        mark, letter = last.get(REPLAYED), last.get(LETTER)
+        mark, letter = last.get(MARK), last.get(LETTER)
         if letter is not None:
             yield _letter(record, from_text(letter), last.get(PART))
-        elif mark is not None and record.key is None:
+        elif mark is not None:
             yield Mark.parse(from_text(mark))
     except NotALetter as error:
         damage.append(f"{source} offset {record.offset}: {error}")

@@ -1,0 +1,167 @@
+"""Which letters may be replayed: what they say now, and what came after them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import IsolationLevel, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from changes.formats import FORMATS
+from changes.formats.base import Format, Parted
+from changes.routing import Router
+from daemon.config import Config
+from daemon.kafka_positions import ANSWER_TIMEOUT_S, admin_client, list_offsets
+from daemon.letters.later import Candidate, Later, Unapplied, by_source, read_now
+from daemon.letters.shelf import Shelf, Stored
+from daemon.log_reader import LogGone, LogReader, LogUnreadable
+from daemon.offset_reset import compacted
+from offsets.position import TopicPartition
+
+
+class NotPlanned(Exception):
+    """The broker does not give what is needed to decide: one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``letters``: by place, a record may be several targets'. ``ends``: up to where each
+    partition was looked at."""
+
+    candidates: tuple[Candidate, ...]
+    letters: Mapping[str, tuple[Stored, ...]]
+    ends: Mapping[TopicPartition, int]
+
+
+class Planner:
+    """Plans for one pipeline, by its format and routes as they are configured now."""
+
+    def __init__(self, config: Config, pipeline: str, shelf: Shelf) -> None:
+        self._config = config
+        self._pipeline = pipeline
+        self._section = config.pipeline[pipeline]
+        self.settings: dict[str, Any] = {**config.kafka, **self._section.kafka}
+        self._router = Router(self._section.routes())
+        self._unapplied: Unapplied = frozenset(
+            (s.letter.id.source, s.letter.id.offset, s.letter.id.target) for s in shelf.stored
+        )
+
+    def _format(self) -> Format:
+        """One of its own for each reading: a format may remember what it has read."""
+        return FORMATS[self._section.format](self._section.format_options())
+
+    def plan(self, stored: Sequence[Stored]) -> Plan:
+        """Look at the letters and at all that came after them. Raises NotPlanned."""
+        letters: dict[str, tuple[Stored, ...]] = {}
+        for each in stored:
+            place = each.letter.id.place
+            letters[place] = (*letters.get(place, ()), each)
+        candidates = [self._candidate(mine) for mine in letters.values()]
+        try:
+            admin = admin_client(self.settings)
+            ends = self._look(admin, candidates)
+        except (KafkaException, TimeoutError) as error:
+            said = error.args[0].str() if isinstance(error, KafkaException) else "no answer in time"
+            raise NotPlanned(f"the broker can't be asked: {said}") from error
+        except (LogGone, LogUnreadable) as error:
+            raise NotPlanned(str(error)) from error
+        for candidate in candidates:
+            if candidate.replayed_at:
+                at = ", ".join(map(str, candidate.replayed_at))
+                candidate.doubts.insert(0, f"it was replayed already: offset {at} has it again")
+        return Plan(tuple(candidates), letters, ends)
+
+    def overtaken(
+        self,
+        candidates: Iterable[Candidate],
+        ends: Mapping[TopicPartition, int],
+        places: Mapping[TopicPartition, Sequence[int]],
+    ) -> list[str]:
+        """What came since a plan was made, before the places that records have now.
+
+        ``places``: by partition, those of all records of this replay. Transactions that are still
+        open count as if they were committed. Raises LogGone, LogUnreadable.
+        """
+        reader = LogReader({**self.settings, "isolation.level": "read_uncommitted"})
+        found: list[str] = []
+        for source, mine in by_source(candidates).items():
+            fresh = [Candidate(source, c.record, c.keys) for c in mine]
+            later = Later(self._format(), self._router, source, fresh, self._unapplied)
+            last = max(places[source]) - 1
+            if last >= ends[source]:
+                for record in reader.read(source, ends[source], last):
+                    if record.offset not in places[source]:
+                        later.hear(record)
+            later.settle()
+            found += [f"{c.place}: {doubt}" for c in fresh for doubt in c.doubts]
+        return found
+
+    def _candidate(self, letters: Sequence[Stored]) -> Candidate:
+        letter = letters[0].letter
+        format_ = self._format()
+        if isinstance(format_, Parted):
+            candidate = Candidate(letter.id.source, letter.record)
+            candidate.problems.append(
+                f"{format_.name} numbers its messages: one that is appended again would be dropped"
+            )
+            return candidate
+        whole = letter.message(format_, whole=True)
+        candidate = read_now(format_, self._router, letter.id.source, letter.record, whole)
+        if not letter.in_log:
+            candidate.doubt("the log had lost it already: its key and headers are not known")
+        for mark in (each.mark for each in letters):
+            if mark is not None:
+                candidate.doubts.insert(0, f"it was replayed already, as {mark.at}")
+                break
+        return candidate
+
+    def _look(
+        self, admin: AdminClient, candidates: Sequence[Candidate]
+    ) -> dict[TopicPartition, int]:
+        sources = by_source(candidates)
+        if not sources:
+            return {}
+        self._doubt_neighbours(sources)
+        lows = list_offsets(admin, list(sources), OffsetSpec.earliest())
+        ends = _committed_ends(admin, list(sources))
+        holed = compacted(admin, {source.topic for source in sources})
+        for source, mine in sources.items():
+            low, end = lows[source], ends[source]
+            for candidate in mine:
+                if candidate.record.offset + 1 < low:
+                    candidate.doubt(f"the log begins at {low}: what came between is not known")
+                if source.topic in holed:
+                    candidate.doubt("the topic is compacted: what came between is not all there")
+            later = Later(self._format(), self._router, source, mine, self._unapplied)
+            first = max(low, mine[0].record.offset + 1)
+            if first < end:
+                for record in LogReader(self.settings).read(source, first, end - 1):
+                    later.hear(record)
+            later.settle()
+        return ends
+
+    def _doubt_neighbours(self, sources: Mapping[TopicPartition, Sequence[Candidate]]) -> None:
+        for name, other in self._config.pipeline.items():
+            if name == self._pipeline:
+                continue
+            for source, mine in sources.items():
+                if source.topic in other.topics:
+                    for candidate in mine:
+                        candidate.doubt(f"pipeline {name} reads the topic, too, and gets it again")
+
+
+def _committed_ends(admin: AdminClient, sources: list[TopicPartition]) -> dict[TopicPartition, int]:
+    """Up to where no transaction is open."""
+    asked = {KafkaPartition(s.topic, s.partition): OffsetSpec.latest() for s in sources}
+    answers = admin.list_offsets(
+        asked,
+        isolation_level=IsolationLevel.READ_COMMITTED,
+        request_timeout=ANSWER_TIMEOUT_S,
+    )
+    return {
+        TopicPartition(p.topic, p.partition): future.result(ANSWER_TIMEOUT_S).offset
+        for p, future in answers.items()
+    }
