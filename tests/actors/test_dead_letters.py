@@ -123,6 +123,23 @@ def test_without_the_policy_a_bad_record_stops_its_pipeline() -> None:
     assert len(rig.heard(msg.PipelineFailed)) == 1
 
 
+def test_what_came_before_a_refused_letter_is_still_written() -> None:
+    """Its write is under way when the refusal comes: then the target stops."""
+    rig = ProcessorRig(dead_letters=True)
+    rig.send("t", (1, GOOD), (2, BAD), (3, GOOD))
+    rig.tick()
+    rig.write()
+    rig.tick()
+    letter = the_letter(rig)
+    assert letter.target is not None
+    rig.feed(msg.DeadLetterRefused(letter.target, "the store fails"))
+    assert not rig.heard(msg.PipelineFailed)
+    rig.settle()
+    assert rig.rows["lake.db.t"] == {(1,): "a"}
+    assert rig.done("lake.db.t") == 1
+    assert rig.heard(msg.PipelineFailed)[0].reason == "the store fails"
+
+
 def test_a_refused_letter_stops_its_target_before_the_record() -> None:
     """There were too many: the record stays open."""
     rig = ProcessorRig(dead_letters=True)
