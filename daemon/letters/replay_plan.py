@@ -105,11 +105,14 @@ class Planner:
         if isinstance(format_, Parted):
             candidate = Candidate(letter.id.source, letter.record)
             candidate.problems.append(
-                f"{format_.name} numbers its messages: one that is appended again would be dropped"
+                f"{format_.name} numbers its messages, so one that is appended again is dropped. "
+                "Its table can be read again: binlogd offsets reset"
             )
             return candidate
         whole = letter.message(format_, whole=True)
         candidate = read_now(format_, self._router, letter.id.source, letter.record, whole)
+        if letter.id.source.topic not in self._section.topics:
+            candidate.problems.append("the pipeline does not read its topic any more")
         if not letter.in_log:
             candidate.doubt("the log had lost it already: its key and headers are not known")
         for mark in (each.mark for each in letters):
@@ -133,15 +136,26 @@ class Planner:
             for candidate in mine:
                 if candidate.record.offset + 1 < low:
                     candidate.doubt(f"the log begins at {low}: what came between is not known")
+                if candidate.record.offset >= end:
+                    candidate.doubt(f"the log ends at {end}: it was cut, or is another one")
                 if source.topic in holed:
                     candidate.doubt("the topic is compacted: what came between is not all there")
-            later = Later(self._format(), self._router, source, mine, self._unapplied)
-            first = max(low, mine[0].record.offset + 1)
-            if first < end:
-                for record in LogReader(self.settings).read(source, first, end - 1):
-                    later.hear(record)
-            later.settle()
+            self._hear_all(source, mine, max(low, mine[0].record.offset), end)
         return ends
+
+    def _hear_all(
+        self, source: TopicPartition, mine: Sequence[Candidate], first: int, end: int
+    ) -> None:
+        """Read a partition from the first letter's place on."""
+        later = Later(self._format(), self._router, source, mine, self._unapplied)
+        here = {candidate.record.offset: candidate for candidate in mine}
+        if first < end:
+            for record in LogReader(self.settings).read(source, first, end - 1):
+                candidate = here.get(record.offset)
+                if candidate is not None and candidate.record.value != record.value:
+                    candidate.doubt("the log has another record in its place: it was made again")
+                later.hear(record)
+        later.settle()
 
     def _doubt_neighbours(self, sources: Mapping[TopicPartition, Sequence[Candidate]]) -> None:
         for name, other in self._config.pipeline.items():

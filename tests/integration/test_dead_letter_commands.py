@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka import TopicPartition as KafkaPartition
 from typer.testing import CliRunner, Result
 
@@ -262,6 +263,87 @@ def test_a_log_that_lost_what_came_between_is_doubted(world: World) -> None:
     assert "the log begins at 2: what came between is not known" in done.stderr
     assert world.run("replay", "--all", "--execute", "--force").exit_code == 0
     assert world.records(3)[0].value == world.row(1)
+
+
+def test_a_topic_that_was_made_again_is_doubted(world: World) -> None:
+    """Its offsets mean other records now."""
+    world.rig.produce(world.row(1))
+    world.letter(0)
+    world.rig.delete_topic(world.rig.topic)
+    deadline = time.monotonic() + 60
+    while True:  # the broker takes the name again when the old one's files are gone
+        try:
+            world.rig.create_topic(world.rig.topic)
+            break
+        except KafkaException:
+            assert time.monotonic() < deadline
+            threading.Event().wait(0.2)
+    assert "the log ends at 0" in world.run("replay", "--all").stderr
+    world.rig.produce(world.row(2))
+    assert "the log has another record in its place" in world.run("replay", "--all").stderr
+
+
+def test_another_pipeline_on_the_topic_is_doubted(world: World) -> None:
+    """It applied the record, and would get it again."""
+    rig = world.rig
+    rig.produce(world.row(1))
+    other = rig.pipeline(group=f"q-{rig.db}", target="lake.q_{database}.{table}")
+    section = rig.pipeline(on_bad_record="dead-letter", dead_letters=world.dead_letters)
+    world.config = rig.write_config(p=section, q=other)
+    world.letter(0)
+    done = world.run("replay", "--all", "--pipeline", "p")
+    assert done.exit_code == 2
+    assert "pipeline q reads the topic, too, and gets it again" in done.stderr
+
+
+def test_a_topic_that_is_not_read_any_more_is_refused(world: World) -> None:
+    """Nobody would see the record, whatever is forced."""
+    world.rig.produce(world.row(1))
+    world.letter(0)
+    world.configure(topics=["another"])
+    done = world.run("replay", "--all", "--force", "--execute")
+    assert done.exit_code == 2
+    assert "the pipeline does not read its topic any more" in done.stderr
+
+
+def test_numbered_messages_are_refused(rig: Rig) -> None:
+    """Tencent DTS's: what comes with an old number is dropped as sent twice."""
+    world = World(rig, "file")
+    rig.produce(world.row(1))
+    world.letter(0)
+    world.configure(format="tencent-dts")
+    done = world.run("replay", "--all", "--force", "--execute")
+    assert done.exit_code == 2
+    assert "tencent-dts numbers its messages" in done.stderr
+    assert "binlogd offsets reset" in done.stderr
+
+
+def test_uncommitted_readers_are_refused(rig: Rig) -> None:
+    """They would apply a record that is taken back."""
+    world = World(rig, "file")
+    rig.produce(world.row(1))
+    world.letter(0)
+    world.configure(kafka={"isolation.level": "read_uncommitted"})
+    done = world.run("replay", "--all", "--execute")
+    assert done.exit_code == 2
+    assert "reads uncommitted records" in done.stderr
+
+
+def test_a_broker_that_is_away_is_one_line_and_status_1(rig: Rig) -> None:
+    """Nothing is decided then; files are listed all the same."""
+    world = World(rig, "file")
+    rig.produce(world.row(1))
+    world.letter(0)
+    text = world.config.read_text()
+    world.config.write_text(text.replace(rig.broker.bootstrap, "127.0.0.1:1"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("daemon.kafka_positions.ANSWER_TIMEOUT_S", 2.0)
+        patch.setattr("daemon.letters.append.TRANSACTION_S", 2.0)
+        for more in ([], ["--execute"]):
+            done = world.run("replay", "--all", *more)
+            assert done.exit_code == 1
+            assert len(done.stderr.splitlines()) == 1
+    assert len(world.listed()) == 1
 
 
 def test_what_is_written_at_the_last_moment_is_seen(world: World) -> None:

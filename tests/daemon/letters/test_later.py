@@ -9,10 +9,19 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS
+from changes.formats.base import pack
 from changes.model import FormatOptions, Mode
 from changes.routing import Route, Router
 from daemon.letters.later import REPLAYED, Candidate, Later, Unapplied, read_now
 from daemon.log_reader import LogRecord
+from tests.changes.formats.debezium_messages import (
+    Fields,
+    dumps,
+    envelope,
+    key_with_schema,
+    wrapped,
+)
+from tests.changes.formats.wire import canal_column, canal_packet, canal_row, canal_rows
 from tests.daemon.letters.letters import S0
 
 T = "lake.db.t"
@@ -199,3 +208,47 @@ def test_rows_are_compared_by_the_key_of_the_route() -> None:
     by = router(keys=("name",))
     one = candidate(7, canal(1), by=by)
     assert doubts(one, record(8, canal(2)), by=by) == [f"{T}: its row a changed since, offset 8"]
+
+
+# --- other formats
+
+
+def read_by(name: str, value: bytes, offset: int = 7) -> Candidate:
+    """A candidate of a format that is not keyed, and goes to ``lake.s.*``."""
+    routes = Router([Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT)])
+    return read_now(FORMATS[name](FormatOptions()), routes, S0, record(offset, value), value)
+
+
+def test_a_message_of_several_tables_touches_all_of_them() -> None:
+    """One of them made it a letter; the others would get it again."""
+
+    def rows(table: str, key: str) -> bytes:
+        row = canal_row(after=[canal_column("id", key, "int", key=True)])
+        return canal_rows("INSERT", [row], table)
+
+    one = read_by("canal-protobuf", canal_packet(rows("t", "1"), rows("u", "2")))
+    assert one.keys == {"lake.s.t": {("1",)}, "lake.s.u": {("2",)}}
+    routes = Router([Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT)])
+    found = Later(FORMATS["canal-protobuf"](FormatOptions()), routes, S0, [one], NOBODY)
+    found.hear(record(8, canal_packet(rows("t", "9"), rows("u", "2"))))
+    found.settle()
+    assert one.doubts == ["lake.s.u: its row 2 changed since, offset 8"]
+
+
+def test_keys_in_record_keys_are_compared() -> None:
+    """A tombstone is nothing but a key."""
+    made = FORMATS["debezium-json"](FormatOptions())
+    by = Router([Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT)])
+    fields: Fields = {"id": "int32", "name": "string"}
+    key = dumps(key_with_schema({"id": 1}, {"id": "int32"}))
+    value = dumps(wrapped(envelope("c", {"id": 1, "name": "a"}), fields))
+    first = LogRecord(7, key, value, (), 0)
+    one = read_now(made, by, S0, first, pack(key, value))
+    assert not one.problems
+    ((target, keys),) = one.keys.items()
+    assert keys == {("1",)}
+    found = Later(made, by, S0, [one], NOBODY)
+    gone = dumps(wrapped(envelope("d", None, {"id": 1, "name": "a"}), fields))
+    found.hear(LogRecord(8, key, gone, (), 0))
+    found.settle()
+    assert one.doubts == [f"{target}: its row 1 changed since, offset 8"]
