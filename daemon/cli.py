@@ -415,7 +415,7 @@ def letters_show(
 def letters_replay(
     letters: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[LETTER]...", help="TOPIC:PARTITION:OFFSET, as list names them."),
+        typer.Argument(metavar="LETTER...", help="TOPIC:PARTITION:OFFSET, as list names them."),
     ] = None,
     config: ConfigOption = Path("config.toml"),
     pipeline: Annotated[

@@ -126,7 +126,7 @@ def _print_table(console: Console, stored: Iterable[Stored]) -> None:
     for each in stored:
         letter = each.letter
         count += 1
-        error = letter.error
+        error = one_line(letter.error)
         if len(error) > LONGEST_ERROR:
             error = error[: LONGEST_ERROR - 1] + "…"
         texts = (
@@ -195,7 +195,8 @@ def explained(config: Config, letter: Letter) -> dict[str, Any]:
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     for name in ("id", "pipeline", "tables", "target", "state", "store", "reason", "error"):
         value = document[name]
-        yield _line(name, ", ".join(value) if isinstance(value, list) else value)
+        shown = ", ".join(value) if isinstance(value, list) else value
+        yield _line(name, None if shown is None else one_line(shown))
     if document["replayed"] is not None:
         yield _line("replayed", f"as {document['replayed']['at']}, {document['replayed']['when']}")
     yield _line("stored", document["when"])
@@ -204,14 +205,20 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield _line("note", "the log had lost the record: its key and headers are not known")
     yield _line("key", _shown(document["key"]))
     for name, value in document["headers"]:
-        yield _line("header", f"{name} = {_shown(value)}")
+        yield _line("header", f"{one_line(name)} = {_shown(value)}")
     yield _line("value", _shown(document["value"]))
     if "part" in document:
         yield _line("the target's part", _shown(document["part"]))
     decoded = document["decode"]
-    yield _line("decode says", decoded["error"] or ("good" if decoded["changes"] else "no change"))
+    said = decoded["error"] or ("good" if decoded["changes"] else "no change")
+    yield _line("decode says", one_line(said))
     for change in decoded["changes"]:
         yield f"  {json.dumps(change, ensure_ascii=False)}"
+
+
+def one_line(text: str) -> str:
+    """What a terminal may be given: whoever wrote the record does not steer it."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def _line(name: str, value: object) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
@@ -70,7 +71,10 @@ class TopicLetters:
 
     def open(self) -> None:
         """Make the topic where it is missing. Raises NotKept: also where it would lose letters."""
-        find_topic(self._settings, self._topic)
+        remark = find_topic(self._settings, self._topic)
+        if remark is not None:
+            log = structlog.get_logger().bind(pipeline=self._pipeline, actor="dead-letters")
+            log.warning("dead_letters_expire", reason=remark)
 
     def keep(self, letter: DeadLetter) -> None:
         """Send, and wait until all replicas in sync have it. Raises NotKept."""

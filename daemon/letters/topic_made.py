@@ -29,16 +29,22 @@ MADE_WITH = {
 """How it is made: nothing in it goes by itself, since it holds the only copy one day."""
 
 
-def find_topic(settings: Mapping[str, Any], topic: str) -> None:
-    """See that it is there and keeps what it is given. Raises NotKept."""
+EXPIRES = "retention.ms"
+
+
+def find_topic(settings: Mapping[str, Any], topic: str, *, make: bool = True) -> str | None:
+    """See that it is there and keeps what it is given; a remark where it keeps it for a time only.
+
+    Without ``make`` one that is missing is left so. Raises NotKept.
+    """
     deadline = time.monotonic() + ANSWER_TIMEOUT_S
     try:
         admin = admin_client(settings)
-        _make(admin, topic)
+        if not _make(admin, topic, make):
+            return None
         while True:
             try:
-                problem = _problem(admin, topic)
-                break
+                return _judge(admin, topic)
             except KafkaException as error:
                 if error.args[0].code() not in SETTLING or time.monotonic() > deadline:
                     raise
@@ -47,31 +53,36 @@ def find_topic(settings: Mapping[str, Any], topic: str) -> None:
         raise NotKept(f"topic {topic}: {error.args[0].str()}") from error
     except TimeoutError as error:
         raise NotKept(f"topic {topic}: no answer within {ANSWER_TIMEOUT_S:g} s") from error
-    if problem is not None:
-        raise NotKept(f"topic {topic}: {problem}")
 
 
-def _make(admin: AdminClient, topic: str) -> None:
+def _make(admin: AdminClient, topic: str, make: bool) -> bool:
+    """Whether it is there, or is made."""
     if topic in admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics:
-        return
+        return True
+    if not make:
+        return False
     # One partition: letters keep their order. Replicas as the broker defaults.
     new = NewTopic(topic, 1, -1, config=MADE_WITH)
     try:
-        admin.create_topics([new], operation_timeout=ANSWER_TIMEOUT_S)[topic].result(
-            ANSWER_TIMEOUT_S
-        )
+        asked = admin.create_topics([new], operation_timeout=ANSWER_TIMEOUT_S)
+        asked[topic].result(ANSWER_TIMEOUT_S)
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # another member was first
             raise
+    return True
 
 
-def _problem(admin: AdminClient, topic: str) -> str | None:
+def _judge(admin: AdminClient, topic: str) -> str | None:
     resource = ConfigResource(ResourceType.TOPIC, topic)
     asked = admin.describe_configs([resource], request_timeout=ANSWER_TIMEOUT_S)
-    policy = asked[resource].result(ANSWER_TIMEOUT_S)["cleanup.policy"].value
-    if "compact" in str(policy):
-        return (
-            f"has cleanup.policy={policy}: letters of one key would replace each other. It must be "
-            "delete (with retention.ms=-1, for it holds the only copy one day), or name another"
+    found = asked[resource].result(ANSWER_TIMEOUT_S)
+    policy, retention = str(found["cleanup.policy"].value), str(found[EXPIRES].value)
+    if "compact" in policy:
+        raise NotKept(
+            f"topic {topic}: has cleanup.policy={policy}: letters of one key would replace each "
+            "other. It must be delete (with retention.ms=-1, for it holds the only copy one day), "
+            "or name another"
         )
+    if retention != "-1":
+        return f"topic {topic}: {EXPIRES}={retention}: letters are gone after that time"
     return None

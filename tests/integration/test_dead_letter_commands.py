@@ -427,6 +427,46 @@ def test_a_topic_that_is_missing_is_made_to_keep_what_it_gets(rig: Rig) -> None:
     assert int(found["max.message.bytes"].value) > 60_000_000
 
 
+def test_a_record_that_is_as_large_as_may_be_is_kept(rig: Rig) -> None:
+    """With our headers it is larger than what a topic takes by default."""
+    world = World(rig, "topic")
+    record = b"x" * 999_850
+    rig.produce(record)
+    world.letter(0, target=False)
+    (shown,) = json.loads(world.run("show", f"{world.source}:0", "--json").stdout)
+    assert shown["value"]["text"].encode() == record
+
+
+def test_a_topic_that_takes_no_such_record_says_so(rig: Rig) -> None:
+    """The letter is not stored, so its record does not count as done."""
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    from actors.ports import NotKept
+
+    world = World(rig, "topic")
+    admin = AdminClient({"bootstrap.servers": rig.broker.bootstrap})
+    made = NewTopic(f"{rig.topic}-dead", 1, 1, config={"max.message.bytes": "500"})
+    admin.create_topics([made])[made.topic].result(20)
+    rig.produce(b"x" * 5000)
+    with pytest.raises(NotKept, match=r"-dead: .*[Mm]essage size too large"):
+        world.letter(0, target=False)
+
+
+def test_check_config_looks_at_the_topic_of_letters(rig: Rig) -> None:
+    """Before the daemon is started with it; one that is missing is made then."""
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    from daemon.check import connect_problems
+
+    world = World(rig, "topic")
+    assert list(connect_problems(world.settings, lambda: None)) == []
+    admin = AdminClient({"bootstrap.servers": rig.broker.bootstrap})
+    made = NewTopic(f"{rig.topic}-dead", 1, 1, config={"cleanup.policy": "compact,delete"})
+    admin.create_topics([made])[made.topic].result(20)
+    (found,) = connect_problems(world.settings, lambda: None)
+    assert found.startswith(f"pipeline.p.dead_letters: topic {rig.topic}-dead: has cleanup.policy")
+
+
 def test_records_of_other_programs_in_the_topic_are_passed_over(rig: Rig) -> None:
     """The topic may be shared; a broken letter of ours is told, and ends with status 1."""
     world = World(rig, "topic")

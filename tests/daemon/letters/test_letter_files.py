@@ -66,10 +66,11 @@ def test_a_line_that_a_crash_cut_short_is_not_continued(tmp_path: Path) -> None:
     kept = store(tmp_path)
     kept.keep(dead(1))
     with kept.path.open("ab") as file:
-        file.write(b'{"topic": "binl')
+        file.write(b'{"topic": "binl' + b"x" * 5000)
     assert offsets(tmp_path) == [1]
     store(tmp_path).keep(dead(2))
     assert offsets(tmp_path) == [1, 2]
+    assert kept.path.read_bytes().endswith(b"}\n")
 
 
 @pytest.mark.parametrize("step", ["pwrite", "fsync"])
