@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from actors.buffer import Chunk, TargetBuffer
+from actors.buffer import TargetBuffer
 from actors.closing import DataError
 from actors.ports import StagedBatch
+from actors.waiting import Chunk
 from changes.formats.base import Format
 from changes.model import (
     AddColumn,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from actors import effects as fx
 from actors import messages as msg
 from actors.barrier import BarrierPlanner
-from actors.buffer import Chunk, Closing, DeadRecord, Phase, Piece, TargetBuffer
+from actors.buffer import DeadRecord, Phase, TargetBuffer
 from actors.closing import (
     DataError,
     after_bad,
@@ -18,6 +18,7 @@ from actors.closing import (
 )
 from actors.messages import WRITERS, Address
 from actors.ports import StagedBatch
+from actors.waiting import Chunk, Closing, Piece
 from offsets.position import NO_OFFSET, TopicPartition
 
 

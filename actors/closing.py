@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import chain, groupby
 
-from actors.buffer import Chunk, Closing, Part, Piece, TargetBuffer
+from actors.buffer import TargetBuffer
 from actors.effects import Stretch
 from actors.messages import MESSAGE_OVERHEAD, BadMessageAt, Staged
+from actors.waiting import Chunk, Closing, Part, Piece
 from changes.model import Mode
 from offsets.position import TopicPartition
 

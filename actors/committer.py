@@ -246,8 +246,9 @@ class CommitterLogic:
     def _caught_up(self) -> list[object]:
         if not self._tell_caught_up:
             return []
-        frontiers = self._ledger.frontiers()
-        if any(frontiers.get(source, -1) < end for source, end in self._until.items()):
+        # Where the log ends amid a message the rest of that may never come: it is not waited for.
+        applied = {source: self._ledger.applied(source) for source in self._ledger.sources}
+        if any(applied.get(source, -1) < end for source, end in self._until.items()):
             return []
         self._tell_caught_up = False
         return [fx.Tell(self._supervisor, msg.CaughtUp(self._pipeline))]

@@ -121,6 +121,7 @@ class FetcherLogic:
         self._asked: set[Address] = set()
         self._refused: set[Address] = set()
         self._stopped = False
+        self._delivering = False
         self._closed = False
         self._paused = False
         self._blocked_at = 0.0
@@ -195,6 +196,7 @@ class FetcherLogic:
     def _take(self, fetched: msg.Fetched) -> list[object]:
         """Put parts together and route what is whole."""
         out: list[object] = []
+        before = self._parts.repeated
         try:
             for stretch in self._parts.stretches(fetched):
                 effects: list[object] = []
@@ -207,6 +209,9 @@ class FetcherLogic:
                     break
         except (MissingPart, TooLarge, SequenceGap) as missing:
             out += self._fail(str(missing))
+        if again := self._parts.repeated - before:
+            fields = {"source": str(fetched.source), "messages": again}
+            out.append(fx.Log("info", "sent_again", fields))
         return out
 
     # --- routing
@@ -371,13 +376,13 @@ class FetcherLogic:
     def _offered(self, offered: msg.Offered, now: float) -> list[object]:
         self._asked.discard(offered.to)
         if offered.taken:
-            return self._offer_parked(offered.to)
+            return [*self._offer_parked(offered.to), *self._delivered()]
         self._sent[offered.to] -= 1
-        if self._stopped:
+        if self._stopped and not self._delivering:
             # It was counted in the Drain that went out; the processor must not wait for it.
             return [fx.Tell(offered.to, msg.Drain(self._sent[offered.to]))]
         if offered.batch.source not in self._reading:
-            return []
+            return self._delivered()
         if not self._refused:
             self._blocked_at = now
         self._refused.add(offered.to)
@@ -434,6 +439,7 @@ class FetcherLogic:
         settle = () if lost or self._closed else tuple(self._processors)
         out = self._let_go(sources)
         out.append(fx.ReleaseSources(sources, commit=not lost, settle=settle))
+        out += self._delivered()
         return out if self._blocked else out + self._resume()
 
     def _read_again(self, epochs: Mapping[TopicPartition, int]) -> list[object]:
@@ -502,13 +508,26 @@ class FetcherLogic:
             parked_bytes=self._parts.held_bytes
             + sum(batch.size for parked in self._parked.values() for batch in parked),
             unreachable_s=None if since is None else now - since,
+            repeated=self._parts.repeated,
         )
 
     # --- the end
 
     def _fail(self, reason: str) -> list[object]:
+        """Read no more; what came before goes on to the processors, or a restart would stop at
+        the same place with no more of it applied."""
         failed = fx.Tell(self._supervisor, msg.PipelineFailed(self._pipeline, reason))
-        return [failed, *self._stop()]
+        if self._stopped:
+            return [failed]
+        self._stopped = self._delivering = True
+        return [failed, *self._pause(), *self._delivered()]
+
+    def _delivered(self) -> list[object]:
+        """After a failure: nothing more comes once all that was read has been taken."""
+        if not self._delivering or self._asked or any(self._parked.values()):
+            return []
+        self._delivering = False
+        return self._drain()
 
     def _stop(self) -> list[object]:
         """Read no more. What is parked will be read again after a restart, so it is let go."""
@@ -517,5 +536,7 @@ class FetcherLogic:
         self._stopped = True
         for parked in self._parked.values():
             parked.clear()
-        drains = [fx.Tell(to, msg.Drain(sent)) for to, sent in self._sent.items()]
-        return [*self._pause(), *drains]
+        return [*self._pause(), *self._drain()]
+
+    def _drain(self) -> list[object]:
+        return [fx.Tell(to, msg.Drain(sent)) for to, sent in self._sent.items()]

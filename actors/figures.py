@@ -20,7 +20,8 @@ class Figures:
 @dataclass(frozen=True, slots=True)
 class FetcherFigures:
     """``dropped``: messages that no route wants, or that carry no change. ``ends``: the log's end
-    as the broker last told it. ``unreachable_s``: since when no broker is connected."""
+    as the broker last told it. ``unreachable_s``: since when no broker is connected.
+    ``repeated``: messages that the producer sent again, told by its running numbers: dropped."""
 
     assigned: bool
     paused: bool
@@ -30,6 +31,7 @@ class FetcherFigures:
     dropped: int
     parked_bytes: int
     unreachable_s: float | None
+    repeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)

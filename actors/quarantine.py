@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.buffer import Chunk, Phase, TargetBuffer
+from actors.buffer import Phase, TargetBuffer
 from actors.figures import QuarantineFigures
 from actors.messages import Address
 from actors.ports import SpillRecord, SpillState
 from actors.undone import chunks_of, covered, no_more_at_hand, stop_all_but_flying
+from actors.waiting import Chunk
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import SpillMark
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.buffer import Chunk, Phase, TargetBuffer
+from actors.buffer import Phase, TargetBuffer
 from actors.messages import MESSAGE_OVERHEAD, OF_SPILL, WRITERS, Address
 from actors.ports import SpillRecord
+from actors.waiting import Chunk
 
 
 class Releases:

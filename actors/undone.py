@@ -5,8 +5,9 @@ Staged rows are no messages: a spill takes what is at hand, and names the rest b
 
 from __future__ import annotations
 
-from actors.buffer import Chunk, Closing, TargetBuffer
+from actors.buffer import TargetBuffer
 from actors.messages import MESSAGE_OVERHEAD
+from actors.waiting import Chunk, Closing
 from offsets.position import TopicPartition
 
 

@@ -108,13 +108,13 @@ def connect_problems(config: Config, start_tier: StartTier) -> Iterator[str]:
     """What broker and catalogs say. Spark is started only where a catalog needs it."""
     for name, pipeline in config.pipeline.items():
         try:
-            topic_ids({**config.kafka, **pipeline.kafka}, pipeline.topics, CONNECT_TIMEOUT_S)
+            topic_ids(config.kafka_of(name), pipeline.topics, CONNECT_TIMEOUT_S)
         except (BrokerUnreachable, TopicMissing) as error:
             yield f"pipeline.{name}: {error}"
         topic = pipeline.dead_letter_topic
         if topic is not None and pipeline.on_bad_record == "dead-letter":
             try:
-                find_topic({**config.kafka, **pipeline.kafka}, topic, make=False)
+                find_topic(config.kafka_of(name), topic, make=False)
             except NotKept as error:
                 yield f"pipeline.{name}.dead_letters: {error}"
     needs_spark = False
@@ -195,7 +195,7 @@ def _unusable_folders(config: Config) -> Iterator[str]:
 def _kafka_problems(config: Config, name: str) -> Iterator[str]:
     """Construct a consumer: librdkafka alone knows its properties and what they may be."""
     pipeline = config.pipeline[name]
-    settings: dict[str, Any] = {**config.kafka, **pipeline.kafka}
+    settings: dict[str, Any] = dict(config.kafka_of(name))
     for _ in range(MOST_KAFKA_PROBLEMS):
         try:
             whole = consumer_settings(settings, config.group(name))

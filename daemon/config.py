@@ -269,6 +269,10 @@ class Config(Section):
         """The consumer group of a pipeline: its own, or one made from its name."""
         return self.pipeline[pipeline].group or f"binlogd-{pipeline}"
 
+    def kafka_of(self, pipeline: str) -> dict[str, str | int | float | bool]:
+        """The client's settings of a pipeline: its own before the common ones."""
+        return {**self.kafka, **self.pipeline[pipeline].kafka}
+
     def remember(self, secrets: frozenset[str]) -> None:
         """Take note of texts that came from files and credentials: they are shown nowhere."""
         self._secrets = secrets

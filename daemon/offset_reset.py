@@ -25,6 +25,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from changes.model import Mode
 from daemon.config import Config
 from daemon.edits import EditRefused, edit_offline
+from daemon.group_commit import committed, group_store
 from daemon.kafka_member import member_settings
 from daemon.kafka_positions import (
     ANSWER_TIMEOUT_S,
@@ -37,7 +38,7 @@ from daemon.kafka_positions import (
 )
 from daemon.kafka_settings import INSTANCE_ID
 from daemon.state_id import state_id
-from daemon.stores.kafka_commit import SETTLE_S, SETTLING, KafkaCommitStore
+from daemon.stores.kafka_commit import SETTLE_S, SETTLING
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks
 from offsets.reset import ResetPlan, ResetRequest, ResetTo, Surroundings, plan_reset
@@ -102,7 +103,7 @@ class ResetRefused(EditRefused):
 def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish) -> ResetPlan:
     """Plan a reset with what the broker says now. Raises EditRefused."""
     section = config.pipeline[pipeline]
-    settings = _settings(config, pipeline)
+    settings = config.kafka_of(pipeline)
     try:
         check_topic_ids(recorded, topic_ids(settings, section.topics))
         admin = admin_client(settings)
@@ -111,7 +112,7 @@ def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish
         high = list_offsets(admin, chosen, OffsetSpec.latest())
         around = Surroundings(
             {source: Watermarks(low[source], high[source]) for source in chosen},
-            _committed(config, pipeline),
+            committed(config, pipeline),
             compacted(admin, {source.topic for source in chosen}),
             any(route.mode is Mode.APPEND for route in section.routes()),
         )
@@ -190,7 +191,7 @@ def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own:
     marks. ``ours`` are static names of this one: they stay in the group for a while.
     """
     group = config.group(pipeline)
-    members = _members(admin_client(_settings(config, pipeline)), group)
+    members = _members(admin_client(config.kafka_of(pipeline)), group)
     others = [m for m in members if m.group_instance_id not in ours]
     if len(others) > own:
         names = ", ".join(sorted(f"{m.client_id} at {m.host}" for m in others))
@@ -226,7 +227,7 @@ def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
     """Under which id this state directory's daemon is a member: it stays one for a while after its
     end. None where the configuration wants it so."""
     own = state_id(config.daemon.state_dir)
-    found = str(member_settings(_settings(config, pipeline), pipeline, own)[INSTANCE_ID])
+    found = str(member_settings(config.kafka_of(pipeline), pipeline, own)[INSTANCE_ID])
     return (found,) if found else ()
 
 
@@ -239,7 +240,7 @@ def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
     reset = {source: state for source, state in recorded.partitions.items() if state.reset}
     if not reset:
         return
-    store = _group(config, pipeline)
+    store = group_store(config, pipeline)
     store.start()
     try:
         if "kafka-commit" not in config.pipeline[pipeline].offset_stores:
@@ -288,24 +289,3 @@ def compacted(admin: AdminClient, topics: set[str]) -> frozenset[str]:
         for topic, resource in resources.items()
         if "compact" in asked[resource].result(ANSWER_TIMEOUT_S)["cleanup.policy"].value
     )
-
-
-def _committed(config: Config, pipeline: str) -> dict[TopicPartition, int]:
-    store = _group(config, pipeline)
-    store.start()
-    try:
-        found = store.get().snapshot
-    finally:
-        store.stop()
-    return {} if found is None else {s: state.frontier for s, state in found.partitions.items()}
-
-
-def _group(config: Config, pipeline: str) -> KafkaCommitStore:
-    topics, settings = config.pipeline[pipeline].topics, _settings(config, pipeline)
-    # After a stop the static member counts for a while yet: the commit takes its place.
-    member = member_settings(settings, pipeline, state_id(config.daemon.state_dir))
-    return KafkaCommitStore(settings, topics, pipeline, config.group(pipeline), member=member)
-
-
-def _settings(config: Config, pipeline: str) -> dict[str, Any]:
-    return {**config.kafka, **config.pipeline[pipeline].kafka}

@@ -12,6 +12,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
+from daemon import group_commit
 from daemon.config import Config
 from daemon.kafka_positions import (
     BrokerUnreachable,
@@ -23,7 +24,6 @@ from daemon.kafka_positions import (
 )
 from daemon.offset_file import OffsetFile, StateDirBusy, lock_state_dir
 from daemon.stores.chain import make_stores
-from daemon.stores.kafka_commit import KafkaCommitStore
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, StartAt, Watermarks, check_mark, start_position
 from offsets.snapshot import DamagedSnapshot, Snapshot, decode
@@ -45,7 +45,7 @@ def export_snapshot(config: Config, pipeline: str) -> Loaded:
     section = config.pipeline[pipeline]
     store: OffsetStore = make_stores(config, pipeline)
     if not section.remembers:
-        store = _group(config, pipeline)
+        store = group_commit.group_store(config, pipeline)
     store.start()
     try:
         return store.get()
@@ -96,7 +96,7 @@ def _check_owner(config: Config, snapshot: Snapshot) -> None:
 
 def _check_broker(config: Config, snapshot: Snapshot) -> Iterator[str]:
     section = config.pipeline[snapshot.pipeline]
-    settings = _settings(config, snapshot.pipeline)
+    settings = config.kafka_of(snapshot.pipeline)
     try:
         ids = topic_ids(settings, section.topics, CONNECT_TIMEOUT_S)
     except BrokerUnreachable as error:
@@ -125,7 +125,7 @@ def _check_positions(config: Config, snapshot: Snapshot, settings: Mapping[str, 
     low = list_offsets(admin, sorted(there), OffsetSpec.earliest())
     high = list_offsets(admin, sorted(there), OffsetSpec.latest())
     logs = {source: Watermarks(low[source], high[source]) for source in there}
-    committed = _committed(config, snapshot.pipeline)
+    committed = group_commit.committed(config, snapshot.pipeline)
     for source in sorted(there & snapshot.partitions.keys()):
         _check_start(source, snapshot, committed.get(source), logs[source])
     for target, mark in snapshot.targets.items():
@@ -176,22 +176,3 @@ def _store(config: Config, snapshot: Snapshot) -> Iterator[str]:
         old = "nothing" if was is None else str(was.frontier)
         yield f"{source}: {old} -> {state.frontier}"
     yield f"pipeline {snapshot.pipeline}: imported"
-
-
-def _committed(config: Config, pipeline: str) -> dict[TopicPartition, int]:
-    store = _group(config, pipeline)
-    store.start()
-    try:
-        found = store.get().snapshot
-    finally:
-        store.stop()
-    return {} if found is None else {s: state.frontier for s, state in found.partitions.items()}
-
-
-def _group(config: Config, pipeline: str) -> KafkaCommitStore:
-    topics = config.pipeline[pipeline].topics
-    return KafkaCommitStore(_settings(config, pipeline), topics, pipeline, config.group(pipeline))
-
-
-def _settings(config: Config, pipeline: str) -> dict[str, Any]:
-    return {**config.kafka, **config.pipeline[pipeline].kafka}

@@ -66,7 +66,7 @@ class RebuildRequest:
             ) from error
 
     def _low(self, lanes: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        settings = {**self.config.kafka, **self.config.pipeline[self.pipeline].kafka}
+        settings = self.config.kafka_of(self.pipeline)
         admin = admin_client(settings)
         try:
             low = list_offsets(admin, sorted(lanes), OffsetSpec.earliest())

@@ -246,7 +246,7 @@ class Service:
         except StoreError as error:
             raise Unusable(str(error)) from error
         try:
-            ids = topic_ids({**config.kafka, **section.kafka}, section.topics)
+            ids = topic_ids(config.kafka_of(name), section.topics)
             check_topic_ids(snapshot, ids)
         except (BrokerUnreachable, TopicMissing, PositionError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
@@ -265,9 +265,7 @@ class Service:
         resolver = PositionResolver(
             settings={
                 "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
-                **member_settings(
-                    {**config.kafka, **section.kafka}, name, state_id(config.daemon.state_dir)
-                ),
+                **member_settings(config.kafka_of(name), name, state_id(config.daemon.state_dir)),
             },
             group=config.group(name),
             pipeline=section,
@@ -304,7 +302,7 @@ class Service:
         if section.on_bad_record == "stop":
             return None, ()
         format_ = FORMATS[section.format](section.format_options())
-        settings = {**config.kafka, **section.kafka}
+        settings = config.kafka_of(name)
         folder = config.daemon.state_dir
         try:
             letters = open_letters(section.dead_letter_topic, folder, name, settings, format_)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from actors.effects import Reread, Spill
 from actors.messages import Fetched
 from actors.ports import NotKept, SpillBroken, SpillRecord, SpillState
-from actors.processor import OpenSpill
+from actors.processor_settings import OpenSpill
 from actors.reassembly import Reassembly, SequenceGap, TargetPart, by_target
 from changes.formats.base import Format, Parted, Several, pack
 from changes.model import BadMessage, Kind, TableName, TargetName

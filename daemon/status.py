@@ -141,6 +141,7 @@ def _pipeline(
         "freshness_seconds": max(applied, default=None),
         "messages_read": fetcher.messages if fetcher else 0,
         "messages_dropped": (fetcher.dropped if fetcher else 0) + _sum(targets, "messages_dropped"),
+        "messages_sent_again": fetcher.repeated if fetcher else 0,
         "stale_acknowledgements": committer.stale if committer else 0,
         "parked_bytes": fetcher.parked_bytes if fetcher else 0,
         **{key: _sum(targets, key) for key in _SUMMED},

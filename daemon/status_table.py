@@ -41,7 +41,7 @@ def _print_pipeline(console: Console, p: Mapping[str, Any]) -> None:
     console.print(f"{name}: {state}, {_lag(p)}, fresh to {duration(p['freshness_seconds'])}")
     console.print(
         f"  messages: {p['messages_read']:,} read, {p['messages_dropped']:,} dropped, "
-        f"{p['messages_replayed']:,} replayed;  rows: {p['rows_read']:,} read, "
+        f"{p['messages_replayed']:,} replayed{_again(p)};  rows: {p['rows_read']:,} read, "
         f"{p['rows_written']:,} written"
     )
     console.print(
@@ -55,6 +55,12 @@ def _print_pipeline(console: Console, p: Mapping[str, Any]) -> None:
         console.print(_partitions(p["partitions"]))
     if p["targets"]:
         console.print(_targets(p["targets"]))
+
+
+def _again(p: Mapping[str, Any]) -> str:
+    """Of the few formats that tell."""
+    count = p["messages_sent_again"]
+    return f", {count:,} sent again" if count else ""
 
 
 def _troubles(p: Mapping[str, Any]) -> Iterable[str]:

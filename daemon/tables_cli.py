@@ -51,11 +51,7 @@ def retry(settings: Config, target: str) -> int:
     except control.ControlError as error:
         print(f"binlogd: {error}", file=sys.stderr)
         return Exit.PIPELINE_FAILED.value
-    if not answer["begun"]:
-        print(f"binlogd: {answer['line']}", file=sys.stderr)
-        return Exit.UNUSABLE.value
-    print(answer["line"])
-    return Exit.OK.value
+    return _answered(answer)
 
 
 def rebuild(settings: Config, target: str, flags: Mapping[str, bool]) -> int:
@@ -69,6 +65,11 @@ def rebuild(settings: Config, target: str, flags: Mapping[str, bool]) -> int:
     except control.ControlError as error:
         print(f"binlogd: {error}", file=sys.stderr)
         return Exit.PIPELINE_FAILED.value
+    return _answered(answer)
+
+
+def _answered(answer: Mapping[str, Any]) -> int:
+    """Print what the daemon says to a request to begin something; the exit status."""
     if not answer["begun"]:
         print(f"binlogd: {answer['line']}", file=sys.stderr)
         return Exit.UNUSABLE.value

@@ -22,7 +22,8 @@ from actors.performers import (
     WriterEffects,
 )
 from actors.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
-from actors.processor import ProcessorLogic, ProcessorSettings
+from actors.processor import ProcessorLogic
+from actors.processor_settings import ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
 from changes.formats import FORMATS
 from changes.formats.base import Format
@@ -182,7 +183,7 @@ class Topology:
         config = self._config
         section = config.pipeline[parts.name]
         own = PipelineSpills(
-            parts.spill_folder, LogReader({**config.kafka, **section.kafka}), format_, router
+            parts.spill_folder, LogReader(config.kafka_of(parts.name)), format_, router
         )
         mine = [
             found

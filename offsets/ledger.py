@@ -102,14 +102,17 @@ class _Partition:
             heapq.heappush(self.heap, (lowest, target))
 
     def frontier(self) -> int:
-        lowest = min(self.fragments.values(), default=self.next_offset)
+        return min(self.unapplied(), min(self.fragments.values(), default=self.next_offset))
+
+    def unapplied(self) -> int:
+        """The lowest pending offset of any lane, else the position."""
         while self.heap:
             first, target = self.heap[0]
             lane = self.lanes.get(target)
             if lane is not None and lane.lowest == first:
-                return min(first, lowest)
+                return first
             heapq.heappop(self.heap)
-        return lowest
+        return self.next_offset
 
 
 class LaneLedger:
@@ -241,6 +244,10 @@ class LaneLedger:
     def frontier(self, source: TopicPartition) -> int:
         """The offset below which everything is done: what may be committed."""
         return self._known(source).frontier()
+
+    def applied(self, source: TopicPartition) -> int:
+        """The offset below which all that is whole is done: open messages don't count."""
+        return self._known(source).unapplied()
 
     def position(self, source: TopicPartition) -> int:
         """The offset that is read next."""

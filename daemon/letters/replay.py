@@ -63,7 +63,7 @@ class Replay:
 
     def execute(self) -> int:
         """Append what may be appended, and mark it."""
-        settings = {**self._config.kafka, **self._section.kafka}
+        settings = self._config.kafka_of(self._pipeline)
         if settings.get("isolation.level") == "read_uncommitted":
             self._complain(
                 f"pipeline {self._pipeline} reads uncommitted records (isolation.level): it might "

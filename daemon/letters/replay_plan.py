@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
@@ -43,7 +42,7 @@ class Planner:
         self._config = config
         self._pipeline = pipeline
         self._section = config.pipeline[pipeline]
-        self.settings: dict[str, Any] = {**config.kafka, **self._section.kafka}
+        self.settings = config.kafka_of(pipeline)
         self._router = Router(self._section.routes())
         self._unapplied: Unapplied = frozenset(
             (s.letter.id.source, s.letter.id.offset, s.letter.id.target) for s in shelf.stored

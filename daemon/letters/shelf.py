@@ -108,7 +108,7 @@ def _items(config: Config, pipeline: str, damage: list[str]) -> Iterator[tuple[L
         yield from ((mark, FILES) for mark in read_marks(folder, pipeline, damage))
         topic = section.dead_letter_topic
         if topic is not None:
-            settings = {**config.kafka, **section.kafka}
+            settings = config.kafka_of(pipeline)
             yield from ((i, section.dead_letters) for i in read_topic(settings, topic, damage))
     except OSError as error:
         raise Unreadable(f"{error.filename}: {error.strerror or error}") from error

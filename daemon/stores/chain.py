@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any
 
 from daemon.config import Config
 from daemon.stores.file import FileStore
@@ -82,7 +81,7 @@ def make_stores(config: Config, pipeline: str) -> StoreChain:
     a member of the group, when all of these have confirmed.
     """
     section = config.pipeline[pipeline]
-    settings: Mapping[str, Any] = {**config.kafka, **section.kafka}
+    settings = config.kafka_of(pipeline)
     group = config.group(pipeline)
     makers: dict[str, Callable[[], OffsetStore]] = {
         "memory": MemoryStore,

@@ -15,7 +15,8 @@ from actors import messages as msg
 from actors.messages import WRITERS, Address
 from actors.performers import ProcessorEffects
 from actors.ports import TargetState
-from actors.processor import OpenSpill, ProcessorLogic, ProcessorSettings
+from actors.processor import ProcessorLogic
+from actors.processor_settings import OpenSpill, ProcessorSettings
 from changes.formats import FORMATS
 from changes.model import OP, FormatOptions, Mode
 from changes.routing import Route, Router

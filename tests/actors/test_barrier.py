@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from actors.barrier import Barrier, BarrierPlanner, is_shadow
-from actors.buffer import Chunk, TargetBuffer
+from actors.buffer import TargetBuffer
 from actors.closing import DataError
 from actors.ports import TargetState
+from actors.waiting import Chunk
 from changes.formats.canal_json import CanalJson
 from changes.model import (
     AddColumn,

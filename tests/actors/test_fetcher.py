@@ -234,6 +234,36 @@ def test_a_stop_tells_the_processors_how_much_was_sent() -> None:
     assert refused == [fx.Tell(offer.to, msg.Drain(0))]
 
 
+def test_what_came_before_a_failure_is_delivered_first() -> None:
+    """Or each restart would come to the same message with no more of it applied."""
+    logic, offer = blocked()
+    logic.handle(polled(message("b"), b"garbage", first=1), 5.0)
+    assert logic.handle(msg.StopFetching(), 5.0) == []
+    (again,) = logic.handle(msg.RoomAgain(offer.to), 6.0)
+    assert again == offer
+    (behind,) = logic.handle(msg.Offered(offer.to, offer.batch, True), 6.0)
+    assert isinstance(behind, fx.Offer)
+    assert behind.batch.shares[0].offsets == [1]
+    done = logic.handle(msg.Offered(behind.to, behind.batch, True), 7.0)
+    assert done == [fx.Tell(offer.to, msg.Drain(2))]
+    assert logic.handle(msg.Offered(behind.to, behind.batch, True), 7.0) == []
+
+
+def test_a_failure_with_nothing_on_its_way_drains_at_once() -> None:
+    """A message that can't be read, and nothing before it."""
+    logic = fetcher(shards=1)
+    out = logic.handle(polled(b"garbage"), 0.0)
+    assert fx.Tell(Address("p", "processor", 0), msg.Drain(0)) in out
+
+
+def test_a_revoke_ends_the_delivery_after_a_failure() -> None:
+    """What was parked of the partition is another member's now."""
+    logic, offer = blocked()
+    logic.handle(polled(b"garbage", first=1), 5.0)
+    out = logic.handle(msg.Revoked((SOURCE,)), 6.0)
+    assert fx.Tell(offer.to, msg.Drain(0)) in out
+
+
 def test_only_partitions_that_are_assigned_are_committed() -> None:
     """The file may know more of them than this member has."""
     other = TopicPartition("binlog", 1)

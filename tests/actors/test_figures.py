@@ -14,7 +14,8 @@ from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.figures import CommitterFigures, FetcherFigures, Figures, ProcessorFigures
 from actors.messages import Address
 from actors.ports import TargetState
-from actors.processor import ProcessorLogic, ProcessorSettings
+from actors.processor import ProcessorLogic
+from actors.processor_settings import ProcessorSettings
 from changes.formats import FORMATS
 from changes.model import Column, FormatOptions, Mode, TableSchema, TargetName
 from changes.routing import Route, Router

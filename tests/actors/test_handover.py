@@ -14,7 +14,8 @@ from actors.mailbox import Tick
 from actors.messages import Address
 from actors.performers import Settling
 from actors.ports import TargetState
-from actors.processor import ProcessorLogic, ProcessorSettings
+from actors.processor import ProcessorLogic
+from actors.processor_settings import ProcessorSettings
 from changes.formats import FORMATS
 from changes.model import Column, FormatOptions, Mode, TableSchema, TargetName
 from changes.routing import Route, Router, TargetRoute

@@ -12,7 +12,8 @@ from actors import messages as msg
 from actors.mailbox import Tick
 from actors.messages import Address
 from actors.ports import SpillState, TargetState
-from actors.processor import ProcessorLogic, ProcessorSettings
+from actors.processor import ProcessorLogic
+from actors.processor_settings import ProcessorSettings
 from changes.formats import FORMATS
 from changes.model import Column, FormatOptions, Mode, TableName, TableSchema, TargetName
 from changes.routing import Route, Router

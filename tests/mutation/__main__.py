@@ -5,6 +5,7 @@ Each rule is removed in a copy of the project, never in the checkout itself.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -55,8 +56,8 @@ MUTATIONS = (
     Mutation(
         "the file before Kafka",
         "actors/committer.py",
-        "        self._saving = snapshot\n        return [",
-        "        self._saving = snapshot\n"
+        "        self._owned = owned\n        return [",
+        "        self._owned = owned\n"
         "        early = self._saved_as(msg.Saved(self._ledger.frontiers()))\n"
         "        self._saving = snapshot\n        return [*early, ",
         (f"{SIMULATION}/test_flow.py",),
@@ -78,7 +79,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the filter by high-water marks",
-        "actors/buffer.py",
+        "actors/waiting.py",
         "        if self.offsets[0] > hwm:\n            return self\n",
         "        if self.offsets[0] > hwm or hwm >= 0:\n            return self\n",
         (SIMULATION,),
@@ -139,6 +140,30 @@ MUTATIONS = (
         "over(write, self._epochs)",
         (f"{SIMULATION}/test_group.py",),
     ),
+    Mutation(
+        "a position stays before the first part of a message that is not whole",
+        "actors/committer.py",
+        "sent.runs, sent.fragments\n",
+        "sent.runs\n",
+        (f"{SIMULATION}/test_flow.py", "tests/actors/test_fetcher_parts.py"),
+    ),
+    Mutation(
+        "a gap in a producer's running numbers stops the pipeline",
+        "actors/reassembly.py",
+        "        if last is not None and number not in (1, last + 1):\n",
+        "        if False:\n",
+        ("tests/actors/test_fetcher_parts.py",),
+    ),
+    Mutation(
+        "a log that was cut is told by its leader epoch",
+        "daemon/kafka_positions.py",
+        "        check_logs(self.settings, there, self._answer_s)\n",
+        "",
+        (
+            "tests/integration/test_log_replaced.py::"
+            "test_a_broker_that_lost_its_disk_is_refused_by_the_leader_epoch",
+        ),
+    ),
 )
 
 
@@ -156,7 +181,10 @@ def survives(mutation: Mutation) -> bool:
             raise ValueError(f"{mutation.rule}: its text is not once in {mutation.file}")
         path.write_text(source_text.replace(mutation.text, mutation.without))
         command = [sys.executable, "-m", "pytest", "-q", "-x", *mutation.tests]
-        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        env = {"BINLOGD_JARS": str(CHECKOUT / "var/jars"), **os.environ}
+        ended = subprocess.run(
+            command, cwd=folder, env=env, capture_output=True, text=True, check=False
+        )
         if ended.returncode not in (0, 1):
             raise ValueError(f"{mutation.rule}: the tests did not run:\n{ended.stdout[-2000:]}")
         found = [line for line in ended.stdout.splitlines() if line.startswith("FAILED")]

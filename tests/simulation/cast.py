@@ -11,7 +11,8 @@ from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.messages import Address
 from actors.performers import ProcessorEffects
-from actors.processor import ProcessorLogic, ProcessorSettings
+from actors.processor import ProcessorLogic
+from actors.processor_settings import ProcessorSettings
 from changes.formats import FORMATS
 from changes.model import Mode
 from changes.routing import Route, Router, shard_of

@@ -17,7 +17,7 @@ from actors import messages as msg
 from actors.committer import Begin
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
-from actors.processor import ProcessorSettings
+from actors.processor_settings import ProcessorSettings
 from offsets.position import TopicPartition
 from sparkwriter.writer import WriterLogic
 from tests.simulation.cast import SMALL, Cast

@@ -112,15 +112,20 @@ def dts_entry(
 
 
 def dts_rows(
-    op: int, columns: Sequence[bytes], rows: Sequence[bytes], table: str = "t", source: int = 1
+    op: int,
+    columns: Sequence[bytes],
+    rows: Sequence[bytes],
+    table: str = "t",
+    source: int = 1,
+    database: str = "s",
 ) -> bytes:
     """``op``: 0 INSERT, 1 UPDATE, 2 DELETE."""
     event = fields({1: op or None, 2: columns, 3: rows})
-    return dts_entry(2, fields({2: event}), table, source=source)
+    return dts_entry(2, fields({2: event}), table, database, source)
 
 
-def dts_ddl(sql: str, table: str = "t") -> bytes:
-    return dts_entry(3, fields({4: fields({1: "s", 2: sql})}), table)
+def dts_ddl(sql: str, table: str = "t", database: str = "s") -> bytes:
+    return dts_entry(3, fields({4: fields({1: database, 2: sql})}), table, database)
 
 
 def dts_begin() -> bytes:
@@ -133,6 +138,10 @@ def dts_commit() -> bytes:
 
 def dts_heartbeat() -> bytes:
     return dts_entry(5, fields({6: fields({1: 7})}), "", "")
+
+
+def dts_checkpoint() -> bytes:
+    return dts_entry(6, fields({7: fields({1: "gtid:1-9", 3: "bin.1", 4: 4})}), "", "")
 
 
 def dts_envelope(data: bytes, total: int = 1, index: int = 0, version: int = 1) -> bytes:

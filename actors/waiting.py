@@ -1,0 +1,119 @@
+"""What of a target's messages waits, and what a batch is closed from: chunks, parts, pieces."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from actors import messages as msg
+from actors.effects import Stretch
+from offsets.position import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A share as it waits: a stretch of one lane, undecoded."""
+
+    source: TopicPartition
+    epoch: int
+    offsets: list[int]
+    values: list[bytes]
+    size: int
+    ddl: bool
+    since: float
+
+    def above(self, hwm: int) -> Chunk | None:
+        """The part of the chunk that the target does not contain yet, None when there is none."""
+        if self.offsets[0] > hwm:
+            return self
+        cut = bisect_right(self.offsets, hwm)
+        if cut == len(self.offsets):
+            return None
+        values = self.values[cut:]
+        size = self.size * len(values) // len(self.values)
+        return Chunk(
+            self.source, self.epoch, self.offsets[cut:], values, size, self.ddl, self.since
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A staged file that waits behind the write in flight; it holds rows of one lane only."""
+
+    source: TopicPartition
+    path: str
+    changes: int
+    size: int
+    through: int
+    first: int
+
+
+class Part(NamedTuple):
+    """Neighbouring chunks of one lane in a closing: what of them is new, and how far they go.
+
+    ``through`` is the last message, be it a replay: then ``stretch`` holds less, or nothing.
+    """
+
+    stretch: Stretch
+    epoch: int
+    through: int
+
+
+@dataclass(slots=True)
+class Closing:
+    """A batch that is closed and being staged: kept until the file is there (the disk may be
+    full, then it is tried again)."""
+
+    parts: tuple[Part, ...]
+    size: int
+    pieces: tuple[Piece, ...]
+    through: dict[TopicPartition, int]
+    epochs: dict[TopicPartition, int]
+    piece_of: TopicPartition | None
+    """None: the batch itself. Else: a piece that will wait behind the write, of this partition."""
+
+    def firsts(self) -> dict[TopicPartition, int]:
+        """The first message of each lane in it."""
+        found: dict[TopicPartition, int] = {}
+        for piece in self.pieces:
+            found.setdefault(piece.source, piece.first)
+        for part in self.parts:
+            if part.stretch.offsets:
+                found.setdefault(part.stretch.source, part.stretch.offsets[0])
+        return found
+
+    def without(self, sources: frozenset[TopicPartition]) -> Closing | None:
+        """What is left when these partitions are revoked, None when that is nothing."""
+        parts = tuple(part for part in self.parts if part.stretch.source not in sources)
+        pieces = tuple(piece for piece in self.pieces if piece.source not in sources)
+        through = {s: last for s, last in self.through.items() if s not in sources}
+        if not parts and not pieces and not through:
+            return None
+        held = sum(len(part.stretch.values) for part in self.parts)
+        kept = sum(len(part.stretch.values) for part in parts)
+        epochs = {s: epoch for s, epoch in self.epochs.items() if s not in sources}
+        size = self.size * kept // max(held, 1)
+        return Closing(parts, size, pieces, through, epochs, self.piece_of)
+
+    def cover(self, bad: msg.BadMessageAt | None) -> None:
+        """Note what the staged file covers besides the pieces: all parts, or those before ``bad``.
+
+        Each lane's marks move in the order of its parts. Behind ``bad`` that is still true of other
+        lanes' replays: they are no messages that could be closed again.
+        """
+        waiting: set[TopicPartition] = set()
+        for place, part in enumerate(self.parts):
+            source, last = part.stretch.source, part.through
+            if bad is not None and place == bad.stretch:
+                waiting.add(source)
+                if bad.index == 0:
+                    continue
+                last = part.stretch.offsets[bad.index - 1]
+            elif bad is not None and place > bad.stretch:
+                if part.stretch.offsets:
+                    waiting.add(source)
+                if source in waiting:
+                    continue
+            self.through[source] = last
+            self.epochs[source] = part.epoch
