@@ -54,8 +54,11 @@ def standing(source: TopicPartition, record: LogRecord) -> int:
     return min(offsets)
 
 
-Unapplied = frozenset[tuple[TopicPartition, int, str | None]]
-"""Records that became dead letters, by place and target (None: of all targets)."""
+Letters = frozenset[tuple[TopicPartition, int, str | None]]
+"""Records that became dead letters, by place and target (None: of all targets).
+
+One that still can't be read was never applied. One that can be may have been, since its partition
+may have been read again."""
 
 
 @dataclass(slots=True)
@@ -114,15 +117,16 @@ class Later:
         router: Router,
         source: TopicPartition,
         candidates: Iterable[Candidate],
-        unapplied: Unapplied,
+        letters: Letters,
     ) -> None:
         self._format = format_
         self._router = router
         self._source = source
         self._candidates = list(candidates)
         self._places = {candidate.place: candidate for candidate in self._candidates}
+        self._together = {c.record.offset for c in self._candidates if not c.problems}
         self._targets = {target for c in self._candidates for target in c.keys}
-        self._unapplied = unapplied
+        self._letters = letters
         self._lanes: dict[str, _Lane] = {}
 
     def hear(self, record: LogRecord) -> None:
@@ -132,8 +136,8 @@ class Later:
             candidate = self._places.get(first.decode("utf-8", "replace"))
             if candidate is not None:
                 candidate.replayed_at.append(record.offset)
-        if (self._source, record.offset, None) in self._unapplied:
-            return
+        if record.offset in self._together:
+            return  # it is replayed too, or ``doubt_peers`` sees that it is not
         value = record.value
         if self._format.keyed:
             value = pack(record.key, record.value, record.headers)
@@ -141,11 +145,11 @@ class Later:
         try:
             found = touches(self._format, self._router, value)
         except (BadMessage, RouteConflict, BesideRows) as error:
-            self._doubt(at, f"offset {record.offset} can't be read: {error}")
+            if (self._source, record.offset, None) not in self._letters:
+                self._doubt(at, f"offset {record.offset} can't be read: {error}")
             return
         for touch in found:
-            open_still = (self._source, record.offset, touch.target) in self._unapplied
-            if touch.target in self._targets and not open_still:
+            if touch.target in self._targets:
                 self._touched(_Message(record.offset, at, touch.value), touch)
 
     def settle(self) -> None:
@@ -187,6 +191,8 @@ class Later:
         try:
             found = self._keys(lane, [message])
         except BadRecord as bad:
+            if (self._source, message.offset, target) in self._letters:
+                return  # it never was applied
             reason = f"offset {message.offset} can't be read, so it may be of the same row: {bad}"
             self._doubt(message.standing, reason, target)
             return
@@ -210,6 +216,21 @@ class Later:
 
 def _keys(candidate: Candidate, target: str) -> frozenset[Key]:
     return candidate.keys.get(target) or frozenset()
+
+
+def doubt_peers(candidates: Iterable[Candidate]) -> None:
+    """Doubt those of which a younger one touches the same rows, and is not replayed with them.
+
+    It may have been applied meanwhile, as when its partition was read again.
+    """
+    order = sorted(candidates, key=lambda candidate: candidate.standing, reverse=True)
+    for place, younger in enumerate(order):
+        if not (younger.problems or younger.doubts):
+            continue
+        for older in order[place + 1 :]:
+            shared = [t for t in older.keys if _keys(older, t) & _keys(younger, t)]
+            if shared and older.source == younger.source:
+                older.doubt(f"{shared[0]}: {younger.place} is of the same row, and is refused")
 
 
 def read_now(

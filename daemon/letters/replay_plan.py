@@ -14,7 +14,7 @@ from changes.formats.base import Format, Parted
 from changes.routing import Router
 from daemon.config import Config
 from daemon.kafka_positions import ANSWER_TIMEOUT_S, admin_client, list_offsets
-from daemon.letters.later import Candidate, Later, Unapplied, by_source, read_now
+from daemon.letters.later import Candidate, Later, Letters, by_source, doubt_peers, read_now
 from daemon.letters.shelf import Shelf, Stored
 from daemon.log_reader import LogGone, LogReader, LogUnreadable
 from daemon.offset_reset import compacted
@@ -44,7 +44,7 @@ class Planner:
         self._section = config.pipeline[pipeline]
         self.settings = config.kafka_of(pipeline)
         self._router = Router(self._section.routes())
-        self._unapplied: Unapplied = frozenset(
+        self._letters: Letters = frozenset(
             (s.letter.id.source, s.letter.id.offset, s.letter.id.target) for s in shelf.stored
         )
 
@@ -71,6 +71,7 @@ class Planner:
             if candidate.replayed_at:
                 at = ", ".join(map(str, candidate.replayed_at))
                 candidate.doubts.insert(0, f"it was replayed already: offset {at} has it again")
+        doubt_peers(candidates)
         return Plan(tuple(candidates), letters, ends)
 
     def overtaken(
@@ -88,7 +89,7 @@ class Planner:
         found: list[str] = []
         for source, mine in by_source(candidates).items():
             fresh = [Candidate(source, c.record, c.keys) for c in mine]
-            later = Later(self._format(), self._router, source, fresh, self._unapplied)
+            later = Later(self._format(), self._router, source, fresh, self._letters)
             last = max(places[source]) - 1
             if last >= ends[source]:
                 for record in reader.read(source, ends[source], last):
@@ -146,7 +147,7 @@ class Planner:
         self, source: TopicPartition, mine: Sequence[Candidate], first: int, end: int
     ) -> None:
         """Read a partition from the first letter's place on."""
-        later = Later(self._format(), self._router, source, mine, self._unapplied)
+        later = Later(self._format(), self._router, source, mine, self._letters)
         here = {candidate.record.offset: candidate for candidate in mine}
         if first < end:
             for record in LogReader(self.settings).read(source, first, end - 1):

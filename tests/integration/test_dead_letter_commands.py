@@ -227,16 +227,27 @@ def test_a_newer_change_of_the_row_refuses_the_replay(world: World) -> None:
 
 
 def test_letters_of_one_row_are_replayed_in_their_order(world: World) -> None:
-    """Together, and the younger one also alone afterwards."""
-    old, new = world.row(1), world.row(1, "UPDATE")
-    world.rig.produce(old, new, world.row(1, "DELETE"))
+    """All together; an older one alone is refused, whatever the order they are named in."""
+    values = [world.row(1), world.row(1, "UPDATE"), world.row(1, "DELETE")]
+    world.rig.produce(*values)
     for offset in (0, 1, 2):
         world.letter(offset)
-    two = [f"{world.source}:1", f"{world.source}:0"]
-    assert world.run("replay", *two, "--execute").exit_code == 0
+    done = world.run("replay", f"{world.source}:1", f"{world.source}:0", "--execute")
+    assert done.exit_code == 2
+    assert f"{world.source}:0: {world.target}: its row 1 changed since, offset 2" in done.stderr
     assert world.run("replay", "--all", "--execute").exit_code == 0
-    again = [record.value for record in world.records(3)]
-    assert again == [old, new, world.row(1, "DELETE")]
+    assert [record.value for record in world.records(3)] == values
+
+
+def test_the_youngest_letter_of_a_row_may_go_alone(world: World) -> None:
+    """The older ones are refused from then on."""
+    world.rig.produce(world.row(1), world.row(1, "UPDATE"))
+    for offset in (0, 1):
+        world.letter(offset)
+    assert world.run("replay", f"{world.source}:1", "--execute").exit_code == 0
+    done = world.run("replay", "--all", "--execute")
+    assert done.exit_code == 2
+    assert [record.value for record in world.records(2)] == [world.row(1, "UPDATE")]
 
 
 def test_a_record_that_is_still_bad_is_refused_even_by_force(world: World) -> None:

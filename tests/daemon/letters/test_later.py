@@ -12,7 +12,7 @@ from changes.formats import FORMATS
 from changes.formats.base import pack
 from changes.model import FormatOptions, Mode
 from changes.routing import Route, Router
-from daemon.letters.later import REPLAYED, Candidate, Later, Unapplied, read_now
+from daemon.letters.later import REPLAYED, Candidate, Later, Letters, doubt_peers, read_now
 from daemon.log_reader import LogRecord
 from tests.changes.formats.debezium_messages import (
     Fields,
@@ -25,7 +25,7 @@ from tests.changes.formats.wire import canal_column, canal_packet, canal_row, ca
 from tests.daemon.letters.letters import S0
 
 T = "lake.db.t"
-NOBODY: Unapplied = frozenset()
+NOBODY: Letters = frozenset()
 
 
 def router(mode: Mode = Mode.UPSERT, keys: tuple[str, ...] | None = None) -> Router:
@@ -61,13 +61,13 @@ def candidate(
 def doubts(
     of: Candidate | Sequence[Candidate],
     *later: LogRecord,
-    unapplied: Unapplied = NOBODY,
+    letters: Letters = NOBODY,
     by: Router | None = None,
 ) -> list[str]:
     """All that speaks against candidates, after those records came."""
     some = [of] if isinstance(of, Candidate) else of
     made = FORMATS["canal-json"](FormatOptions())
-    found = Later(made, by or router(), S0, some, unapplied)
+    found = Later(made, by or router(), S0, some, letters)
     for one in later:
         found.hear(one)
     found.settle()
@@ -124,24 +124,30 @@ def test_a_later_record_that_can_not_be_read_may_be_of_the_same_row() -> None:
     assert found.startswith("offset 8 can't be read: not a Canal message")
 
 
-@pytest.mark.parametrize("value", [canal(None), canal(1), b"garbage"])
-def test_a_later_record_that_is_a_letter_itself_was_never_applied(value: bytes) -> None:
+@pytest.mark.parametrize("value", [canal(None), b"garbage"])
+def test_a_later_letter_that_is_still_bad_was_never_applied(value: bytes) -> None:
     """So it is not newer than what the table has."""
     letter = (S0, 8, None if value == b"garbage" else T)
-    assert not doubts(candidate(7, canal(1)), record(8, value), unapplied=frozenset({letter}))
+    assert not doubts(candidate(7, canal(1)), record(8, value), letters=frozenset({letter}))
+
+
+def test_a_later_letter_that_is_good_now_may_have_been_applied() -> None:
+    """When its partition was read again, after the fix."""
+    letter = frozenset({(S0, 8, T)})
+    assert doubts(candidate(7, canal(1)), record(8, canal(1)), letters=letter)
 
 
 def test_a_later_record_that_is_another_targets_letter_was_applied_in_this_one() -> None:
     """A record may go to several targets, and be bad for one."""
     elsewhere = frozenset({(S0, 8, "lake.other.t")})
-    assert doubts(candidate(7, canal(1)), record(8, canal(1)), unapplied=elsewhere)
+    assert doubts(candidate(7, canal(1)), record(8, canal(1)), letters=elsewhere)
 
 
 def test_a_chunk_with_a_bad_record_is_still_looked_at() -> None:
     """Its good records before and behind it have keys."""
     letter = frozenset({(S0, 9, T)})
     later = (record(8, canal(2)), record(9, canal(None)), record(10, canal(1)))
-    assert doubts(candidate(7, canal(1)), *later, unapplied=letter) == [
+    assert doubts(candidate(7, canal(1)), *later, letters=letter) == [
         f"{T}: its row 1 changed since, offset 10"
     ]
 
@@ -150,15 +156,41 @@ def test_two_letters_of_one_row_may_follow_each_other_in_their_order() -> None:
     """Each speaks only against those that are older."""
     letters = frozenset({(S0, 7, T), (S0, 8, T)})
     two = [candidate(7, canal(1)), candidate(8, canal(1))]
-    assert doubts(two, record(8, canal(1)), unapplied=letters) == []
+    assert doubts(two, record(8, canal(1)), letters=letters) == []
 
 
 def test_the_older_letter_of_a_row_may_not_follow_the_younger() -> None:
     """A replayed record is as old as it was at first."""
     younger = record(20, canal(1), replayed=8)
     letters = frozenset({(S0, 7, T), (S0, 8, T)})
-    assert doubts(candidate(7, canal(1)), younger, unapplied=letters)
-    assert not doubts(candidate(8, canal(1)), record(20, canal(1), replayed=7), unapplied=letters)
+    assert doubts(candidate(7, canal(1)), younger, letters=letters)
+    assert not doubts(candidate(8, canal(1)), record(20, canal(1), replayed=7), letters=letters)
+
+
+def test_a_letter_that_stays_behind_may_be_applied_in_another_target() -> None:
+    """It is bad for one alone, so for the other it is a change like any."""
+    by = Router(
+        [
+            Route(("db.*",), (), "lake.{database}.{table}", Mode.UPSERT),
+            Route(("db.*",), (), "lake.other.{table}", Mode.UPSERT, ("name",)),
+        ]
+    )
+    bad = canal(1, data=[{"id": "1", "name": None}])
+    two = [candidate(7, canal(1), by=by), candidate(8, bad, by=by)]
+    assert two[1].problems
+    letter = frozenset({(S0, 8, "lake.other.t")})
+    assert doubts(two, record(8, bad), letters=letter, by=by) == [
+        f"{T}: its row 1 changed since, offset 8"
+    ]
+
+
+def test_an_older_letter_does_not_go_without_a_younger_one_that_is_refused() -> None:
+    """The younger may have been applied meanwhile; of another row it does not matter."""
+    one, two, other = candidate(7, canal(1)), candidate(8, canal(1)), candidate(6, canal(2))
+    two.doubt("its changelog")
+    doubt_peers([one, two, other])
+    assert one.doubts == [f"{T}: {S0}:8 is of the same row, and is refused"]
+    assert not other.doubts
 
 
 def test_a_letter_of_a_replayed_record_is_as_old_as_its_first_place() -> None:
