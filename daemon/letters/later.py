@@ -42,6 +42,8 @@ def standing(source: TopicPartition, record: LogRecord) -> int:
     Its own; of a replayed one its first. So of two letters of one row both may be replayed, the
     older one first, but not the older one after the younger.
     """
+    if not record.headers:
+        return record.offset
     offsets = [record.offset]
     for name, value in record.headers:
         if name == REPLAYED and value is not None:
@@ -131,7 +133,7 @@ class Later:
 
     def hear(self, record: LogRecord) -> None:
         """Look at the next record."""
-        first = dict(record.headers).get(REPLAYED)
+        first = dict(record.headers).get(REPLAYED) if record.headers else None
         if first is not None:
             candidate = self._places.get(first.decode("utf-8", "replace"))
             if candidate is not None:
@@ -149,16 +151,16 @@ class Later:
                 self._doubt(at, f"offset {record.offset} can't be read: {error}")
             return
         for touch in found:
-            if touch.target in self._targets:
-                self._touched(_Message(record.offset, at, touch.value), touch)
+            target = touch.target
+            if target in self._targets:
+                self._touched(target, _Message(record.offset, at, touch.value), touch)
 
     def settle(self) -> None:
         """Look at what is left."""
         for target in self._lanes:
             self._decode(target)
 
-    def _touched(self, message: _Message, touch: Touch) -> None:
-        target = touch.target
+    def _touched(self, target: str, message: _Message, touch: Touch) -> None:
         if not touch.ddl:
             if target not in self._lanes:
                 self._lanes[target] = _Lane(decoder_of(self._format, touch.route))

@@ -175,7 +175,7 @@ def test_a_letter_that_stays_behind_may_be_applied_in_another_target() -> None:
             Route(("db.*",), (), "lake.other.{table}", Mode.UPSERT, ("name",)),
         ]
     )
-    bad = canal(1, data=[{"id": "1", "name": None}])
+    bad = canal(1, data=[{"id": "1"}])
     two = [candidate(7, canal(1), by=by), candidate(8, bad, by=by)]
     assert two[1].problems
     letter = frozenset({(S0, 8, "lake.other.t")})
