@@ -6,6 +6,7 @@ Decision 28 tells why it is done so, and when it is refused.
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -174,16 +175,34 @@ class Replay:
                 self._complain(f"refused: {candidate.place}: {reason}")
         if any(not candidate.problems for candidate in left):
             self._complain(
-                "--force replays them all the same, over what came later. To have a table read "
-                "again in the right order: binlogd offsets reset --to offset --at OFFSET --topic "
-                "TOPIC --partition PARTITION --table TARGET"
+                "--force replays them all the same, over what came later. In the right order a "
+                "table gets them when it is read again from there, while the log has it:"
             )
+            for command in self._resets(plan, left):
+                self._complain(command)
         if not plan.candidates and not done:
             self._complain("no dead letter is meant by that")
             return Exit.UNUSABLE.value
         if not left:
             return Exit.OK.value
         return Exit.PIPELINE_FAILED.value if done else Exit.UNUSABLE.value
+
+    def _resets(self, plan: Plan, left: Sequence[Candidate]) -> list[str]:
+        """How to read the tables again, each from its oldest letter on."""
+        oldest: dict[tuple[TopicPartition, str], int] = {}
+        for candidate in left:
+            if not candidate.problems:
+                told = {stored.letter.id.target for stored in plan.letters[candidate.place]}
+                for target in candidate.keys if None in told else told & candidate.keys.keys():
+                    at = candidate.record.offset
+                    place = (candidate.source, str(target))
+                    oldest[place] = min(at, oldest.get(place, at))
+        which = f" --pipeline {self._pipeline}" if len(self._config.pipeline) > 1 else ""
+        return [
+            f"binlogd offsets reset --to offset --at {at} --topic {source.topic} "
+            f"--partition {source.partition} --table {shlex.quote(target)}{which}"
+            for (source, target), at in sorted(oldest.items())
+        ]
 
     def _complain(self, line: str) -> None:
         print(f"binlogd: {self._config.redactor.text(line)}", file=sys.stderr)

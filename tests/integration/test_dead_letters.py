@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,29 @@ def test_a_letter_is_replayed_after_a_fix(rig: Rig, store: str) -> None:
     assert rig.run(config) is Exit.OK
     assert rig.rows("orders") == [(2, "a", 2, None), (3, "a", 3, GOOD_DAY)]
     assert commands(config, "replay", "--all", "--execute").exit_code == 2
+
+
+def test_a_letter_that_may_not_be_replayed_is_read_again_in_its_order(rig: Rig) -> None:
+    """By the command that the refusal names: a later change of one column stays."""
+    t = f"{rig.db}.orders"
+    rig.produce(
+        order(rig, 1), order(rig, 1, "UPDATE", "0000-00-00"), order(rig, 2),
+        canal(t, "UPDATE", [{"id": 1, "qty": 5}], old=[{"qty": 1}]),
+    )  # fmt: skip
+    bad = rig.pipeline(on_bad_record="dead-letter", zero_dates="error")
+    config = rig.write_config(p=bad)
+    assert rig.run(config) is Exit.OK
+    assert rig.rows("orders") == [(1, "a", 5, GOOD_DAY), (2, "a", 2, GOOD_DAY)]
+    rig.write_config(p=bad | {"zero_dates": "null"})
+    refused = commands(config, "replay", "--all", "--execute")
+    assert refused.exit_code == 2
+    assert "its row 1 changed since, offset 3" in refused.stderr
+    named = shlex.split(refused.stderr.splitlines()[-1])[2:]
+    assert named[:2] == ["offsets", "reset"]
+    reset = CliRunner().invoke(app, [*named, "--execute", "--config", str(config)])
+    assert reset.exit_code == 0, reset.output
+    assert rig.run(config) is Exit.OK
+    assert rig.rows("orders") == [(1, "a", 5, None), (2, "a", 2, GOOD_DAY)]
 
 
 @pytest.mark.timeout(300)
