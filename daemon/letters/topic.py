@@ -14,7 +14,7 @@ from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from actors.messages import DeadLetter
 from actors.ports import NotKept
-from daemon.kafka_positions import admin_client, list_offsets
+from daemon.kafka_positions import ANSWER_TIMEOUT_S, admin_client, list_offsets
 from daemon.kafka_settings import connection_settings
 from daemon.letters.letter import (
     Letter,
@@ -143,13 +143,16 @@ def read_topic(
 ) -> Iterator[Letter | Mark]:
     """All letters and marks in a topic, of all pipelines, a partition after the other.
 
-    Other records are passed over. ``since_ms``: those that the topic's clock calls younger. Raises
-    NotKept where the broker does not give them.
+    Other records are passed over; a topic that is not there yet has none. ``since_ms``: those that
+    the topic's clock calls younger. Raises NotKept where the broker does not give them.
     """
     begin = OffsetSpec.earliest() if since_ms is None else OffsetSpec.for_timestamp(since_ms)
     try:
         admin = admin_client(settings)
-        found = admin.list_topics(topic, timeout=20).topics[topic]
+        # All of them: to be asked for one makes a broker make it, on some.
+        found = admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics.get(topic)
+        if found is None:
+            return
         if found.error is not None:
             raise KafkaException(found.error)
         sources = [TopicPartition(topic, number) for number in sorted(found.partitions)]

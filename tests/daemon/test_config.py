@@ -115,6 +115,9 @@ def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
             'ddl = {truncate = "never"}',
             "pipeline.shop.ddl.truncate: Input should be 'follow', 'keep' or 'stop'",
         ),
+        ('dead_letters = "t"', 'pipeline.shop.dead_letters: "file" or "topic:NAME" is wanted'),
+        ("max_bad_records_per_hour = 0", "pipeline.shop.max_bad_records_per_hour: Input should be"),
+        ("dead_letter_retry_s = -1", "pipeline.shop.dead_letter_retry_s: Input should be"),
         ('kafka = {group.id = "x"}', "pipeline.shop.kafka: group.id is set by binlogd itself"),
     ],
 )

@@ -441,6 +441,16 @@ def test_a_topic_that_is_missing_is_made_to_keep_what_it_gets(rig: Rig) -> None:
     assert int(found["max.message.bytes"].value) > 60_000_000
 
 
+def test_a_topic_that_is_not_there_yet_has_no_letters(rig: Rig) -> None:
+    """To look for some does not make it: the daemon does, so that it keeps what it gets."""
+    from confluent_kafka.admin import AdminClient
+
+    world = World(rig, "topic")
+    assert world.listed() == []
+    topics = AdminClient({"bootstrap.servers": rig.broker.bootstrap}).list_topics(timeout=20).topics
+    assert f"{rig.topic}-dead" not in topics
+
+
 def test_a_record_that_is_as_large_as_may_be_is_kept(rig: Rig) -> None:
     """With our headers it is larger than what a topic takes by default."""
     world = World(rig, "topic")
