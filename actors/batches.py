@@ -60,7 +60,12 @@ class Batches:
             return self._rows(buffer, buffer.take(self._batch_bytes), None)
         if buffer.through:
             return self._rows(buffer, [], None)
-        return self._barrier(buffer, now)
+        if buffer.chunks[0].ddl:
+            return self._barrier(buffer, now)
+        buffer.era += 1
+        (first,) = buffer.take(1)
+        buffer.give_back(replace(first, anew=False))
+        return self._rows(buffer, buffer.take(self._batch_bytes), None)
 
     def _rows(
         self, buffer: TargetBuffer, chunks: list[Chunk], piece_of: TopicPartition | None
@@ -105,6 +110,11 @@ class Batches:
         out: list[object] = [
             fx.Log("warning", "ddl_kept", {"target": buffer.name, "what": note})
             for note in barrier.notes
+        ]
+        buffer.tally.ddl_not_understood += len(barrier.unread)
+        out += [
+            fx.Log("warning", "ddl_not_understood", {"target": buffer.name, "what": what})
+            for what in barrier.unread
         ]
         if barrier.batch is None:
             return out + self._nothing_to_write(buffer)
@@ -164,7 +174,9 @@ class Batches:
         problem = problem_of(closing, staged.bad)
         closing.cover(staged.bad)
         out: list[object] = []
-        if staged.bad is not None and self._dead_letters is not None:
+        if staged.bad is not None and self._begins_anew(buffer, closing, staged.bad):
+            out += self._begin_anew(buffer, closing, staged.bad, now)
+        elif staged.bad is not None and self._dead_letters is not None:
             out += self._condemn(buffer, closing, staged.bad, now)
         elif problem is not None:
             buffer.doomed = problem
@@ -173,21 +185,33 @@ class Batches:
             return out + self._piece_staged(buffer, closing, staged)
         return out + self._batch_staged(buffer, closing, staged, now)
 
+    def _begins_anew(self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt) -> bool:
+        """Whether a message only does not go together with those before it. One that does not
+        though nothing was known before it is a bad one."""
+        return bad.of_table and buffer.began_anew != _record_at(closing, bad)
+
+    def _begin_anew(
+        self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
+    ) -> list[object]:
+        """Have what came before it written, and it and the rest decoded as if it were the first:
+        the sink then tells what becomes of the stored columns, and refuses by name what can't."""
+        for chunk in reversed(after_bad(closing, bad, now, anew=True)):
+            buffer.give_back(chunk)
+        buffer.began_anew = _record_at(closing, bad)
+        fields = {"target": buffer.name, "what": problem_of(closing, bad)}
+        return [fx.Log("warning", "columns_differ", fields)]
+
     def _condemn(
         self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
     ) -> list[object]:
         """Have the bad record stored; what follows it waits, undecoded, at the front."""
         assert self._dead_letters is not None
-        part = closing.parts[bad.stretch]
-        stretch, offset = part.stretch, part.stretch.offsets[bad.index]
         for chunk in reversed(after_bad(closing, bad, now)):
             buffer.give_back(chunk)
-        buffer.condemned = DeadRecord(stretch.source, part.epoch, offset)
-        value = stretch.values[bad.index]
+        source, epoch, offset = buffer.condemned = _record_at(closing, bad)
+        value = closing.parts[bad.stretch].stretch.values[bad.index]
         name = buffer.route.name
-        letter = msg.DeadLetter(
-            stretch.source, part.epoch, offset, value, bad.reason, name, self._me
-        )
+        letter = msg.DeadLetter(source, epoch, offset, value, bad.reason, name, self._me)
         return [fx.Tell(self._dead_letters, letter)]
 
     def _piece_staged(
@@ -251,3 +275,9 @@ class Batches:
     def _next_id(self) -> str:
         self._number += 1
         return f"{self._run_id}-{self._me.pipeline}-{self._me.number}-{self._number}"
+
+
+def _record_at(closing: Closing, bad: msg.BadMessageAt) -> DeadRecord:
+    """The record that can't be applied."""
+    part = closing.parts[bad.stretch]
+    return DeadRecord(part.stretch.source, part.epoch, part.stretch.offsets[bad.index])

@@ -72,18 +72,24 @@ def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:
     return f"{stretch.source} offset {stretch.offsets[bad.index]}: {bad.reason}"
 
 
-def after_bad(closing: Closing, bad: BadMessageAt, now: float) -> list[Chunk]:
-    """The messages behind a bad one as they came: to be decoded again, they were not staged."""
+def after_bad(
+    closing: Closing, bad: BadMessageAt, now: float, *, anew: bool = False
+) -> list[Chunk]:
+    """The messages behind a bad one as they came: to be decoded again, they were not staged.
+
+    ``anew``: the bad one is the first of them, and begins the columns anew.
+    """
     chunks: list[Chunk] = []
     for place, part in enumerate(closing.parts[bad.stretch :]):
-        begin = bad.index + 1 if place == 0 else 0
+        begin = bad.index + (not anew) if place == 0 else 0
         offsets, values = part.stretch.offsets[begin:], part.stretch.values[begin:]
         # Of a later part all may have been replays: those the target has.
         if not offsets:
             continue
         size = sum(map(len, values)) + MESSAGE_OVERHEAD * len(values)
+        source, first = part.stretch.source, anew and place == 0
         chunks.append(
-            Chunk(part.stretch.source, part.epoch, list(offsets), list(values), size, False, now)
+            Chunk(source, part.epoch, list(offsets), list(values), size, False, now, first)
         )
     return chunks
 

@@ -180,11 +180,15 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class BadMessageAt:
-    """The first message that can't be applied: which of the request's stretches, which in that."""
+    """The first message that can't be applied: which of the request's stretches, which in that.
+
+    ``of_table``: it has other columns or another key than those before it (``BadRecord``).
+    """
 
     stretch: int
     index: int
     reason: str
+    of_table: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ class Reading(Enum):
     """An integer, also where only a decimal is wide enough for it."""
     BYTES = "bytes"
     """Each character stands for the byte of its number (ISO-8859-1)."""
+    BASE64 = "base64"
     ENUM = "enum"
     """The number of a label, from 1; 0 is MySQL's value for what was invalid, the empty text."""
     SET = "set"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from actors.effects import Reread, Spill
 from actors.messages import Fetched
 from actors.ports import NotKept, SpillBroken, SpillRecord, SpillState
 from actors.processor_settings import OpenSpill
-from actors.reassembly import Reassembly, SequenceGap, TargetPart, by_target
+from actors.reassembly import Reassembly, SequenceGap
+from actors.several import TargetPart, by_target
 from changes.formats.base import Format, Parted, Several, pack
 from changes.model import BadMessage, Kind, TableName, TargetName
 from changes.routing import Router, TargetRoute
 from daemon.log_reader import LogGone, LogReader, LogRecord, LogUnreadable
 from daemon.spill import Found, SpillError, SpillFolder
 from offsets.parts import MissingPart, TooLarge
+from offsets.snapshot import SpillMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,22 @@ def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...
     except BadMessage:
         return Kind.NOTHING, ()
     return kind, () if table is None else (table,)
+
+
+def spills_at_start(
+    folder: SpillFolder, listed: Mapping[str, SpillMark], forced: bool
+) -> tuple[tuple[Found, ...], str | None]:
+    """The spills that are there, and why one that is listed is not, though it was asked for.
+
+    Raises SpillError where a listed one is not whole, OSError. A ``forced`` start is the way on
+    from there: the operator says from where its messages are read again.
+    """
+    try:
+        return folder.found(listed), None
+    except SpillError as error:
+        if not forced:
+            raise
+        return folder.found({}), str(error)
 
 
 def open_spills(

@@ -258,7 +258,10 @@ def _target(
         "quarantine": _quarantine(figures.quarantine),
         **{
             key: getattr(figures, key)
-            for key in (*_SUMMED, "messages_read", "messages_dropped", "dead_letters")
+            for key in (
+                *_SUMMED, "messages_read", "messages_dropped", "dead_letters",
+                "ddl_not_understood",
+            )
         },
     }  # fmt: skip
 

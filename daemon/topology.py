@@ -144,7 +144,10 @@ class Topology:
             make_format(options),
             router,
             config.daemon.processors,
-            FetcherSettings(dead_letters=parts.dead_letters is not None),
+            FetcherSettings(
+                dead_letters=parts.dead_letters is not None,
+                ddl_not_understood_stops=section.ddl.not_understood == "stop",
+            ),
         )
         self._start_fetcher(parts, fetcher)
         self.directory.tell(committer, Begin())

@@ -24,6 +24,10 @@ class DamagedSnapshot(Exception):
     """The text is not a whole snapshot of ours: what is wrong with it, in one line."""
 
 
+class NewerSnapshot(DamagedSnapshot):
+    """It is whole, and of a version that this binlogd does not know."""
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionState:
     """Where one partition stands.
@@ -91,19 +95,24 @@ def encode(snapshot: Snapshot) -> str:
 
 
 def decode(text: str, edited: bool = False) -> Snapshot:
-    """Read ``encode``'s text back. Raises DamagedSnapshot: cut short, altered, another version.
+    """Read ``encode``'s text back, with the mark before it that some editors put there.
+
+    Raises DamagedSnapshot: cut short, altered; NewerSnapshot.
 
     ``edited``: a person may have changed it. The checksum is not looked at, the members are the
     more: none may be unknown, so that a misspelt one is not lost in silence.
     """
     try:
-        document = json.loads(text)
-    except ValueError as error:
+        document = json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
         raise DamagedSnapshot(f"not JSON: {error}") from error
     if not isinstance(document, dict) or "version" not in document:
         raise DamagedSnapshot("not an offset file")
-    if document["version"] != VERSION:
-        raise DamagedSnapshot(f"version {document['version']!r}, this binlogd reads {VERSION}")
+    version = document["version"]
+    if version != VERSION:
+        newer = isinstance(version, int) and version > VERSION
+        kind = NewerSnapshot if newer else DamagedSnapshot
+        raise kind(f"version {version!r}, this binlogd reads {VERSION}")
     body = document.get("body")
     if not isinstance(body, dict):
         raise DamagedSnapshot("it has no body")

@@ -19,7 +19,7 @@ from changes.formats.aliyun_values import MYSQL_SOURCES, as_told_by_numbers
 from changes.formats.base import RowChange, Statement
 from changes.formats.layout import Refused
 from changes.formats.untyped import as_text_columns
-from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
+from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 from changes.mysql_ddl import read_ddl
 
 _DDL = Head(Kind.DDL, None)
@@ -86,8 +86,10 @@ class AliyunDtsAvro:
             about = "" if table is None else f"{table}: "
             raise BadMessage(f"{about}{refused}") from refused
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> AliyunTableDecoder:
-        return AliyunTableDecoder(self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> AliyunTableDecoder:
+        return AliyunTableDecoder(self._options, mode, keys, types)
 
 
 def _judge(head: AvroHead) -> Head:

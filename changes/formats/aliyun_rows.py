@@ -10,10 +10,11 @@ from msgspec import UNSET, Struct
 
 from changes.assemble import Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats.aliyun_record import Images, Record, read_record, table_name
 from changes.formats.aliyun_values import declared_types, text_of
-from changes.formats.layout import Layout, Refused
-from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
+from changes.formats.layout import Layout, Refused, Unfit
+from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D", "INIT": "I"}
 """What happened to a row, by the operation of its record."""
@@ -65,7 +66,7 @@ def key_of(record: Record) -> tuple[str, ...]:
 
 
 def _image(record: Record, images: Images | str | None, types: Mapping[str, str]) -> Image | None:
-    if images is None or isinstance(images, str):
+    if not images or isinstance(images, str):
         return None
     if len(images) != len(record.fields):
         raise Refused(f"{len(images)} values for {len(record.fields)} fields")
@@ -94,11 +95,17 @@ class AliyunTableDecoder:
     bad one can be decoded again without it.
     """
 
-    def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
+    ) -> None:
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout: _Layout = _Layout({}, keys, {})
+        self._layout: _Layout = _Layout({}, keys, {}, given=Declared.of(types))
         self._seen = False
 
     @property
@@ -117,7 +124,7 @@ class AliyunTableDecoder:
             try:
                 reading.add(value, place)
             except Refused as refused:
-                raise _bad(place, str(refused), values) from refused
+                raise _bad(place, refused, values) from refused
         if not reading.segments:
             return None
         layout = reading.layout
@@ -126,20 +133,21 @@ class AliyunTableDecoder:
         try:
             table = assemble(pieces, converter, layout.declared, partition, offsets)
         except Misfit as misfit:
-            raise _bad(misfit.record, str(misfit), values) from misfit
+            raise _bad(misfit.record, misfit, values) from misfit
         assert table is not None
         self._layout, self._seen = layout, True
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(table, layout.schema, mode, reading.count, converter.nulled)
 
 
-def _bad(place: int, reason: str, values: Sequence[bytes]) -> BadRecord:
+def _bad(place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
     """Put the table's name before the reason; several tables may feed one target."""
+    unfit = isinstance(error, Unfit)
     try:
         table = table_name(read_record(values[place]).object_name)
     except Refused:
-        return BadRecord(place, reason)
-    return BadRecord(place, f"{table}: {reason}")
+        return BadRecord(place, str(error), of_table=unfit)
+    return BadRecord(place, f"{table}: {error}", of_table=unfit)
 
 
 class _Reading:
@@ -188,7 +196,7 @@ class _Reading:
             if layout.keys is None:
                 layout = layout.with_keys(row.keys)
             elif set(row.keys) != set(layout.keys):
-                raise Refused(f"the key was {_list(layout.keys)} and is now {_list(row.keys)}")
+                raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(row.keys)}")
         if not layout.fields.keys() >= {*row.now, *(row.was or ())} or any(
             layout.declared.get(name) != declared for name, declared in row.types.items()
         ):

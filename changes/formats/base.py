@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
-from changes.model import Changes, Ddl, Head, Kind, Mode, TableName, TableSchema
+from changes.model import Changes, ColumnTypes, Ddl, Head, Kind, Mode, TableName, TableSchema
 from offsets.parts import Part
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -66,15 +66,17 @@ def unpack(packed: bytes) -> Packed:
         raise ValueError(f"not a packed record: {error}") from error
 
 
-def packed_header(packed: bytes, name: str) -> bytes | None:
-    """The last header of that name, None where there is none or it has no value.
-
-    Without the copies of ``unpack``, quickest where a record has no headers.
-    """
+def packed_headers(packed: bytes) -> Headers:
+    """The headers alone, without the copies of ``unpack``; quickest where there are none."""
     value_size, key_size, told = _PREFIX.unpack_from(packed)
     if not told:
-        return None
-    found = _headers.decode(packed[VALUE_AT + max(value_size, 0) + max(key_size, 0) :])
+        return ()
+    return _headers.decode(packed[VALUE_AT + max(value_size, 0) + max(key_size, 0) :])
+
+
+def packed_header(packed: bytes, name: str) -> bytes | None:
+    """The last header of that name, None where there is none or it has no value."""
+    found = packed_headers(packed)
     return next((value for key, value in reversed(found) if key == name), None)
 
 
@@ -173,8 +175,11 @@ class Format(Protocol):
         """
         ...
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> TableDecoder:
-        """Make the decoder of one target. ``keys`` overrides what the messages name.
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> TableDecoder:
+        """Make the decoder of one target. ``keys`` overrides what the messages name, ``types`` are
+        those of columns of which messages tell none. Raises ValueError for a type that is none.
 
         With mode UPSERT and no key at all the decoder gives a changelog (mode APPEND).
         """

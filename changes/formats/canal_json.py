@@ -14,8 +14,9 @@ from changes.convert import check_zone
 from changes.formats.base import RowChange, Statement
 from changes.formats.canal_explain import explain_rows, moment
 from changes.formats.canal_rows import CanalTableDecoder
+from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
-from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
+from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 from changes.mysql_ddl import read_ddl
 
 _KINDS = dict.fromkeys(("INSERT", "UPDATE", "DELETE", "INIT"), Kind.ROWS)
@@ -88,7 +89,7 @@ class CanalJson:
         try:
             head = self._head(value)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise BadMessage(f"not a Canal message: {error}") from error
+            raise BadMessage(f"not a Canal message: {why_not(value, error)}") from error
         return self._heads.get(head.key) or self._new_head(head)
 
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
@@ -150,5 +151,7 @@ class CanalJson:
         except Refused as refused:
             raise BadMessage(f"{table}: {refused}") from refused
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> CanalTableDecoder:
-        return CanalTableDecoder(self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> CanalTableDecoder:
+        return CanalTableDecoder(self._options, mode, keys, types)

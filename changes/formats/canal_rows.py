@@ -14,10 +14,11 @@ from msgspec.structs import astuple
 
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats import canal_careful as careful
 from changes.formats.canal_layout import LETTERS, CanalLayout
-from changes.formats.layout import Refused
-from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
+from changes.formats.layout import Refused, Unfit
+from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 from changes.positions import position_text
 
 _FIRST_MESSAGES = 32
@@ -32,12 +33,18 @@ class CanalTableDecoder:
     bad one can be decoded again without it.
     """
 
-    def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
+    ) -> None:
         self._options = options
         self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = CanalLayout({}, keys, {})
+        self._layout = CanalLayout({}, keys, {}, given=Declared.of(types))
         self._types = Raw()
         self._names = Raw()
         self._seen = False
@@ -67,9 +74,9 @@ class CanalTableDecoder:
             try:
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
             except Misfit as misfit:
-                raise _bad(misfit.record, str(misfit), values) from misfit
+                raise _bad(misfit.record, misfit, values) from misfit
         if refused is not None:
-            raise _bad(reading.place, str(refused), values) from refused
+            raise _bad(reading.place, refused, values) from refused
         if table is None:
             return None
         self._layout, self._seen = layout, True
@@ -86,13 +93,14 @@ class _Named(Struct, gc=False):
 _named = msgspec.json.Decoder(_Named)
 
 
-def _bad(place: int, reason: str, values: Sequence[bytes]) -> BadRecord:
+def _bad(place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
     """Put the table's name before the reason; several tables may feed one target."""
+    unfit = isinstance(error, Unfit)
     try:
         named = _named.decode(values[place])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return BadRecord(place, reason)
-    return BadRecord(place, f"{named.database}.{named.table}: {reason}")
+        return BadRecord(place, str(error), of_table=unfit)
+    return BadRecord(place, f"{named.database}.{named.table}: {error}", of_table=unfit)
 
 
 class _Reading:
@@ -235,7 +243,7 @@ class _Reading:
             if layout.keys is None:
                 layout = layout.with_keys(names)
             elif set(names) != set(layout.keys):
-                raise Refused(f"the key was {_list(layout.keys)} and is now {_list(names)}")
+                raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(names)}")
         self.names = message.pkNames
         self.types = message.mysqlType
         text = bytes(message.mysqlType)

@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changes.convert import ValueMisfit
+from changes.convert import Converter, ValueMisfit
 from changes.formats import debezium_values as values
 from changes.formats.debezium_types import Sense, Wire, WireType
 from changes.model import ZeroDates
@@ -43,12 +43,13 @@ _INFINITE = {
 """How Debezium writes PostgreSQL's infinity, by its versions."""
 
 _INFINITE_TEXT = r"^([+-]?infinity|[+-][0-9]{6,}-.*)$"
-"""Of zoned timestamps: a year that PostgreSQL does not have."""
+"""Of dates and timestamps in text: a year that PostgreSQL does not have."""
 
 _ZERO_FRACTION = r"(\.[0-9]{6})0+"
 _PER_SECOND = {Sense.TIME_MS: 10**3, Sense.TIME_US: 10**6, Sense.TIME_NS: 10**9}
 _PARTS = frozenset((Sense.PARTS_DATE, Sense.PARTS_TIMESTAMP, Sense.PARTS_ZONED))
-_DATED = _PARTS | {Sense.DAYS, Sense.MILLIS, Sense.MICROS, Sense.NANOS, Sense.ZONED}
+_PRINTED = frozenset((Sense.ZONED, Sense.ISO_DATE, Sense.ISO_TIMESTAMP))
+_DATED = _PARTS | _PRINTED | {Sense.DAYS, Sense.MILLIS, Sense.MICROS, Sense.NANOS}
 _ONES: dict[Sense, Callable[[str], object]] = {
     Sense.BYTES: values.base64_bytes,
     Sense.VARIABLE: values.variable_text,
@@ -71,8 +72,9 @@ class DebeziumConverter:
     ``nulled`` counts the infinite dates that became null.
     """
 
-    def __init__(self, zero_dates: ZeroDates) -> None:
+    def __init__(self, zero_dates: ZeroDates, zone: str = "UTC") -> None:
         self._zero_dates = zero_dates
+        self._zone = zone
         self.nulled = 0
 
     def column(
@@ -84,6 +86,11 @@ class DebeziumConverter:
         """
         assert isinstance(kind, WireType)
         plain = _plain(text, kind)
+        if kind.sense is Sense.PLAIN:
+            converter = Converter(self._zone, self._zero_dates)
+            found = converter.column(plain, kind, declared, key=key)
+            self.nulled += converter.nulled
+            return found
         try:
             return _convert(plain, kind)
         except pa.ArrowInvalid:
@@ -126,12 +133,14 @@ def _convert(text: pa.Array, kind: WireType) -> pa.Array:
             return _booleans(text)
         case Sense.DAYS:
             return _days(text)
+        case Sense.DATE:
+            return _dates(text)
         case Sense.MILLIS | Sense.MICROS | Sense.NANOS:
             return _moments(text, kind)
         case Sense.ZONED:
-            return _zoned(text, kind.arrow)
+            return _printed(text, kind.arrow)
         case Sense.ISO_DATE | Sense.ISO_TIMESTAMP:
-            return _in_range(pc.replace_substring_regex(text, "Z$", "").cast(kind.arrow))
+            return _printed(pc.replace_substring_regex(text, "Z$", ""), kind.arrow)
         case Sense.DECIMAL | Sense.BITS | Sense.WRAPPED:
             return _integers(text, kind)
         case Sense.TIME_MS | Sense.TIME_US | Sense.TIME_NS:
@@ -175,6 +184,14 @@ def _days(text: pa.Array) -> pa.Array:
     return days.cast(pa.date32())
 
 
+def _dates(text: pa.Array) -> pa.Array:
+    """Each in days or as ISO text."""
+    counted = pc.fill_null(pc.match_substring_regex(text, "^-?[0-9]+$"), False)
+    none = pa.scalar(None, pa.string())
+    read = _in_range(pc.if_else(counted, none, text).cast(pa.date32()))
+    return pc.coalesce(read, _days(pc.if_else(counted, text, none)))
+
+
 def _moments(text: pa.Array, kind: WireType) -> pa.Array:
     ticks = _whole(text, pa.int64())
     if kind.sense is Sense.MILLIS:
@@ -204,7 +221,7 @@ def _in_range(found: pa.Array) -> pa.Array:
     return found
 
 
-def _zoned(text: pa.Array, arrow: pa.DataType) -> pa.Array:
+def _printed(text: pa.Array, arrow: pa.DataType) -> pa.Array:
     try:
         found = text.cast(arrow)
     except pa.ArrowInvalid:
@@ -280,7 +297,7 @@ def _infinite(text: pa.Array, sense: Sense) -> pa.Array:
         digits = pc.match_substring_regex(text, "^-?[0-9]{1,12}$")
         days = pc.if_else(digits, text, pa.scalar(None, pa.string())).cast(pa.int64())
         found = pc.greater_equal(pc.abs(days), _INFINITE_DAYS)
-    elif sense is Sense.ZONED:
+    elif sense in _PRINTED:
         found = pc.match_substring_regex(text, _INFINITE_TEXT)
     else:
         found = pa.array([v is not None and _is_infinite(v) for v in text.to_pylist()])

@@ -17,12 +17,14 @@ from changes.formats.base import VALUE_AT, RowChange, Statement, sizes
 from changes.formats.debezium_explain import explain_row
 from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_names import Names, Source
+from changes.formats.debezium_places import moment
 from changes.formats.debezium_record import Record
 from changes.formats.debezium_rows import DebeziumTableDecoder
 from changes.formats.debezium_shapes import Unavailable
 from changes.formats.layout import Refused
 from changes.model import (
     BadMessage,
+    ColumnTypes,
     Ddl,
     FormatOptions,
     Head,
@@ -128,7 +130,7 @@ class DebeziumJson:
             source = Source(None, head.db, head.schema, head.table)
         elif source is None or head.op not in _ROWS:
             return None
-        key = (source.connector, source.db, source.schema, source.table)
+        key = (source.connector, source.db, source.schema, source.table, source.keyspace)
         return self._heads.get(key) or self._new_head(source, key)
 
     def _new_head(self, source: Source, key: tuple[str | None, ...]) -> Head | None:
@@ -173,15 +175,19 @@ class DebeziumJson:
                 return ()
             if record.kind is Kind.ROWS:
                 return tuple(explain_row(value, record, self._options, self._unavailable))
-            ts_ms = careful.moment(record.payload)
+            ts_ms = moment(record.payload)
             found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in self._ddl(record)]
             return tuple(found) or (Statement(_header(record), _member(record, "ddl"), ts_ms),)
         except Refused as refused:
             table = "" if record is None or record.table is None else f"{record.table}: "
             raise BadMessage(f"{table}{refused}") from refused
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> DebeziumTableDecoder:
-        return DebeziumTableDecoder(self._options, self._names, self._unavailable, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> DebeziumTableDecoder:
+        return DebeziumTableDecoder(
+            self._options, self._names, self._unavailable, mode, keys, types
+        )
 
 
 def _header(record: Record) -> TableName:

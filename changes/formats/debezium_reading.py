@@ -17,11 +17,12 @@ from changes.formats.base import VALUE_AT, packed_header, sizes
 from changes.formats.debezium_keys import deleted, ended, replaced
 from changes.formats.debezium_layout import Layout, Told, cell
 from changes.formats.debezium_names import Names
-from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record, position_of
+from changes.formats.debezium_places import position_of
+from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record
 from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
-from changes.formats.layout import Refused
+from changes.formats.layout import Refused, Unfit, spelled
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
 
@@ -193,7 +194,9 @@ class Reading:
         if record.table is None or record.letter not in ("I", "U", "D"):
             return
         key = careful.key_of(packed, lenient=self._fixed)
-        if not self._fixed:
+        if self._fixed:
+            self._spell_key(record, key)
+        else:
             self._learn_key(key)
         keys = self.state.layout.keys or ()
         if key is not None and keys and not self.state.covered:
@@ -203,7 +206,7 @@ class Reading:
         if self.positions is not None:
             if record.is_tombstone:  # it repeats a delete, and tells no position
                 return
-            self.positions[self.place] = position_of(record)
+            self.positions[self.place] = position_of(record.payload or {})
         if record.letter == "D":
             self._end(packed, record, key)
         else:
@@ -218,6 +221,13 @@ class Reading:
         """Whether a tombstone says more than the delete just before it."""
         return key is not None and (self._ended is None or self._ended.key != key.text)
 
+    def _spell_key(self, record: Record, key: Key | None) -> None:
+        """Take the configured key as the records spell it."""
+        names = {*(record.after or ()), *(record.before or ()), *(key.columns if key else ())}
+        keys = spelled(self.state.layout.keys, names)
+        if keys is not None and keys != self.state.layout.keys:
+            self.state = replace(self.state, layout=self.state.layout.with_keys(keys))
+
     def _learn_key(self, key: Key | None) -> None:
         layout = self.state.layout
         names = () if key is None else tuple(key.columns)
@@ -225,7 +235,7 @@ class Reading:
             self.state = replace(self.state, layout=layout.with_keys(names))
             self.state.shapes.keyless = not names
         elif set(names) != set(layout.keys):
-            raise Refused(f"the key was {_list(layout.keys)} and is now {_list(names)}")
+            raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(names)}")
 
     def _learn(
         self, told: Mapping[str, Field], carried: Mapping[str, Raw], unsent: Sequence[str] = ()

@@ -7,8 +7,10 @@ compared, not parsed.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -85,6 +87,37 @@ class Shapes:
             self.bare_key = msgspec.json.Decoder(key).decode
 
 
+_PLACES = frozenset(
+    (
+        b'{"wkb":"AQEAACDmEAAAAAAA/IPXl8EAAAD8g9eXwQ==","srid":4326}',
+        b'{"wkb":"AQEAACDmEAAADCHn/f9/ZkAYQs77/39WQA==","srid":4326}',
+        b'{"x":-9.9999999E7,"y":-9.9999999E7,"wkb":"AQEAAAAAAAD8g9eXwQAAAPyD15fB","srid":null}',
+    )
+)
+"""Places that stand for a geometry, geography and point which were not sent: none is on Earth."""
+
+
+def _structured(octets: bytes, text: str) -> Iterator[Any]:
+    """The lists that stand for one which was not sent: of texts, or with a number for each byte."""
+    yield [text]
+    yield [_coded(octets)]
+    yield [str(uuid.UUID(bytes=hashlib.md5(octets, usedforsecurity=False).digest(), version=3))]
+    numbers = [byte - 256 if byte > 127 else byte for byte in octets]  # Java's bytes have a sign
+    yield numbers
+    yield list(map(float, numbers))
+    decimals = [_coded(bytes((byte,))) for byte in octets]
+    yield decimals
+    yield [{"scale": 0, "value": decimal} for decimal in decimals]
+
+
+def _coded(octets: bytes) -> str:
+    return base64.b64encode(octets).decode()
+
+
+def _dumped(form: Any) -> str:
+    return json.dumps(form, separators=(",", ":"), ensure_ascii=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Unavailable:
     """What stands where the source did not send a value (PostgreSQL: an unchanged TOAST value).
@@ -102,11 +135,10 @@ class Unavailable:
         if placeholder.startswith("hex:"):
             octets = bytes.fromhex(placeholder.removeprefix("hex:"))
         text = octets.decode("utf-8", "replace")
-        coded = base64.b64encode(octets).decode()
-        forms: list[Any] = [text, coded, [text], [coded], list(octets), {text: text}]
-        raws = [json.dumps(f, separators=(",", ":"), ensure_ascii=False).encode() for f in forms]
-        raws.append(json.dumps(raws[-1].decode(), ensure_ascii=False).encode())  # a map as text
-        return cls(frozenset((text, coded, raws[5].decode())), frozenset(raws))
+        mapped = _dumped({text: text})
+        texts = (text, _coded(octets), octets.hex(), mapped)
+        raws = {_dumped(form).encode() for form in (*texts, *_structured(octets, text))}
+        return cls(frozenset(texts), frozenset(raws | {mapped.encode()} | _PLACES))
 
     def among(self, values: Sequence[Any]) -> set[int]:
         """The places of values, text or raw JSON, that stand for one that was not sent."""

@@ -15,7 +15,7 @@ from typing import Any
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _DAY_S = 86_400
-_ISO_TIME = re.compile(r"(-?)(\d{2,3}):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?Z?", re.ASCII)
+_ISO_TIME = re.compile(r"(-?)(\d{2,3}):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?Z?", re.ASCII)
 _SRID_BYTES = 4
 _MOST_DIGITS = 1000
 _EXACT = Context(prec=_MOST_DIGITS, traps=[InvalidOperation, Inexact, Overflow])
@@ -112,7 +112,7 @@ def iso_time(text: str) -> str:
     if found is None:
         raise ValueError("not a time")
     sign, hour, minute, second, part = found.groups()
-    seconds = (int(hour) * 60 + int(minute)) * 60 + int(second)
+    seconds = (int(hour) * 60 + int(minute)) * 60 + int(second or 0)
     ticks = seconds * 10**9 + int((part or "").ljust(9, "0") or 0)
     return time_text(-ticks if sign else ticks, 10**9)
 

@@ -17,10 +17,19 @@ from msgspec.structs import astuple
 
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats.json_layout import Documents, JsonLayout, is_document
 from changes.formats.json_moves import may_move, moves, with_nulls
-from changes.formats.layout import Refused
-from changes.model import BadRecord, Changes, FormatOptions, Mode, TableName, TableSchema
+from changes.formats.layout import Refused, Unfit
+from changes.model import (
+    BadRecord,
+    Changes,
+    ColumnTypes,
+    FormatOptions,
+    Mode,
+    TableName,
+    TableSchema,
+)
 
 _DELETE = ord("D")
 
@@ -81,13 +90,18 @@ class JsonTableDecoder:
     """
 
     def __init__(
-        self, dialect: Dialect, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None
+        self,
+        dialect: Dialect,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
     ) -> None:
         self._dialect = dialect
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = JsonLayout(dialect.message, {}, keys, {})
+        self._layout = JsonLayout(dialect.message, {}, keys, {}, given=Declared.of(types))
         self._names: frozenset[bytes] = frozenset()
         self._seen = False
 
@@ -112,19 +126,20 @@ class JsonTableDecoder:
             try:
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
             except Misfit as misfit:
-                raise self._bad(misfit.record, str(misfit), values) from misfit
+                raise self._bad(misfit.record, misfit, values) from misfit
         if refused is not None:
-            raise self._bad(reading.place, str(refused), values) from refused
+            raise self._bad(reading.place, refused, values) from refused
         if table is None:
             return None
         self._layout, self._names, self._seen = layout, frozenset(reading.names), True
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(table, layout.schema, mode, reading.count, converter.nulled)
 
-    def _bad(self, place: int, reason: str, values: Sequence[bytes]) -> BadRecord:
+    def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
         """Put the table's name before the reason; several tables may feed one target."""
         table = self._dialect.table_of(values[place])
-        return BadRecord(place, reason if table is None else f"{table}: {reason}")
+        reason = str(error) if table is None else f"{table}: {error}"
+        return BadRecord(place, reason, of_table=isinstance(error, Unfit))
 
 
 class _Reading:
@@ -193,6 +208,8 @@ class _Reading:
             return False
         ops = "".join(map(letters.__getitem__, kinds)).encode()
         rows: list[Any] = list(nows)
+        if b"D" in ops and any(map(_has_both, ops, nows, wases)):
+            return False
         if set(map(type, nows)) != {row}:
             for place, now in enumerate(nows):
                 if not isinstance(now, row):
@@ -208,6 +225,8 @@ class _Reading:
         if message.kind not in letters or message.odd is not None:
             return False
         op = letters[message.kind]
+        if _has_both(ord(op), message.now, message.was):
+            return False
         now = message.was if op == "D" and not isinstance(message.now, row) else message.now
         if not isinstance(now, row) or not self._name_key((message.names,), (value,)):
             return False
@@ -263,7 +282,7 @@ class _Reading:
             if layout.keys is None:
                 layout = layout.with_keys(row.keys)
             elif set(row.keys) != set(layout.keys):
-                raise Refused(f"the key was {_list(layout.keys)} and is now {_list(row.keys)}")
+                raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(row.keys)}")
             self.names.add(row.names)
         images = (row.now, row.was or {})
         if not row.now:
@@ -276,6 +295,11 @@ class _Reading:
             name for image in images for name, raw in image.items() if is_document(raw)
         } - layout.documents
         self.layout = layout.with_documents(documents) if documents else layout
+
+
+def _has_both(op: int, now: object, was: object) -> bool:
+    """Tell whether a delete has two images: the format says which of them ends."""
+    return op == _DELETE and isinstance(now, Struct) and isinstance(was, Struct)
 
 
 def _list(keys: Sequence[str]) -> str:

@@ -12,9 +12,11 @@ from typing import Any
 
 from changes.convert import Converter, check_zone
 from changes.formats.base import Piece, RowChange, Statement
+from changes.formats.flat_heads import heads_of_all
 from changes.formats.layout import Refused
 from changes.formats.row_images import explain_rows
 from changes.formats.several import head_of
+from changes.formats.tencent_flat import heads_of_many
 from changes.formats.tencent_message import (
     check_packed,
     envelope_of,
@@ -33,6 +35,7 @@ from changes.formats.tencent_rows import UTC, TencentTableDecoder, text_rows
 from changes.model import (
     BadMessage,
     ChangeColumn,
+    ColumnTypes,
     Ddl,
     DdlStep,
     DropTable,
@@ -75,7 +78,7 @@ class TencentDts:
         return head_of((kind, table) for kind, table, _ in heads_of(packed))
 
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
-        return map(self.peek, values)
+        return heads_of_all(values, heads_of_many, self.peek)
 
     def part(self, value: bytes) -> tuple[str, Part] | None:
         return part_of(check_packed(value))
@@ -125,8 +128,10 @@ class TencentDts:
                     raise BadMessage(f"{table}: {refused}") from refused
         return tuple(told)
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> TencentTableDecoder:
-        return TencentTableDecoder(self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> TencentTableDecoder:
+        return TencentTableDecoder(self._options, mode, keys, types)
 
 
 def _sql(table: TableName, entry: Any) -> Any:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from actors.reassembly import BesideRows
+from actors.several import BesideRows
 from changes.formats.base import Format, TableDecoder, pack
 from changes.model import BadMessage, BadRecord
 from changes.routing import RouteConflict, Router

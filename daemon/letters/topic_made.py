@@ -32,10 +32,14 @@ MADE_WITH = {
 EXPIRES = "retention.ms"
 
 
+class UnfitTopic(NotKept):
+    """It would lose letters, now and later: one line."""
+
+
 def find_topic(settings: Mapping[str, Any], topic: str, *, make: bool = True) -> str | None:
     """See that it is there and keeps what it is given; a remark where it keeps it for a time only.
 
-    Without ``make`` one that is missing is left so. Raises NotKept.
+    Without ``make`` one that is missing is left so. Raises NotKept, UnfitTopic.
     """
     deadline = time.monotonic() + ANSWER_TIMEOUT_S
     try:
@@ -78,7 +82,7 @@ def _judge(admin: AdminClient, topic: str) -> str | None:
     found = asked[resource].result(ANSWER_TIMEOUT_S)
     policy, retention = str(found["cleanup.policy"].value), str(found[EXPIRES].value)
     if "compact" in policy:
-        raise NotKept(
+        raise UnfitTopic(
             f"topic {topic}: has cleanup.policy={policy}: letters of one key would replace each "
             "other. It must be delete (with retention.ms=-1, for it holds the only copy one day), "
             "or name another"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from actors.reassembly import by_target
+from actors.several import by_target
 from changes.formats.base import Format, Several, TableDecoder
 from changes.model import AddColumn, BadMessage, ChangeColumn, Changes, Ddl, Kind, Mode
 from changes.routing import Router, TargetRoute
@@ -73,7 +73,9 @@ def statements(format_: Format, router: Router, touch: Touch) -> Sequence[Ddl]:
 def keeps_rows(ddl: Ddl) -> bool:
     """Whether rows of before it and after it are the same rows, by the same names."""
     return ddl.refused is None and all(
-        isinstance(step, AddColumn | ChangeColumn) for step in ddl.steps
+        isinstance(step, AddColumn)
+        or (isinstance(step, ChangeColumn) and step.old == step.column.name)
+        for step in ddl.steps
     )
 
 

@@ -68,8 +68,11 @@ class ProcessorRig:
     ``told`` is what it said to others, in order.
     """
 
-    def __init__(self, state_dir: Path | None = None, **settings: Any) -> None:
+    def __init__(
+        self, state_dir: Path | None = None, format_name: str = "canal-json", **settings: Any
+    ) -> None:
         self.now = 0.0
+        self._format_name = format_name
         self.state_dir = state_dir
         self.log: dict[int, bytes] = {}
         self.listed: dict[str, SpillMark] = {}
@@ -90,7 +93,7 @@ class ProcessorRig:
 
     def start(self) -> None:
         """A process begins: nothing is left of an earlier one but the sink."""
-        make = FORMATS["canal-json"](FormatOptions())
+        make = FORMATS[self._format_name](FormatOptions())
         self.router = Router(ROUTES)
         self.work.clear()
         self.told.clear()

@@ -325,3 +325,30 @@ def test_the_offset_topic_is_none_that_is_read(tmp_path: Path) -> None:
     more = 'offset_stores = ["kafka-topic"]\noffset_topic = "shop"\n'
     (line,) = problems(tmp_path, BASE + PIPELINE + more)
     assert line == "pipeline.shop: offset_topic: 'shop' is one of the topics that are read"
+
+
+def test_declared_types_are_checked_when_the_file_is_read(tmp_path: Path) -> None:
+    """A type that is none is one line with the column and what is allowed."""
+    types = 'types = { id = "bigint", price = "money" }\n'
+    (problem,) = problems(tmp_path, BASE + PIPELINE + types)
+    assert "types: price: unknown type 'money'; allowed: boolean, int, bigint" in problem
+
+
+def test_debeziums_names_of_types_are_for_its_format_alone(tmp_path: Path) -> None:
+    """What no message of another format can hold is refused there."""
+    types = 'types = { at = "io.debezium.time.MicroTimestamp" }\n'
+    (problem,) = problems(tmp_path, BASE + PIPELINE + types)
+    assert "types: at: unknown type" in problem
+    debezium = PIPELINE.replace("canal-json", "debezium-json")
+    config = read(tmp_path, BASE + debezium + types)
+    (route,) = config.pipeline["shop"].routes()
+    assert route.types == (("at", "io.debezium.time.MicroTimestamp"),)
+
+
+def test_types_belong_to_each_route_where_there_are_any(tmp_path: Path) -> None:
+    """Beside routes a pipeline's own types would be without effect."""
+    pipeline = PIPELINE.replace('target = "lake.{database}.{table}"\n', 'types = { id = "int" }\n')
+    route = '[[pipeline.shop.route]]\ntarget = "lake.{database}.{table}"\n'
+    assert "types belong to each [[route]]" in problems(tmp_path, BASE + pipeline + route)[0]
+    typed = read(tmp_path, BASE + pipeline.replace("types", "#") + route + 'types = {id = "int"}\n')
+    assert typed.pipeline["shop"].routes()[0].types == (("id", "int"),)

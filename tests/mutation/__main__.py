@@ -149,9 +149,9 @@ MUTATIONS = (
     ),
     Mutation(
         "shares of one partition are offered one after another",
-        "actors/fetcher.py",
-        "            if self._parked[to] or to in self._asked:\n",
-        "            if self._parked[to]:\n",
+        "actors/offers.py",
+        "        if self._parked[to] or to in self._asked:\n",
+        "        if self._parked[to]:\n",
         ("tests/actors/test_fetcher.py", SIMULATION),
     ),
     Mutation(

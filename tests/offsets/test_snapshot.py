@@ -75,6 +75,17 @@ def test_a_newer_layout_is_refused_by_number() -> None:
         decode(json.dumps(document))
 
 
+def test_an_editors_byte_order_mark_is_no_damage() -> None:
+    """Some editors put one before whatever they save, and turn the line ends."""
+    assert decode("\ufeff" + example().replace("\n", "\r\n")) == decode(example())
+
+
+def test_nesting_without_end_is_damage() -> None:
+    """It is told like any other, not by a traceback."""
+    with pytest.raises(DamagedSnapshot, match="not JSON"):
+        decode("[" * 200_000)
+
+
 def test_a_reindented_file_is_whole() -> None:
     """A person may look at it with a formatter."""
     assert decode(json.dumps(json.loads(example()))) == decode(example())

@@ -196,6 +196,6 @@ def test_a_stalled_sink_pauses_reading_at_the_bound() -> None:
         for chunk in buffer.chunks
     )
     waiting = sum(batch.size for queue in world.data.values() for batch in queue)
-    parked = sum(batch.size for queue in world.logics[FETCHER]._parked.values() for batch in queue)
+    parked = world.logics[FETCHER]._offers.parked_bytes
     total = sum(len(value) for _, value in stream.log[SOURCES[0]])
     assert held + waiting + parked < 40_000 < total

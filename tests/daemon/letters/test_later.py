@@ -104,6 +104,7 @@ def test_a_row_that_was_moved_to_its_key_speaks_against_it() -> None:
         ("ALTER TABLE t ADD COLUMN c int", "ALTER", False),
         ("ALTER TABLE t MODIFY COLUMN name varchar(99)", "ALTER", False),
         ("ALTER TABLE t RENAME COLUMN name TO n", "ALTER", True),
+        ("ALTER TABLE t CHANGE COLUMN name n varchar(99)", "ALTER", True),
         ("TRUNCATE TABLE t", "TRUNCATE", True),
         ("DROP TABLE t", "ERASE", True),
         ("RENAME TABLE t TO u", "RENAME", True),
