@@ -532,9 +532,11 @@ class DeadLetterKept:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterNotKept:
-    """The store did not take it; it may later."""
+    """The store did not take it; it may later. ``log_away``: it was not asked, since the log did
+    not give the record."""
 
     reason: str
+    log_away: bool = False
 
 
 @dataclass(frozen=True, slots=True)

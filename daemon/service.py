@@ -17,7 +17,8 @@ from confluent_kafka import KafkaException
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.ports import SinkUnavailable
+from actors.dead_letters import WINDOW_S
+from actors.ports import NotKept, SinkUnavailable
 from changes.formats.auto import AUTO, make_format
 from changes.formats.recognise import TopicFormats
 from changes.routing import Router
@@ -25,7 +26,6 @@ from daemon.backoff import BackOff
 from daemon.collector import calm_collector
 from daemon.config import Config
 from daemon.control import Answer
-from daemon.dead_letters import make_dead_letters
 from daemon.edits import (
     Change,
     Edited,
@@ -46,6 +46,10 @@ from daemon.kafka_positions import (
     topic_ids,
 )
 from daemon.kafka_source import KafkaSource
+from daemon.letters.files import FileLetters
+from daemon.letters.store import open_letters
+from daemon.letters.topic import TopicLetters
+from daemon.letters.topic_made import UnfitTopic
 from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, NameRemaining
 from daemon.mark_moves import MarksNotMoved, has_moves, move_marks
 from daemon.notify import Notifier
@@ -302,12 +306,7 @@ class Service:
             raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str().strip()}") from error
         except BrokerUnreachable as error:
             raise BrokerAway(f"pipeline.{name}: {error}") from error
-        letters = None
-        if section.on_bad_record == "dead-letter":
-            settings = config.kafka_of(name)
-            letters = make_dead_letters(
-                section.dead_letters, config.daemon.state_dir, name, settings, keyed=keyed
-            )
+        letters, recent = self._letters(name)
         folder = SpillFolder(config.daemon.state_dir, name)
         found = self._spills(name, folder, recorded, resolver.apply_force)
         marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
@@ -315,7 +314,26 @@ class Service:
         if resolver.apply_force:
             # The operator says where to begin, and with it that the targets are right as they are.
             begun = replace(begun, targets=dict.fromkeys(recorded.targets, TargetMark(None, {})))
-        return PipelineParts(name, source, store, begun, folder, found, letters, ends, group)
+        return PipelineParts(
+            name, source, store, begun, folder, found, letters, recent, ends, group
+        )
+
+    def _letters(self, name: str) -> tuple[FileLetters | TopicLetters | None, tuple[float, ...]]:
+        """Where a pipeline's bad records go, and the ages of those of the last hour."""
+        config = self._config
+        section = config.pipeline[name]
+        if section.on_bad_record == "stop":
+            return None, ()
+        format_ = make_format(section.format, section.format_options())
+        settings = config.kafka_of(name)
+        folder = config.daemon.state_dir
+        try:
+            letters = open_letters(section.dead_letter_topic, folder, name, settings, format_)
+            return letters, tuple(letters.recent(WINDOW_S))
+        except NotKept as error:
+            away = section.dead_letter_topic is not None and not isinstance(error, UnfitTopic)
+            kind = BrokerAway if away else Unusable
+            raise kind(f"pipeline.{name}.dead_letters: {error}") from error
 
     def _spills(
         self, name: str, folder: SpillFolder, recorded: Snapshot, forced: bool

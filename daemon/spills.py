@@ -12,13 +12,13 @@ from actors.processor_settings import OpenSpill
 from actors.reassembly import Reassembly, SequenceGap
 from actors.several import TargetPart, by_target
 from changes.formats.auto import AUTO, AutoFormat
-from changes.formats.base import Format, Parted, Several, mark_in, pack
+from changes.formats.base import Format, Parted, Several, mark_in
 from changes.model import BadMessage, Kind, TableName, TargetName
 from changes.routing import Router, TargetRoute
-from daemon.log_reader import LogGone, LogReader, LogRecord, LogUnreadable
+from daemon.given import given
+from daemon.log_reader import LogGone, LogReader, LogUnreadable
 from daemon.spill import Found, SpillError, SpillFolder
 from offsets.parts import MissingPart, TooLarge
-from offsets.position import TopicPartition
 from offsets.snapshot import SpillMark
 
 
@@ -115,7 +115,7 @@ def whole_records(format_: Format, log: LogReader, reread: Reread) -> Iterator[t
     parts = Reassembly(format_, _PART_BYTES)
     parts.begin(source, at_frontier=True)
     for record in log.read(source, start, last):
-        value = _value(format_, source, record)
+        value = given(format_, source.topic, record)
         one = Fetched(source, [record.offset], [value], record.offset + 1)
         try:
             found = [stretch.fetched for stretch in parts.stretches(one)]
@@ -132,20 +132,13 @@ def _reaches_back(format_: Format, log: LogReader, reread: Reread, first: int) -
     assert isinstance(format_, Parted)
     begun: set[str] = set()
     for record in log.read(*reread):
-        value = _value(format_, reread.source, record)
+        value = given(format_, reread.source.topic, record)
         found = None if value is None else format_.part(value)
         if found is not None and found[1].number == 0:
             begun.add(found[0])
         elif found is not None and record.offset >= first and found[0] not in begun:
             return True
     return False
-
-
-def _value(format_: Format, source: TopicPartition, record: LogRecord) -> bytes | None:
-    if not format_.keyed:
-        return record.value
-    packed = pack(record.key, record.value, record.headers)
-    return format_.marked(source.topic, packed) if isinstance(format_, AutoFormat) else packed
 
 
 def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...]]:

@@ -59,6 +59,8 @@ class PipelineParts:
     found: tuple[Found, ...] = ()
     """The spills that an earlier run left."""
     dead_letters: DeadLetterStore | None = None
+    recent_letters_s: tuple[float, ...] = ()
+    """The ages of the letters that earlier runs stored within the last hour."""
     until: Mapping[TopicPartition, int] | None = None
     group: str = ""
     """See ``StagedBatch.group``."""
@@ -123,9 +125,10 @@ class Topology:
             committer, logic, Mailbox(DataQueue(CONTROL_ONLY)), _just(CommitterEffects(parts.store))
         )
         if parts.dead_letters is not None:
-            letters = DeadLetterLogic(
-                parts.name, DeadLetterSettings(section.max_dead_letters_per_minute)
+            bounds = DeadLetterSettings(
+                section.max_bad_records_per_hour, retry_for_s=section.dead_letter_retry_s
             )
+            letters = DeadLetterLogic(parts.name, bounds, parts.recent_letters_s)
             self._start(
                 Address(parts.name, "dead-letters"),
                 letters,

@@ -113,6 +113,27 @@ MUTATIONS = (
         ("tests/actors/test_dead_letters.py", SIMULATION),
     ),
     Mutation(
+        "bad records that earlier runs stored within the hour count",
+        "actors/dead_letters.py",
+        "for age in self._earlier)",
+        "for age in ())",
+        ("tests/actors/test_dead_letters.py",),
+    ),
+    Mutation(
+        "a replayed record is as old as it was at first",
+        "daemon/letters/later.py",
+        "return min(offsets)",
+        "return record.offset",
+        ("tests/daemon/letters/test_later.py",),
+    ),
+    Mutation(
+        "what a failed append left of a letter is written over",
+        "daemon/letters/lines.py",
+        "            os.ftruncate(handle, end)  # complete",
+        "            pass  # complete",
+        ("tests/daemon/letters/test_letter_files.py",),
+    ),
+    Mutation(
         "rows of several lanes are folded in the source's order",
         "changes/fold.py",
         "    if has_positions(table):\n",

@@ -67,7 +67,9 @@ class Cast:
         self.logics: dict[Address, Any] = {
             FETCHER: fetcher,
             COMMITTER: CommitterLogic(PIPELINE, durable.snapshot, 1.0, durable.end),
-            LETTERS: DeadLetterLogic(PIPELINE, DeadLetterSettings(retry_base_s=0.1)),
+            LETTERS: DeadLetterLogic(
+                PIPELINE, DeadLetterSettings(retry_base_s=0.1, retry_for_s=1e9)
+            ),
         }
         self.staging: dict[Address, Staging] = {}
         self.spills: dict[Address, ProcessorEffects] = {}
