@@ -319,10 +319,13 @@ def tables_list(
     config: ConfigOption = Path("config.toml"),
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Show the targets: of the running daemon, or what the offset files say."""
+    """Show the targets: of the running daemon, or as they are recorded. Status 1: damage."""
     from daemon.tables_cli import list_tables
 
-    sys.exit(list_tables(_load(config, lenient=True), _console(), as_json))
+    settings = _load(config, lenient=True)
+    if any("file" not in section.offset_stores for section in settings.pipeline.values()):
+        settings = _load(config)  # another store is asked, which may want a secret
+    sys.exit(list_tables(settings, _console(), as_json))
 
 
 @tables_app.command("retry")

@@ -84,6 +84,8 @@ def topic_ids(
             ids[topic] = str(future.result(timeout_s).topic_id)
         except KafkaException as error:
             raise TopicMissing(f"topic {topic!r}: {error.args[0].str()}") from error
+        except TimeoutError as error:
+            raise BrokerUnreachable(f"topic {topic!r}: no answer within {timeout_s:g} s") from error
     return ids
 
 

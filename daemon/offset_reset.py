@@ -26,8 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from changes.model import Mode, TargetName
 from daemon.config import Config
 from daemon.edits import EditRefused, edit_offline
-from daemon.group_commit import committed, group_store
-from daemon.kafka_member import member_settings
+from daemon.group_commit import committed, group_store, own_member
 from daemon.kafka_positions import (
     ANSWER_TIMEOUT_S,
     BrokerUnreachable,
@@ -38,7 +37,6 @@ from daemon.kafka_positions import (
     topic_ids,
 )
 from daemon.kafka_settings import INSTANCE_ID
-from daemon.state_id import state_id
 from daemon.stores.kafka_commit import SETTLE_S, SETTLING
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks
@@ -242,9 +240,9 @@ def _members(admin: AdminClient, group: str) -> list[Any]:
 
 def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
     """Under which id this state directory's daemon is a member: it stays one for a while after its
-    end. None where the configuration wants it so."""
-    own = state_id(config.daemon.state_dir)
-    found = str(member_settings(config.kafka_of(pipeline), pipeline, own)[INSTANCE_ID])
+    end. None where the configuration wants it so. Raises StoreError."""
+    member = own_member(config, pipeline)
+    found = "" if member is None else str(member[INSTANCE_ID])
     return (found,) if found else ()
 
 

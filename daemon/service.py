@@ -7,8 +7,9 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import TypeVar
 
 import pykka
 import structlog
@@ -19,6 +20,7 @@ from actors import messages as msg
 from actors.ports import SinkUnavailable
 from changes.formats import FORMATS
 from changes.routing import Router
+from daemon.backoff import BackOff
 from daemon.collector import calm_collector
 from daemon.config import Config
 from daemon.control import Answer
@@ -82,8 +84,20 @@ END_ACTORS_S = 60.0
 middle of decoding a batch, a fetcher in a question to a broker that is away."""
 
 
+EDIT_PATIENCE_S = 300.0
+"""For a broker that is away while a pipeline is changed, or its rebuilt table takes its name. The
+pipeline ends with it, and nobody starts it again by itself; longer, and whoever asked waits in
+vain."""
+
+T = TypeVar("T")
+
+
 class Unusable(Exception):
     """The process can't start: one line that says what and where."""
+
+
+class BrokerAway(Unusable):
+    """No broker answers; one that is started will."""
 
 
 class EventQueue:
@@ -177,13 +191,14 @@ class Service:
     @contextmanager
     def _claimed_state_dir(self) -> Iterator[None]:
         folder = self._config.daemon.state_dir
-        try:
-            claim = lock_state_dir(folder)
-        except StateDirBusy as error:
-            raise Unusable(str(error)) from error
-        except OSError as error:
-            raise Unusable(f"daemon.state_dir {folder} can't be written: {error}") from error
-        with claim:
+        with ExitStack() as held:
+            try:
+                held.enter_context(lock_state_dir(folder))
+                state_id(folder)
+            except StateDirBusy as error:
+                raise Unusable(str(error)) from error
+            except OSError as error:
+                raise Unusable(f"daemon.state_dir {folder} can't be written: {error}") from error
             yield
 
     @contextmanager
@@ -246,7 +261,9 @@ class Service:
         try:
             ids = topic_ids(config.kafka_of(name), section.topics)
             check_topic_ids(snapshot, ids)
-        except (BrokerUnreachable, TopicMissing, PositionError) as error:
+        except BrokerUnreachable as error:
+            raise BrokerAway(f"pipeline.{name}: {error}") from error
+        except (TopicMissing, PositionError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
         return replace(snapshot, topic_ids=ids)
 
@@ -282,7 +299,7 @@ class Service:
         except KafkaException as error:
             raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str().strip()}") from error
         except BrokerUnreachable as error:
-            raise Unusable(f"pipeline.{name}: {error}") from error
+            raise BrokerAway(f"pipeline.{name}: {error}") from error
         letters = None
         if section.on_bad_record == "dead-letter":
             settings = config.kafka_of(name)
@@ -422,13 +439,22 @@ class Service:
             store = self._stores[name]
             try:
                 # Of an earlier reset first: a change is made of what is so.
-                before = self._move_marks(name, self._recorded(name, store))
+                last = self._patiently(lambda: self._recorded(name, store))
+                before = self._move_marks(name, last)
                 recorded = self._settle(name, store_edit(store, before, change), WHILE_RUNNING)
-                return self._parts(name, recorded, store)
+                return self._patiently(lambda: self._parts(name, recorded, store))
             except (Unusable, StoreError, MarksNotMoved, RebuildNotEnded) as error:
                 raise EditFailed(f"pipeline {name} does not run: {error}") from error
 
         return Edits(lifecycle, make, topology.start_pipeline, self._events.tell)
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """While the process runs a broker that is away ends no pipeline: it comes back."""
+
+        def told(error: Exception, attempt: int) -> None:
+            self._log.warning("broker_away", reason=str(error), attempt=attempt)
+
+        return BackOff(EDIT_PATIENCE_S).call(ask, (BrokerAway,), told)
 
     def _swap_requested(self, rebuilt: msg.Rebuilt) -> EditRequested:
         """The new table takes its name when the pipeline is started again.

@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from actors.messages import StopRequested
@@ -59,6 +59,7 @@ class StopSignals:
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._count += 1
         if self._count > 1 and not self._listening:
-            os.write(2, STOPPED)
+            with suppress(OSError):  # whoever would read it may be gone
+                os.write(2, STOPPED)
             self._end(Exit.KILLED.value)
         self._tell(StopRequested(signal.Signals(number).name))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from typing import Any
+
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from daemon import kafka_positions
 from daemon.config import PipelineSection
-from daemon.kafka_positions import PositionResolver
+from daemon.kafka_positions import BrokerUnreachable, PositionResolver, topic_ids
 from daemon.kafka_settings import assigns_incrementally, consumer_settings, revoke_patience_s
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, PositionUnknown
@@ -91,3 +95,20 @@ def test_who_is_away_is_told_from_who_refuses(error: Exception, kind: type[Excep
     with pytest.raises(PositionError) as raised:
         resolver([TopicPartition("t", 0)])
     assert type(raised.value) is kind
+
+
+class SilentAdmin:
+    """A broker that takes questions and answers none."""
+
+    def list_topics(self, timeout: float) -> None:
+        """It is there."""
+
+    def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
+        return {topic: Future() for topic in topics.topic_names}
+
+
+def test_a_broker_that_never_answers_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the client's patience ends first or ours: the start says so in a line."""
+    monkeypatch.setattr(kafka_positions, "admin_client", lambda settings: SilentAdmin())
+    with pytest.raises(BrokerUnreachable, match=r"topic 't': no answer within 0\.01 s"):
+        topic_ids({}, ["t"], 0.01)

@@ -245,6 +245,17 @@ def test_a_topic_made_again_is_refused(world: World) -> None:
     assert "was deleted and made again" in done.stderr
 
 
+def test_looking_makes_nothing(world: World) -> None:
+    """Before the first start there is no state directory, and no member that this one would be."""
+    for file in world.state.iterdir():
+        file.unlink()
+    world.state.rmdir()
+    done = reset(world, "--to", "earliest")
+    assert done.exit_code == 0, done.output
+    assert f"{world.topic}:0: 8 -> 0" in done.stdout
+    assert not world.state.exists()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
