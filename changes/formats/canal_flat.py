@@ -211,7 +211,11 @@ def told_of(flat: FlatRows) -> Told | None:
     """What the first row says of its columns; None where it is to be read singly."""
     try:
         first = [_column(cells[0]) for cells in flat.columns]
+        # Canal's minimal images tell the key by the old row alone; then each row is looked at.
+        beside = [_column(cells[0]).isKey for cells in flat.olds or ()]
     except DecodeError:
+        return None
+    if any(beside) and not any(column.isKey for column in first):
         return None
     return (
         tuple([column.name for column in first]),
