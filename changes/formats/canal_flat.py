@@ -74,7 +74,7 @@ def heads_of_many(values: Sequence[bytes]) -> Sequence[Head | None] | None:
         if packets.type != [MESSAGES] * len(values) or not PLAIN.issuperset(packets.compression):
             return None
         return _heads_of(packets.body.messages, len(values))
-    except (DecodeError, UnicodeDecodeError, ValueError):
+    except (DecodeError, ValueError, LookupError):  # lists that do not fit together: damage
         return None
 
 
@@ -129,7 +129,7 @@ def rows_of_many(values: Sequence[bytes]) -> FlatRows | None:
     try:
         changes = _changes_of(values)
         return None if changes is None else _rows_of(*changes)
-    except DecodeError:
+    except (DecodeError, ValueError, LookupError):  # lists that do not fit together: damage
         return None
 
 
