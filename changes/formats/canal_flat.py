@@ -74,7 +74,7 @@ def heads_of_many(values: Sequence[bytes]) -> Sequence[Head | None] | None:
         if packets.type != [MESSAGES] * len(values) or not PLAIN.issuperset(packets.compression):
             return None
         return _heads_of(packets.body.messages, len(values))
-    except (DecodeError, UnicodeDecodeError, ValueError):
+    except (DecodeError, ValueError, LookupError):  # lists that do not fit together: damage
         return None
 
 
@@ -129,7 +129,7 @@ def rows_of_many(values: Sequence[bytes]) -> FlatRows | None:
     try:
         changes = _changes_of(values)
         return None if changes is None else _rows_of(*changes)
-    except DecodeError:
+    except (DecodeError, ValueError, LookupError):  # lists that do not fit together: damage
         return None
 
 
@@ -211,7 +211,11 @@ def told_of(flat: FlatRows) -> Told | None:
     """What the first row says of its columns; None where it is to be read singly."""
     try:
         first = [_column(cells[0]) for cells in flat.columns]
+        # Canal's minimal images tell the key by the old row alone; then each row is looked at.
+        beside = [_column(cells[0]).isKey for cells in flat.olds or ()]
     except DecodeError:
+        return None
+    if any(beside) and not any(column.isKey for column in first):
         return None
     return (
         tuple([column.name for column in first]),

@@ -114,7 +114,7 @@ class _Reading:
         """Take packets in at once where all of their rows are alike, else nothing of them."""
         flat = rows_of_many(values)
         told = None if flat is None else told_of(flat)
-        if flat is None or told is None or (flat.olds and not any(told[2])):
+        if flat is None or told is None:
             return None
         shape, blocks = self._shape(*told, more=()), self._blocks
         try:

@@ -89,7 +89,7 @@ def heads_of_many(packed: Sequence[bytes]) -> Sequence[Head | None] | None:
         if envelopes.version != [VERSION] * count or envelopes.total != [1] * count:
             return None
         return None if any(envelopes.index) else _heads_of(envelopes.data.items, count)
-    except (BadMessage, DecodeError, UnicodeDecodeError, ValueError, struct.error):
+    except (BadMessage, DecodeError, ValueError, LookupError, struct.error):
         return None
 
 
@@ -143,7 +143,7 @@ def rows_of_many(packed: Sequence[bytes]) -> tuple[tuple[bytes, ...], FlatRows] 
     try:
         events = _events_of([record_value(each) for each in packed])
         return None if events is None else _rows_of(*events)
-    except (BadMessage, DecodeError, struct.error):
+    except (BadMessage, DecodeError, ValueError, LookupError, struct.error):
         return None
 
 

@@ -27,6 +27,9 @@ _event = _PROTO["Event"].FromString
 VERSION = 1
 """The one in which ``data`` holds Entries."""
 
+_WHOLE = b"\x08\x01\x10\x01\x22"
+"""What the envelope of a whole message begins with: version 1, 1 part, its data."""
+
 DML, DDL = 2, 3
 TAGS = {0: 0x0A, 1: 0x1A, DML: 0x12, DDL: 0x22, 4: 0x2A, 5: 0x32, 6: 0x3A}
 """By the type of a message: the first byte of its event, which is its member's number."""
@@ -96,6 +99,8 @@ def envelope_sign(record: Packed) -> Sign:
 
 def part_of(packed: bytes) -> tuple[str, Part] | None:
     """The shard's name (empty without shards) and the part, None of a whole; raises BadMessage."""
+    if packed.startswith(_WHOLE, VALUE_AT):
+        return None
     envelope = envelope_of(packed)
     if envelope.total == 1:
         return None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
 
 from changes.formats import FORMATS, canal_wire, flat_rows, tencent_rows
-from changes.formats.base import TableDecoder, pack, unpack
+from changes.formats.base import Format, TableDecoder, pack, unpack
 from changes.model import BadMessage, BadRecord, Changes, FormatOptions, Head, Kind, Mode
 from tests.changes.formats import wire
 from tests.changes.formats.mutator import mutants
@@ -129,12 +129,15 @@ CASES: dict[str, tuple[Made, Made]] = {
 }
 
 
-def decoder(name: str, mode: Mode = Mode.UPSERT) -> TableDecoder:
-    return FORMATS[name](FormatOptions()).table_decoder(mode, None)
+Keys = tuple[str, ...] | None
 
 
-def decoded(name: str, values: list[bytes], mode: Mode = Mode.UPSERT) -> Changes:
-    changes = decoder(name, mode).decode(0, range(len(values)), values)
+def decoder(name: str, mode: Mode = Mode.UPSERT, keys: Keys = None) -> TableDecoder:
+    return FORMATS[name](FormatOptions()).table_decoder(mode, keys)
+
+
+def decoded(name: str, values: list[bytes], mode: Mode = Mode.UPSERT, keys: Keys = None) -> Changes:
+    changes = decoder(name, mode, keys).decode(0, range(len(values)), values)
     assert changes is not None
     return changes
 
@@ -169,11 +172,10 @@ def test_rows_are_those_of_each_message(
     rng = random.Random(seed)
     make = CASES[name][seed % 4 == 0]
     values = [make(rng, number) for number in range(MANY)]
-    at_once = decoded(name, values, mode)
+    keys = (None, ("id",), ("at", "id"))[seed % 3]
+    at_once = answer(name, values, mode, keys)
     singly()
-    one_by_one = decoded(name, values, mode)
-    assert at_once.table.to_pydict() == one_by_one.table.to_pydict()
-    assert (at_once.schema, at_once.count) == (one_by_one.schema, one_by_one.count)
+    assert at_once == answer(name, values, mode, keys)
 
 
 def test_alike_messages_are_never_taken_singly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,17 +198,31 @@ def test_a_damaged_message_among_others_is_found_at_its_place(
     values = [CASES[name][1](random.Random(0), number) for number in range(MANY)]
     format_ = FORMATS[name](FormatOptions())
     plain = unpack(values[0]).value if format_.keyed else values[0]
-    damaged = []
-    for bad in mutants([plain or b""], 150, seed=seed):
-        value = pack(None, bad) if format_.keyed else bad
-        try:
-            damaged += [value] if format_.peek(value).kind is Kind.ROWS else []
-        except BadMessage:
-            continue  # never comes to a decoder
+    damaged = of_rows(format_, mutants([plain or b""], 150, seed=seed))
     assert damaged
-    quick = [answer(name, [*values[:20], bad, *values[21:]]) for bad in damaged]
+    some = [[*values[:20], bad, *values[21:]] for bad in damaged]
+    some += [[*values[:20], bad] for bad in damaged]
+    quick = [answer(name, each) for each in some]
     singly()
-    assert quick == [answer(name, [*values[:20], bad, *values[21:]]) for bad in damaged]
+    assert quick == [answer(name, each) for each in some]
+
+
+def test_one_damaged_message_of_many_rows_is_told(name: str, singly: Callable[[], None]) -> None:
+    """Read at once for its size alone, and nothing stands behind it that could be missed."""
+    rng = random.Random(3)
+    format_ = FORMATS[name](FormatOptions())
+    rows = 300
+    if format_.keyed:
+        images = [wire.dts_row((), dts_image(rng, key)) for key in range(rows)]
+        plain = wire.dts_message(wire.dts_rows(0, DTS_COLUMNS, images))
+    else:
+        images = [wire.canal_row((), canal_image(rng, key)) for key in range(rows)]
+        plain = wire.canal_packet(wire.canal_rows("INSERT", images))
+    cut = (plain[:-size] for size in range(1, 40))
+    damaged = of_rows(format_, [plain, *mutants([plain], 80, seed=2), *cut])
+    quick = [answer(name, [value]) for value in damaged]
+    singly()
+    assert quick == [answer(name, [value]) for value in damaged]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -245,8 +261,24 @@ def heads(found: Iterator[Head]) -> list[object]:
     return told
 
 
-def answer(name: str, values: list[bytes]) -> object:
+def of_rows(format_: Format, values: Iterable[bytes]) -> list[bytes]:
+    """Those that come to a decoder, as it is given them."""
+    found = []
+    for value in values:
+        made = pack(None, value) if format_.keyed else value
+        try:
+            found += [made] if format_.peek(made).kind is Kind.ROWS else []
+        except BadMessage:
+            continue
+    return found
+
+
+def answer(name: str, values: list[bytes], mode: Mode = Mode.UPSERT, keys: Keys = None) -> object:
+    """All that a decoder says of messages."""
     try:
-        return decoded(name, values).table.to_pydict()
+        changes = decoder(name, mode, keys).decode(0, range(len(values)), values)
     except BadRecord as bad:
-        return (bad.index, bad.reason)
+        return (bad.index, bad.reason, bad.of_table)
+    if changes is None:
+        return None
+    return (changes.table.to_pydict(), changes.schema, changes.count, changes.mode)
