@@ -94,7 +94,7 @@ MUTATIONS = (
     Mutation(
         "what came before a statement is written first",
         "actors/buffer.py",
-        "            if self.chunks[0].ddl and taken:\n                break\n",
+        "            if self.chunks[0].is_barrier and taken:\n                break\n",
         "",
         (f"{SIMULATION}/test_flow.py",),
     ),
