@@ -9,7 +9,7 @@ overtake its registration.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from actors import effects as fx
 from actors import messages as msg
@@ -18,6 +18,7 @@ from actors.mailbox import Tick
 from actors.messages import Address
 from actors.offers import Offers
 from actors.reassembly import Reassembly, SequenceGap
+from actors.recognition import NotRecognised, Recognition, RecognitionBounds
 from actors.sorting import Sorter
 from changes.formats.base import Format
 from changes.routing import Router, shard_of
@@ -48,6 +49,10 @@ class FetcherSettings:
     part_bytes: int = 64 << 20
     """Bytes of messages that lack parts, at most. Less: a large row of several shards at once
     stops the pipeline. More only costs memory."""
+    recognition: RecognitionBounds = field(default_factory=RecognitionBounds)
+    until: Mapping[TopicPartition, int] | None = None
+    """Where a run ends that reads what is there: a topic whose format is not told by then never
+    is. None: it goes on."""
     dead_letters: bool = False
     """Messages that can't be looked at are stored and passed over, instead of ending it all."""
 
@@ -82,6 +87,7 @@ class FetcherLogic:
     ) -> None:
         self._pipeline = pipeline
         self._settings = settings
+        self._recognition = Recognition(format_, settings.recognition)
         self._sorter = Sorter(
             format_, router, ddl_not_understood_stops=settings.ddl_not_understood_stops
         )
@@ -154,18 +160,46 @@ class FetcherLogic:
             self._hear(polled.state, now)
         for fetched in polled.batches:
             if fetched.source in self._reading and not self._stopped:
-                out += self._take(fetched)
+                out += self._look_at(fetched)
         if self._stopped:
             # The consumer has run ahead of what was dispatched: its position counts no more, or
             # the frontier would pass a bad message that was never sent on.
             return out
         for source, position in polled.positions.items():
+            if self._recognition.holds(source):
+                continue
             if source in self._reading and position > self._positions[source]:
                 sent = self._dispatched(source, position, {})
                 out += self._parts.moved(source, position).completed([sent])
         if polled.error is not None:
             out += self._fail(polled.error)
+        return out + self._never_told(polled.positions)
+
+    def _look_at(self, fetched: msg.Fetched) -> list[object]:
+        """Hold what is of a topic whose format is not known, and send on what is."""
+        out: list[object] = []
+        try:
+            known = self._recognition.take(fetched)
+        except NotRecognised as unknown:
+            return self._fail(str(unknown))
+        if (told := known.told) is not None:
+            fields = {"topic": told.topic, "format": told.format}
+            out += [fx.Log("info", "format_told", fields), fx.Tell(self._committer, told)]
+        for batch in known.batches:
+            if not self._stopped:
+                out += self._take(batch)
         return out
+
+    def _never_told(self, positions: Mapping[TopicPartition, int]) -> list[object]:
+        """The end of a run that reads what is there, where a topic's messages still wait."""
+        if self._settings.until is None or self._stopped:
+            return []
+        ends = self._settings.until
+        for topic in self._recognition.waiting:
+            mine = [source for source in ends if source.topic == topic]
+            if all(positions.get(s, self._positions.get(s, -1)) >= ends[s] for s in mine):
+                return self._fail(self._recognition.problem(topic))
+        return []
 
     def _take(self, fetched: msg.Fetched) -> list[object]:
         """Put parts together and route what is whole."""
@@ -344,6 +378,7 @@ class FetcherLogic:
             self._reading.pop(source, None)
             self._positions.pop(source, None)
             self._parts.drop(source)
+            self._recognition.drop(source)
         self._offers.keep(self._reading)
         return [fx.Tell(p, msg.Forget(sources, self._epoch)) for p in self._processors]
 
@@ -377,9 +412,13 @@ class FetcherLogic:
             ends={s: max(self._ends.get(s, 0), r.log.high) for s, r in self._reading.items()},
             messages=self._messages,
             dropped=self._sorter.dropped,
-            parked_bytes=self._parts.held_bytes + self._offers.parked_bytes,
+            parked_bytes=self._parts.held_bytes
+            + self._recognition.held_bytes
+            + self._offers.parked_bytes,
             unreachable_s=None if since is None else now - since,
             repeated=self._parts.repeated,
+            formats=self._recognition.known,
+            formats_awaited=dict(self._recognition.waiting),
         )
 
     # --- the end

@@ -32,6 +32,10 @@ class FetcherFigures:
     parked_bytes: int
     unreachable_s: float | None
     repeated: int = 0
+    formats: Mapping[str, str] = field(default_factory=dict)
+    """By topic, where they are told from the messages."""
+    formats_awaited: Mapping[str, int] = field(default_factory=dict)
+    """Topics whose format is not told yet, with the messages that wait for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -391,6 +391,14 @@ class Dispatched:
 
 
 @dataclass(frozen=True, slots=True)
+class FormatTold:
+    """A topic's format was told from its messages; it comes before any ``Dispatched`` of them."""
+
+    topic: str
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
 class Confirmed:
     """The broker has these commits."""
 
@@ -524,9 +532,11 @@ class DeadLetterKept:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterNotKept:
-    """The store did not take it; it may later."""
+    """The store did not take it; it may later. ``log_away``: it was not asked, since the log did
+    not give the record."""
 
     reason: str
+    log_away: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,12 +33,14 @@ def by_target(
     rows: Callable[[Piece], Sequence[TargetRoute]],
     statements: Callable[[bytes], Sequence[Ddl]],
     routes: Routes,
+    unread: Callable[[str], None] | None = None,
 ) -> list[TargetPart]:
     """Split a message of several entries by target, each target's entries in their order.
 
     A statement beside rows of its target is left out where rows show by themselves what it does
     (a new column without a default, a column's other type, a table made); any other raises
-    BesideRows: one offset can't be a barrier and rows. Raises BadMessage.
+    BesideRows: one offset can't be a barrier and rows. One that nobody can read is told to
+    ``unread`` and left out, where that is given. Raises BadMessage.
     """
     found: dict[str, tuple[TargetRoute, list[tuple[Piece, list[Ddl]]]]] = {}
     for piece in format_.pieces(value):
@@ -53,17 +55,23 @@ def by_target(
             concerned = list(mine.values())
         for route, ddls in concerned:
             found.setdefault(str(route.name), (route, []))[1].append((piece, ddls))
-    return [_target_part(format_, value, route, pieces) for route, pieces in found.values()]
+    return [_target_part(format_, value, route, pieces, unread) for route, pieces in found.values()]
 
 
 def _target_part(
-    format_: Several, value: bytes, route: TargetRoute, pieces: list[tuple[Piece, list[Ddl]]]
+    format_: Several,
+    value: bytes,
+    route: TargetRoute,
+    pieces: list[tuple[Piece, list[Ddl]]],
+    unread: Callable[[str], None] | None,
 ) -> TargetPart:
     data = [piece.data for piece, _ in pieces if piece.kind is Kind.ROWS]
     if not data:
         return TargetPart(route, format_.joined(value, [p.data for p, _ in pieces]), ddl=True)
     for ddl in (ddl for _, ddls in pieces for ddl in ddls):
-        if not _shown_by_rows(ddl):
+        if ddl.unread is not None and unread is not None:
+            unread(f"{ddl.table}: {ddl.unread}")
+        elif not _shown_by_rows(ddl):
             sql = " ".join(ddl.sql.split())
             raise BesideRows(
                 f"{ddl.table}: a statement that comes in one message with rows of its table is "
@@ -73,7 +81,8 @@ def _target_part(
 
 
 def _shown_by_rows(ddl: Ddl) -> bool:
-    return ddl.refused is None and all(map(_is_shown, ddl.steps))
+    readable = ddl.refused is None and ddl.unread is None
+    return readable and all(map(_is_shown, ddl.steps))
 
 
 def _is_shown(step: DdlStep) -> bool:

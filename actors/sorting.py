@@ -145,6 +145,7 @@ class Sorter:
             lambda piece: self._router.targets(piece.table),
             self._format.ddl,
             self._concerned,
+            None if self._ddl_not_understood_stops else self._unread.append,
         )
         self.dropped += not parts
         for part in parts:

@@ -28,6 +28,8 @@ _TIME = re.compile(r"(-?)0*([0-9]{1,3}):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6
 _MOST_HOURS = 838
 """MySQL's TIME ends here, either way."""
 
+_LARGEST = 2**64 - 1
+
 _MASK_DIGITS = 20
 """Digits of the largest mask, 2^64 - 1."""
 
@@ -117,6 +119,8 @@ def convert(text: pa.Array, kind: SourceType, zone: str) -> pa.Array:
         return _each(text, lambda value: set_labels(value, kind.labels))
     if pa.types.is_string(arrow):
         return text
+    if kind.reading is Reading.UNSIGNED:
+        return _unsigned(text, arrow)
     if pa.types.is_integer(arrow) or pa.types.is_boolean(arrow):
         return _integers(text, arrow)
     if pa.types.is_floating(arrow):
@@ -208,6 +212,16 @@ def _integers(text: pa.Array, kind: pa.DataType) -> pa.Array:
         if pc.any(odd).as_py():
             raise pa.ArrowInvalid("not a whole number")
     return text.cast(kind)
+
+
+def _unsigned(text: pa.Array, kind: pa.DataType) -> pa.Array:
+    """What came through a signed type and turned negative is none, nor are more than 64 bits."""
+    result = _integers(text, kind)
+    ends = pc.min_max(result)
+    low, high = ends["min"].as_py(), ends["max"].as_py()
+    if low is not None and (low < 0 or high > _LARGEST):
+        raise pa.ArrowInvalid("not an unsigned integer")
+    return result
 
 
 def _floats(text: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -33,7 +33,7 @@ _WORDS = {
     "bool": SourceType(pa.bool_()),
     **dict.fromkeys(("int", "integer", "tinyint", "smallint", "mediumint", "year"), _INT),
     **dict.fromkeys(("bigint", "long", "int unsigned"), _LONG),
-    "bigint unsigned": SourceType(pa.decimal128(20, 0), Reading.WHOLE),
+    "bigint unsigned": SourceType(pa.decimal128(20, 0), Reading.UNSIGNED),
     **dict.fromkeys(("float", "real"), SourceType(pa.float32())),
     **dict.fromkeys(("double", "double precision"), SourceType(pa.float64())),
     **dict.fromkeys(("string", "text", "varchar", "char", "json", "enum", "set"), _TEXT),

@@ -22,7 +22,10 @@ class Reading(Enum):
 
     PLAIN = "plain"
     WHOLE = "whole"
-    """An integer, also where only a decimal is wide enough for it."""
+    """An integer."""
+    UNSIGNED = "unsigned"
+    """An integer of at most 64 bits, none of them a sign; a decimal where no integer is wide
+    enough."""
     BYTES = "bytes"
     """Each character stands for the byte of its number (ISO-8859-1)."""
     BASE64 = "base64"

@@ -13,7 +13,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from changes.formats import FORMATS, check_types
+from changes.formats import check_types
+from changes.formats.auto import NAMES
 from changes.model import FormatOptions, Mode, ZeroDates
 from changes.routing import Route
 from daemon.config_faults import FaultSection
@@ -139,8 +140,8 @@ class PipelineSection(FaultSection):
     @field_validator("format")
     @classmethod
     def _known_format(cls, value: str) -> str:
-        if value not in FORMATS:
-            raise ValueError(f"unknown format {value!r}; allowed: {', '.join(sorted(FORMATS))}")
+        if value not in NAMES:
+            raise ValueError(f"unknown format {value!r}; allowed: {', '.join(NAMES)}")
         return value
 
     @field_validator("time_zone")

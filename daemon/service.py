@@ -17,14 +17,15 @@ from confluent_kafka import KafkaException
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.ports import SinkUnavailable
-from changes.formats import FORMATS
+from actors.dead_letters import WINDOW_S
+from actors.ports import NotKept, SinkUnavailable
+from changes.formats.auto import AUTO, make_format
+from changes.formats.recognise import TopicFormats
 from changes.routing import Router
 from daemon.backoff import BackOff
 from daemon.collector import calm_collector
 from daemon.config import Config
 from daemon.control import Answer
-from daemon.dead_letters import make_dead_letters
 from daemon.edits import (
     Change,
     Edited,
@@ -45,6 +46,10 @@ from daemon.kafka_positions import (
     topic_ids,
 )
 from daemon.kafka_source import KafkaSource
+from daemon.letters.files import FileLetters
+from daemon.letters.store import open_letters
+from daemon.letters.topic import TopicLetters
+from daemon.letters.topic_made import UnfitTopic
 from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, NameRemaining
 from daemon.mark_moves import MarksNotMoved, has_moves, move_marks
 from daemon.notify import Notifier
@@ -57,7 +62,7 @@ from daemon.rebuilds import AT_START, WHILE_RUNNING, RebuildNotEnded, Rebuilds
 from daemon.running_resets import RunningResets
 from daemon.spark_tier import SinkTier
 from daemon.spill import Found, SpillError, SpillFolder
-from daemon.spills import open_spills, spills_at_start
+from daemon.spills import check_marks, open_spills, spills_at_start
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
 from daemon.state_id import state_id
@@ -265,7 +270,8 @@ class Service:
             raise BrokerAway(f"pipeline.{name}: {error}") from error
         except (TopicMissing, PositionError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
-        return replace(snapshot, topic_ids=ids)
+        formats = snapshot.formats if section.format == AUTO else {}
+        return replace(snapshot, topic_ids=ids, formats=formats)
 
     def _start_sinks(self) -> None:
         try:
@@ -282,7 +288,7 @@ class Service:
             **member_settings(config.kafka_of(name), name, state_id(config.daemon.state_dir)),
         }
         group, topics = config.group(name), section.topics
-        keyed = FORMATS[section.format](section.format_options()).keyed
+        keyed = make_format(section.format, section.format_options()).keyed
         try:
             watch = TopicWatch(kafka, {topic: recorded.topic_ids[topic] for topic in topics})
             resolver = PositionResolver(
@@ -300,12 +306,7 @@ class Service:
             raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str().strip()}") from error
         except BrokerUnreachable as error:
             raise BrokerAway(f"pipeline.{name}: {error}") from error
-        letters = None
-        if section.on_bad_record == "dead-letter":
-            settings = config.kafka_of(name)
-            letters = make_dead_letters(
-                section.dead_letters, config.daemon.state_dir, name, settings, keyed=keyed
-            )
+        letters, recent = self._letters(name)
         folder = SpillFolder(config.daemon.state_dir, name)
         found = self._spills(name, folder, recorded, resolver.apply_force)
         marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
@@ -313,20 +314,41 @@ class Service:
         if resolver.apply_force:
             # The operator says where to begin, and with it that the targets are right as they are.
             begun = replace(begun, targets=dict.fromkeys(recorded.targets, TargetMark(None, {})))
-        return PipelineParts(name, source, store, begun, folder, found, letters, ends, group)
+        return PipelineParts(
+            name, source, store, begun, folder, found, letters, recent, ends, group
+        )
+
+    def _letters(self, name: str) -> tuple[FileLetters | TopicLetters | None, tuple[float, ...]]:
+        """Where a pipeline's bad records go, and the ages of those of the last hour."""
+        config = self._config
+        section = config.pipeline[name]
+        if section.on_bad_record == "stop":
+            return None, ()
+        format_ = make_format(section.format, section.format_options())
+        settings = config.kafka_of(name)
+        folder = config.daemon.state_dir
+        try:
+            letters = open_letters(section.dead_letter_topic, folder, name, settings, format_)
+            return letters, tuple(letters.recent(WINDOW_S))
+        except NotKept as error:
+            away = section.dead_letter_topic is not None and not isinstance(error, UnfitTopic)
+            kind = BrokerAway if away else Unusable
+            raise kind(f"pipeline.{name}.dead_letters: {error}") from error
 
     def _spills(
         self, name: str, folder: SpillFolder, recorded: Snapshot, forced: bool
     ) -> tuple[Found, ...]:
         """What targets in quarantine left, checked against what is recorded of it."""
         section = self._config.pipeline[name]
+        topics = TopicFormats(recorded.formats)
+        format_ = make_format(section.format, section.format_options(), topics)
         try:
             found, missing = spills_at_start(folder, recorded.spills, forced)
+            check_marks(found, format_)
         except (SpillError, OSError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
         if missing is not None:
             self._log.warning("spill_given_up", pipeline=name, reason=missing)
-        format_ = FORMATS[section.format](section.format_options())
         router = Router(section.routes(), stand_ins(recorded))
         _, unwanted = open_spills(found, format_, router)
         for spill in found:

@@ -74,6 +74,7 @@ class Snapshot:
     """All that a pipeline must remember between two runs.
 
     ``forced`` is the configuration's force text that was carried out last: it works once.
+    ``formats``: by topic the format that was told from its messages (``format = "auto"``).
     """
 
     pipeline: str
@@ -84,6 +85,7 @@ class Snapshot:
     forced: str | None = None
     spills: Mapping[str, SpillMark] = field(default_factory=dict)
     rebuilds: Mapping[str, Rebuild] = field(default_factory=dict)
+    formats: Mapping[str, str] = field(default_factory=dict)
 
 
 def encode(snapshot: Snapshot) -> str:
@@ -179,6 +181,7 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     forced: str | None
     spills: dict[str, _Spill] = {}
     rebuilds: dict[str, _Rebuild] = {}
+    formats: dict[str, str] = {}
 
 
 class _Names(dict[TopicPartition, str]):
@@ -197,7 +200,8 @@ def _body(snapshot: Snapshot) -> dict[str, Any]:
     }
     quarantined = {"spills": spills} if spills else {}  # as it is read by versions without them
     rebuilds = {name: rebuild_body(snapshot.rebuilds[name]) for name in sorted(snapshot.rebuilds)}
-    seldom = quarantined | ({"rebuilds": rebuilds} if rebuilds else {})
+    formats = {"formats": dict(sorted(snapshot.formats.items()))} if snapshot.formats else {}
+    seldom = quarantined | ({"rebuilds": rebuilds} if rebuilds else {}) | formats
     return seldom | {
         "pipeline": snapshot.pipeline,
         "group": snapshot.group,
@@ -294,6 +298,7 @@ def _from_body(body: dict[str, Any]) -> Snapshot:
             for lanes in (mark["lanes"],)
         },
         rebuilds={name: rebuild_of(found) for name, found in body.get("rebuilds", {}).items()},
+        formats=dict(body.get("formats", {})),
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pyarrow as pa
 
 from changes.declared import Declared
@@ -16,9 +14,9 @@ from changes.formats.debezium_json import DebeziumJson
 from changes.formats.maxwell_json import MaxwellJson
 from changes.formats.ogg_json import OggJson
 from changes.formats.tencent_dts import TencentDts
-from changes.model import ColumnTypes, FormatOptions
+from changes.model import ColumnTypes
 
-FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
+FORMATS: dict[str, type[Format]] = {
     "aliyun-dts-avro": AliyunDtsAvro,
     "canal-json": CanalJson,
     "canal-protobuf": CanalProtobuf,

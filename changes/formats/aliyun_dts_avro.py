@@ -16,7 +16,7 @@ from changes.formats.aliyun_record import (
 )
 from changes.formats.aliyun_rows import LETTERS, AliyunTableDecoder
 from changes.formats.aliyun_values import MYSQL_SOURCES, as_told_by_numbers
-from changes.formats.base import RowChange, Statement
+from changes.formats.base import Packed, RowChange, Sign, Statement
 from changes.formats.layout import Refused
 from changes.formats.untyped import as_text_columns
 from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
@@ -44,6 +44,19 @@ class AliyunDtsAvro:
             raise ValueError(f"{self.name} gives no positions")
         self._options = options
         self._known: dict[tuple[str, str | None], Head] = {}
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        if not record.value:
+            return Sign.OPEN
+        try:
+            found = read_record(record.value)
+        except Refused:
+            return Sign.NO
+        if found.object_name or found.tags:
+            return Sign.CERTAIN
+        # A few zeros are a record, too: an INSERT into nothing.
+        return Sign.OPEN if found.operation in LETTERS else Sign.LIKELY
 
     def peek(self, value: bytes | None) -> Head:
         if not value:

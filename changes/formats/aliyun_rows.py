@@ -13,7 +13,8 @@ from changes.convert import Converter
 from changes.declared import Declared
 from changes.formats.aliyun_record import Images, Record, read_record, table_name
 from changes.formats.aliyun_values import declared_types, text_of
-from changes.formats.layout import Layout, Refused, Unfit
+from changes.formats.key_runs import KeyRun
+from changes.formats.layout import Layout, Refused, Unfit, other_key
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D", "INIT": "I"}
@@ -106,6 +107,7 @@ class AliyunTableDecoder:
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
         self._layout: _Layout = _Layout({}, keys, {}, given=Declared.of(types))
+        self._run = KeyRun()
         self._seen = False
 
     @property
@@ -119,7 +121,7 @@ class AliyunTableDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        reading = _Reading(self._layout, self._fixed)
+        reading = _Reading(self._layout, self._fixed, self._run.begun(partition, offsets))
         for place, value in enumerate(values):
             try:
                 reading.add(value, place)
@@ -136,6 +138,7 @@ class AliyunTableDecoder:
             raise _bad(misfit.record, misfit, values) from misfit
         assert table is not None
         self._layout, self._seen = layout, True
+        self._run = reading.run.ended(reading.count)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(table, layout.schema, mode, reading.count, converter.nulled)
 
@@ -153,8 +156,9 @@ def _bad(place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
 class _Reading:
     """One call's way through its records: rows as structs, in segments of one layout each."""
 
-    def __init__(self, layout: _Layout, fixed: bool) -> None:
+    def __init__(self, layout: _Layout, fixed: bool, run: KeyRun) -> None:
         self.layout = layout
+        self.run = run
         self.segments: list[Segment] = []
         self.count = 0
         self._fixed = fixed
@@ -169,13 +173,21 @@ class _Reading:
         if row.was is not None and layout.keys:
             before = self._struct(row.was)
             layout.complete_key(before, now)
-            if layout.moves(before, now):
+            if layout.moves(before, now) and self._leaves(before, now):
                 segment.add(layout.gone(before, now), "D", place)
                 segment.moved.append(len(segment.ops))
         segment.add(now, row.op, place)
         self.count += 1
         if segment.is_full:
             segment.seal()
+
+    def _leaves(self, before: Struct, now: Struct) -> bool:
+        """Tell whether the old key's row ends where this one moves away from it."""
+        layout = self.layout
+        after, had = layout.beside_key(now), layout.beside_key(before)
+        was = [new if old is UNSET else old for new, old in zip(after, had, strict=True)]
+        old = layout.key_of(layout.gone(before, now))
+        return self.run.moves(self.count, old, was, layout.key_of(now), after)
 
     def _struct(self, image: Image) -> Struct:
         fields = self.layout.fields
@@ -196,7 +208,7 @@ class _Reading:
             if layout.keys is None:
                 layout = layout.with_keys(row.keys)
             elif set(row.keys) != set(layout.keys):
-                raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(row.keys)}")
+                raise other_key(layout.keys, row.keys)
         if not layout.fields.keys() >= {*row.now, *(row.was or ())} or any(
             layout.declared.get(name) != declared for name, declared in row.types.items()
         ):
@@ -206,7 +218,3 @@ class _Reading:
             if key not in layout.columns:
                 raise Refused(f"key column {key} is missing")
         self.layout = layout
-
-
-def _list(keys: Sequence[str]) -> str:
-    return f"({', '.join(keys)})" if keys else "none"

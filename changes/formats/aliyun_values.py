@@ -27,7 +27,7 @@ _NUMBERS = {
     1: "tinyint",
     2: "smallint",
     # Signed or unsigned is not told: both fit.
-    3: "int unsigned",
+    3: "bigint",
     4: "float",
     5: "double",
     7: "timestamp",
@@ -90,12 +90,12 @@ def as_told_by_numbers(ddl: Ddl) -> Ddl:
     """A statement with the types that rows will have, which tell less than it does."""
     unknown = [
         step.column.name
-        for step in ddl.steps
+        for step in (*ddl.steps, *ddl.lenient)
         if isinstance(step, AddColumn) and step.column.type == _WIDE and step.default is not None
     ]
     if unknown:
         reason = f"ADD {', '.join(unknown)} with a DEFAULT: whether rows tell a long or a decimal"
-        return replace(ddl, steps=(), refused=f"{reason} can't be told")
+        return replace(ddl, steps=(), lenient=(), refused=f"{reason} can't be told")
     return retyped(ddl, _as_rows_have_it)
 
 

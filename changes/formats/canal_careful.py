@@ -5,7 +5,7 @@ Every value is kept as the text that stood in the message, so no number passes t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -63,10 +63,7 @@ def read(value: bytes) -> Message:
             f"a change written as a statement, its rows can't be known; set binlog_format=ROW: "
             f"{' '.join(message.sql.split())[:80]!r}"
         )
-    cut = message.tidb is not None and (
-        message.tidb.onlyHandleKey or bool(message.tidb.claimCheckLocation)
-    )
-    if cut and message.type != "DELETE":
+    if message.tidb is not None and message.tidb.is_cut and message.type != "DELETE":
         raise Refused("a row too large for its producer, which sent only the key (TiCDC)")
     return message
 
@@ -82,6 +79,20 @@ def olds(message: Message, layout: Layout) -> list[Struct | None]:
         values if values is None else layout.old(**_fields(values, layout, layout.keys or ()))
         for values in message.before
     ]
+
+
+def befores(
+    message: Message, layout: Layout, updated: Sequence[Struct]
+) -> list[tuple[object, ...]]:
+    """Each updated row's values before it, those of the key left out: ``old`` over ``data``."""
+    found = []
+    for place, row in enumerate(updated):
+        values = message.before[place] if place < len(message.before) else None
+        fields = layout.fields.items()
+        now = {field: getattr(row, field) for _, field in fields}
+        now |= _fields(values or {}, layout, layout.columns)
+        found.append(tuple([now[f] for _, f in fields if f not in layout.key_fields]))
+    return found
 
 
 def carried(message: Message) -> list[str]:

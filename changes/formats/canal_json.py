@@ -11,7 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from changes.convert import check_zone
-from changes.formats.base import RowChange, Statement
+from changes.formats import glance
+from changes.formats.base import Packed, RowChange, Sign, Statement
 from changes.formats.canal_explain import explain_rows, moment
 from changes.formats.canal_rows import CanalTableDecoder
 from changes.formats.json_text import why_not
@@ -31,6 +32,9 @@ _KINDS |= dict.fromkeys(("TRANSACTIONBEGIN", "TRANSACTIONEND"), Kind.NOTHING)
 
 POSITIONS = "tidb-commit-ts"
 """The positions that TiCDC's messages carry."""
+
+_OWN = frozenset(("isDdl", "mysqlType", "sqlType", "pkNames", "_tidb", "opType", "updateBefore"))
+"""Members that no other format has beside a type such as INSERT."""
 
 _HEADS_KEPT = 10_000
 """Heads kept ready, some for each table; making one anew costs half a microsecond."""
@@ -82,6 +86,16 @@ class CanalJson:
         self._table = options.extra.get("default_table")
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str, bool | None, str | None, str | None], Head] = {}
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        found = glance.members(record.value)
+        if glance.word(found, "type") not in _KINDS:
+            return Sign.NO
+        if found.keys() & _OWN:
+            return Sign.CERTAIN
+        listed = glance.is_list(found, "data") or glance.word(found, "sql")
+        return Sign.LIKELY if listed else Sign.OPEN
 
     def peek(self, value: bytes | None) -> Head:
         if value is None:

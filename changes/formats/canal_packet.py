@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
+from changes.formats.base import Sign
 from changes.formats.proto_files import messages
 from changes.model import BadMessage, Kind, TableName
 
@@ -58,6 +60,31 @@ def entries_of(value: bytes) -> Sequence[bytes]:
     except DecodeError as error:
         raise BadMessage(f"not a Canal packet: {_line(error)}") from error
     return entries
+
+
+def packet_sign(value: bytes) -> Sign:
+    """Tell whether a message is a packet of Canal's. Fields that nobody knows make it less sure."""
+    try:
+        packet = _packet(value)
+        if packet.type not in (_ACK, MESSAGES, _HEARTBEAT):
+            return Sign.NO
+        if packet.type != MESSAGES or packet.compression not in PLAIN:
+            return Sign.NO if _odd(packet) else Sign.LIKELY
+        body = _messages(packet.body)
+        entries = [_entry(raw) for raw in body.messages]
+    except DecodeError:
+        return Sign.NO
+    if any(not each.HasField("header") for each in entries):
+        return Sign.NO
+    odd = any(map(_odd, (packet, body, *entries)))
+    if not entries:
+        return Sign.NO if odd else Sign.LIKELY
+    return Sign.LIKELY if odd else Sign.CERTAIN
+
+
+def _odd(message: Any) -> bool:
+    """Whether there are fields that the definition does not have."""
+    return len(UnknownFieldSet(message)) > 0
 
 
 def heads_of(value: bytes) -> Sequence[Any]:

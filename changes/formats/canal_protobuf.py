@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from changes.convert import Converter, check_zone
-from changes.formats.base import Piece, RowChange, Statement
+from changes.formats.base import Packed, Piece, RowChange, Sign, Statement
 from changes.formats.canal_flat import heads_of_many
 from changes.formats.canal_packet import (
     entries_of,
     heads_of,
     kind_of,
     packed_entries,
+    packet_sign,
     read_entry,
     row_change,
     table_of,
@@ -38,6 +39,10 @@ class CanalProtobuf:
         if options.extra.get("positions") is not None:
             raise ValueError(f"{self.name} gives no positions")
         self._options = options
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        return Sign.NO if record.value is None else packet_sign(record.value)
 
     def peek(self, value: bytes | None) -> Head:
         return head_of(self._entries(value))

@@ -13,6 +13,7 @@ from changes.declared import Declared
 from changes.formats.canal_flat import rows_of_many, texts_of, told_of
 from changes.formats.canal_packet import DELETE, INSERT, UPDATE, rows_of, table_of
 from changes.formats.flat_rows import Leftover, Trying, moved_records
+from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, Unfit
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
@@ -55,6 +56,7 @@ class CanalWireDecoder:
         self._fixed = keys is not None
         self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
         self._shapes: dict[tuple[Any, ...], Shape] = {}
+        self._run = KeyRun()
         self._seen = False
         self._trying = Trying()
 
@@ -69,7 +71,7 @@ class CanalWireDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        blocks = RowBlocks(self._layout, self._fixed)
+        blocks = RowBlocks(self._layout, self._fixed, self._run.begun(partition, offsets))
         reading = _Reading(blocks, self._shapes, self._trying)
         bad = reading.add_all(values)
         converter = Converter(self._options.time_zone, self._options.zero_dates)
@@ -82,6 +84,7 @@ class CanalWireDecoder:
             raise bad
         if changes is not None:
             self._layout, self._seen = blocks.layout, True
+            self._run = blocks.run.ended(blocks.count)
         return changes
 
 
@@ -168,7 +171,9 @@ class _Reading:
         wider, cells = with_keys(shape, cells, keys)
         if wider is not shape:
             blocks.learn(wider)
-        blocks.update(wider, cells, olds, place)
+        blocks.update(
+            wider, cells, olds, place, lambda row: _old_key(rows[row].beforeColumns, wider.names)
+        )
 
     def _shape_of(self, row: Any, columns: Sequence[Any], names: tuple[str, ...], op: str) -> Shape:
         types = tuple([column.mysqlType for column in columns])

@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 
 from changes.convert import check_zone
 from changes.formats import debezium_record as careful
-from changes.formats.base import VALUE_AT, RowChange, Statement, sizes
+from changes.formats.base import VALUE_AT, Packed, RowChange, Sign, Statement, sizes
 from changes.formats.debezium_explain import explain_row
 from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_names import Names, Source
@@ -21,6 +21,7 @@ from changes.formats.debezium_places import moment
 from changes.formats.debezium_record import Record
 from changes.formats.debezium_rows import DebeziumTableDecoder
 from changes.formats.debezium_shapes import Unavailable
+from changes.formats.debezium_sign import sign_of
 from changes.formats.layout import Refused
 from changes.model import (
     BadMessage,
@@ -89,6 +90,10 @@ class DebeziumJson:
         self._heads: dict[tuple[str | None, ...], Head] = {}
         self._beginnings: dict[tuple[int, bytes], bytes] = {}
         self._latest = b"\0"
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        return sign_of(record)
 
     def peek(self, value: bytes | None) -> Head:
         if value is None:

@@ -6,6 +6,7 @@ A layout only ever grows. How a column's values stand in JSON is part of it: whe
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +19,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import astuple
 
 from changes.formats.debezium_declared import NOTHING_GIVEN, Given
+from changes.formats.debezium_places import Place
 from changes.formats.debezium_types import UNDECLARED, Wire, WireType
 from changes.formats.layout import Refused, Unfit, check_name, json_name, spelled
 from changes.model import Column, TableSchema
@@ -59,9 +61,13 @@ class Layout:
         declared: Mapping[str, str],
         unsettled: Iterable[str] = (),
         given: Given = NOTHING_GIVEN,
+        *,
+        placed: bool = False,
     ) -> None:
+        """``placed``: messages also tell their ``Place``."""
         self.columns: Final = dict(columns)
         self.keys: Final = keys
+        self.placed: Final = placed
         self.declared: Final = dict(declared)
         self.given: Final = given
         self.unsettled: Final = frozenset(unsettled)
@@ -74,7 +80,13 @@ class Layout:
         old = self._struct("Old", [key for key in keys or () if key in columns], strict=False)
         before: Any = old if keys else self.row
         after: Any = self.row
-        members = [("before", before | None, None), ("after", after | None, None), ("op", str, "")]
+        members: list[tuple[str, Any, Any]] = [
+            ("before", before | None, None),
+            ("after", after | None, None),
+            ("op", str, ""),
+        ]
+        if placed:
+            members.append(("source", Place | None, None))
         self.message: Final = msgspec.defstruct("Message", members, gc=False)
         self.decode: Final[Callable[[bytes], Any]] = msgspec.json.Decoder(self.message).decode
         self._flat: dict[tuple[str, ...], Callable[[bytes], Any]] = {}
@@ -128,7 +140,9 @@ class Layout:
         """Fix the key; raises Refused where a column has a name that the changelog needs."""
         for name in self.columns:
             check_name(name, (), keys)
-        return Layout(self.columns, keys, self.declared, self.unsettled, self.given)
+        return Layout(
+            self.columns, keys, self.declared, self.unsettled, self.given, placed=self.placed
+        )
 
     def grown(self, told: Mapping[str, Told], carried: Mapping[str, Raw]) -> Layout:
         """Give the layout that also holds these columns; raises Refused where none can.
@@ -157,7 +171,7 @@ class Layout:
         if columns == self.columns and unsettled == self.unsettled:
             return self
         keys = spelled(self.keys, columns)
-        return Layout(columns, keys, self.declared, unsettled, self.given)
+        return Layout(columns, keys, self.declared, unsettled, self.given, placed=self.placed)
 
     def _first(self, name: str, seen: WireType | None, told: Mapping[str, Told]) -> WireType:
         """The type of a column that is new here."""
@@ -218,13 +232,14 @@ def wire_of(raw: bytes) -> Wire | None:
 
 
 def _takes(column: Wire, value: Wire, raw: bytes) -> bool:
-    if column is Wire.RAW or column is value:
+    if column is Wire.RAW:
         return True
     if column is Wire.FLOAT:
-        return value is Wire.INT or (
-            value is Wire.STR and _NOT_FINITE.fullmatch(string_of(raw)) is not None
-        )
-    return False
+        if value is Wire.STR:
+            return _NOT_FINITE.fullmatch(string_of(raw)) is not None
+        # Too large a number would be an infinity.
+        return value in (Wire.INT, Wire.FLOAT) and math.isfinite(float(raw))
+    return column is value
 
 
 def string_of(raw: bytes) -> str:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from changes.formats.layout import Refused
 from changes.positions import position_text
 
 _members = msgspec.json.Decoder(dict[str, Raw])
+
+
+class Place(Struct, gc=False):
+    """Where in PostgreSQL's log a record's change is, in its ``source``."""
+
+    lsn: int | None = None
+
+
+def place_texts(places: Sequence[Place | None]) -> list[str] | None:
+    """The positions of records, None where any of them tells none."""
+    numbers = [place.lsn for place in places if place is not None and place.lsn is not None]
+    if len(numbers) < len(places) or min(numbers) < 0:
+        return None
+    return list(map(position_text, numbers))
 
 
 def position_of(found: Mapping[str, Raw]) -> str:

@@ -32,12 +32,16 @@ NEW_KEY = "__debezium.newkey"
 """The header on its first half."""
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
-_WRAPPED = frozenset(("schema", "payload"))
+WRAPPED = frozenset(("schema", "payload"))
+"""What JsonConverter puts around a key or value, with ``schemas.enable``."""
+
 _ENVELOPE = frozenset(
     ("before", "after", "source", "op", "ts_ms", "ts_us", "ts_ns", "transaction", "message")
 )
 _MYSQL = frozenset(("mysql", "mariadb", "ticdc"))
-_MARKS = frozenset(("__op", "__deleted", "__table", "__db", "__schema"))
+MARKS = frozenset(("__op", "__deleted", "__table", "__db", "__schema"))
+"""Of those below the ones by which a row without an envelope is known."""
+
 _METADATA = re.compile(
     r"__(op|deleted|table|db|schema|lsn|ts_ms|ts_us|ts_ns|name|connector|version|snapshot|sequence"
     r"|txId|xmin|server_id|gtid|file|pos|row|thread|query|collection"
@@ -96,7 +100,7 @@ def read(packed: bytes, names: Names) -> Record:
     if value is None or value.strip() in (b"", NULL):
         return _tombstone(parts, names)
     top = members(value, "the value")
-    if top.keys() <= _WRAPPED and "payload" in top:
+    if top.keys() <= WRAPPED and "payload" in top:
         if bytes(top["payload"]) == NULL:
             return _tombstone(parts, names)
         field = field_of(top.get("schema"), "value")
@@ -138,7 +142,7 @@ def key_of(packed: bytes, *, lenient: bool = False) -> Key | None:
         return None
     try:
         top = members(text, "the record key")
-        if not (top.keys() <= _WRAPPED and "payload" in top):
+        if not (top.keys() <= WRAPPED and "payload" in top):
             return Key(text, top, None, b"")
         payload = bytes(top["payload"])
         if payload == NULL:
@@ -175,7 +179,7 @@ def _tombstone(parts: Packed, names: Names) -> Record:
     if packed.key is not None:
         try:
             top = members(packed.key, "the record key")
-            field = field_of(top.get("schema"), "key") if top.keys() <= _WRAPPED else None
+            field = field_of(top.get("schema"), "key") if top.keys() <= WRAPPED else None
             table = table_of(field.name if field else None) or table
             empty = bytes(top.get("payload", Raw(b"{}"))) == NULL
         except Refused:
@@ -186,9 +190,9 @@ def _tombstone(parts: Packed, names: Names) -> Record:
 
 
 def _judged(found: Members, field: Field | None, prefix: bytes | None, names: Names) -> Record:
-    if _is_envelope(found):
+    if is_envelope(found):
         return _envelope(found, field, prefix, names)
-    if found.keys() & _MARKS:
+    if found.keys() & MARKS:
         return _flat(found, field, prefix, names)
     if "ddl" in found and ("databaseName" in found or "tableChanges" in found):
         source = _source(found)
@@ -200,13 +204,13 @@ def _judged(found: Members, field: Field | None, prefix: bytes | None, names: Na
     return _flat(found, field, prefix, names)
 
 
-def _is_envelope(found: Members) -> bool:
+def is_envelope(found: Members) -> bool:
     """Tell an envelope from a flattened row whose columns have the same names."""
     if "op" not in found:
         return False
     if any(_is_object(found, name) for name in ("before", "after")):
         return True
-    if found.keys() & _MARKS:
+    if found.keys() & MARKS:
         return False
     return _is_object(found, "source") or found.keys() <= _ENVELOPE
 
@@ -250,7 +254,7 @@ def _image(found: Members, name: str) -> Members | None:
 
 def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Names) -> Record:
     """A row of ExtractNewRecordState: the columns, and what its options add."""
-    marked = bool(found.keys() & _MARKS)
+    marked = bool(found.keys() & MARKS)
     if field is not None and (field.name or "").endswith(".Key"):
         raise Refused("a record key in the place of a value")
     own = Source(

@@ -12,6 +12,7 @@ from changes.formats.debezium_layout import Layout
 from changes.formats.debezium_names import Names
 from changes.formats.debezium_reading import Reading, State
 from changes.formats.debezium_shapes import Unavailable
+from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, Unfit
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
@@ -38,7 +39,11 @@ class DebeziumTableDecoder:
         self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._state = State(Layout({}, keys, {}, given=Given.of(types)), covered=keys is None)
+        self._state = State(
+            Layout({}, keys, {}, given=Given.of(types), placed=self._positions is not None),
+            covered=keys is None,
+        )
+        self._run = KeyRun()
         self._seen = False
 
     @property
@@ -52,7 +57,8 @@ class DebeziumTableDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        reading = Reading(self._state, self._fixed, self._names, self._unavailable)
+        run = self._run.begun(partition, offsets)
+        reading = Reading(self._state, self._fixed, self._names, self._unavailable, run)
         if self._positions is not None:
             reading.positions = {}
         converter = DebeziumConverter(self._options.zero_dates, self._options.time_zone)
@@ -71,6 +77,7 @@ class DebeziumTableDecoder:
         if table is None:
             return None
         self._state, self._seen = reading.state, True
+        self._run = reading.run.ended(reading.numbered)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(table, layout.schema, mode, reading.count, converter.nulled)
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, Struct
+from msgspec.structs import astuple
 
 from changes.formats.base import VALUE_AT
 from changes.formats.layout import json_name
@@ -38,6 +39,8 @@ class Shapes:
     """What stands before the columns of a key that is wrapped, the latest first."""
     bare_key: Any = None
     """The decoder of a key that is not wrapped; it takes just these columns."""
+    bare_names: tuple[str, ...] = ()
+    """The names of what such a key has."""
     keyless: bool = False
     added: tuple[str, ...] | None = None
     """What flattened rows have beside the columns; None: records are envelopes."""
@@ -78,7 +81,12 @@ class Shapes:
         if prefix:
             if prefix not in self.keys:
                 self.keys = (prefix, *self.keys[: _MOST - 1])
-        elif prefix is not None and all(json_name(name, "") == name for name in names):
+        elif (
+            prefix is not None
+            and tuple(names) != self.bare_names
+            and all(json_name(name, "") == name for name in names)
+        ):
+            self.bare_names = tuple(names)
             cells = [(f"f{place}", Raw) for place in range(len(names))]
             rename = {f"f{place}": name for place, name in enumerate(names)}
             key = msgspec.defstruct(
@@ -151,6 +159,11 @@ class Unavailable:
             for place, value in enumerate(values)
             if isinstance(value, Raw) and bytes(value) in self.raws
         }
+
+    def spares(self, rows: Sequence[Struct]) -> bool:
+        """Tell whether all values of these rows were sent, and none is missing."""
+        columns = zip(*map(astuple, rows), strict=True)
+        return not any(UNSET in values or self.among(values) for values in columns)
 
     def without(self, values: Mapping[str, Raw]) -> dict[str, Raw]:
         """The values that were sent."""

@@ -128,11 +128,24 @@ class Layout(abc.ABC):
             for field in self.key_fields
         )
 
+    def key_of(self, row: Struct) -> tuple[object, ...]:
+        """A row's key."""
+        return tuple([getattr(row, field) for field in self.key_fields])
+
+    def beside_key(self, row: Struct) -> tuple[object, ...]:
+        """A row's other values, UNSET for those that it does not hold."""
+        keys = self.key_fields
+        return tuple([getattr(row, f) for f in self.fields.values() if f not in keys])
+
     def with_keys(self, keys: tuple[str, ...]) -> Self:
         """Fix the key; raises Refused where a column has a name that the changelog needs."""
         for name in self.columns:
             check_name(name, (), keys)
         return self.made_anew(self.columns, keys, self.known)
+
+    def knows(self, carried: Iterable[str], text: bytes) -> bool:
+        """Tell whether ``grown`` would surely give this same layout."""
+        return text in self.known and all(name in self.columns for name in carried)
 
     def grown(self, types: Mapping[str, str], carried: Iterable[str], text: bytes) -> Self:
         """Give the layout that also holds these columns; raises Refused where none can.
@@ -204,6 +217,19 @@ def _begins(labels: tuple[str, ...], part: tuple[str, ...]) -> bool:
 def _same_words(stored: SourceType, now: SourceType) -> bool:
     """Tell whether what ``stored`` read is read alike by ``now``."""
     return stored.reading is now.reading and _begins(now.labels, stored.labels)
+
+
+def other_key(was: tuple[str, ...], now: tuple[str, ...]) -> Refused:
+    """What is wrong with a message whose key is not the one that the table has.
+
+    Without any key it is a bad message of its table; with another one the table has changed.
+    """
+    reason = f"the key was {_list(was)} and is now {_list(now)}"
+    return Unfit(reason) if now else Refused(reason)
+
+
+def _list(keys: tuple[str, ...]) -> str:
+    return f"({', '.join(keys)})" if keys else "none"
 
 
 def check_name(name: str, others: Iterable[str], keys: tuple[str, ...] | None) -> None:

@@ -9,13 +9,14 @@ import msgspec
 from msgspec import Struct
 
 from changes.convert import check_zone
-from changes.formats.base import VALUE_AT, RowChange, Statement, sizes
+from changes.formats import glance
+from changes.formats.base import VALUE_AT, Packed, RowChange, Sign, Statement, sizes
 from changes.formats.json_explain import explain_row
 from changes.formats.json_rows import JsonTableDecoder
 from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
 from changes.formats.maxwell_ddl import TYPES, read_statement, statement_of
-from changes.formats.maxwell_keys import body
+from changes.formats.maxwell_keys import body, is_record_key
 from changes.formats.maxwell_rows import LETTERS, MaxwellDialect, moment
 from changes.formats.maxwell_sealed import NO_KEY, Opener
 from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
@@ -65,6 +66,21 @@ class MaxwellJson:
         self._opener = None if key is None else Opener(key)
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str, str | None, str | None], Head] = {}
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        if glance.is_empty(record.value):
+            return Sign.CERTAIN if is_record_key(record.key) else Sign.OPEN
+        found = glance.members(record.value)
+        if glance.members(found.get("encrypted")).keys() >= {"iv", "bytes"}:
+            return Sign.CERTAIN
+        if glance.word(found, "type") not in _KINDS and "reason" not in found:
+            return Sign.NO
+        told = [glance.is_object(found, "data"), glance.is_object(found, "def"), "sql" in found]
+        named = bool(glance.word(found, "database"))
+        if named and any(told) and found.keys() & {"ts", "xid", "reason"}:
+            return Sign.CERTAIN
+        return Sign.LIKELY if told[0] or named else Sign.OPEN
 
     def peek(self, value: bytes | None) -> Head:
         text = b"" if value is None else body(value)

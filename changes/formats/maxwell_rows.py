@@ -65,6 +65,7 @@ class MaxwellDialect:
     the shape of record keys."""
 
     letters: Mapping[str, str] = LETTERS
+    deletes_by_was = False
     drops_nulls = True
 
     def __init__(self, opener: Opener | None) -> None:

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from changes.convert import check_zone
-from changes.formats.base import RowChange, Statement
+from changes.formats import glance
+from changes.formats.base import Packed, RowChange, Sign, Statement
 from changes.formats.json_explain import explain_row
 from changes.formats.json_rows import JsonTableDecoder
 from changes.formats.json_text import why_not
@@ -63,6 +64,18 @@ class OggJson:
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str | None, str], Head] = {}
         self._dialect = OggDialect()
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        if glance.is_empty(record.value):
+            return Sign.OPEN
+        found = glance.members(record.value)
+        op = glance.word(found, "op_type")
+        if op not in LETTERS and op != _TRUNCATE:
+            return Sign.NO
+        if glance.word(found, "table") and found.keys() & {"op_ts", "current_ts", "pos"}:
+            return Sign.CERTAIN
+        return Sign.LIKELY if found.keys() & {"before", "after", "table"} else Sign.OPEN
 
     def peek(self, value: bytes | None) -> Head:
         if not value:

@@ -38,6 +38,7 @@ class OggDialect:
     """The ``Dialect`` of GoldenGate."""
 
     letters: Mapping[str, str] = LETTERS
+    deletes_by_was = True
     drops_nulls = False
 
     def message(self, row: type[Struct]) -> type[Struct]:

@@ -6,7 +6,7 @@ behind row, and each column is every n-th of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,7 +15,8 @@ from msgspec import UNSET, Struct, UnsetType
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, Text, as_texts, assemble
 from changes.convert import Converter
 from changes.formats.flat_rows import FlatRows, spans
-from changes.formats.layout import Layout, Refused, Unfit
+from changes.formats.key_runs import KeyRun
+from changes.formats.layout import Layout, Refused, other_key
 from changes.model import BadRecord, Changes, Mode
 
 Cell = str | UnsetType | None
@@ -41,8 +42,9 @@ class BlockLayout(Layout):
 class RowBlocks:
     """One call's rows, in segments of one layout each."""
 
-    def __init__(self, layout: BlockLayout, fixed: bool) -> None:
+    def __init__(self, layout: BlockLayout, fixed: bool, run: KeyRun) -> None:
         self.layout = layout
+        self.run = run
         self.segments: list[Segment] = []
         self.count = 0
         """Row changes so far; one that changes a key makes two rows."""
@@ -66,7 +68,7 @@ class RowBlocks:
             if layout.keys is None:
                 layout = layout.with_keys(shape.keys)
             elif set(shape.keys) != set(layout.keys):
-                raise Unfit(f"the key was {_list(layout.keys)} and is now {_list(shape.keys)}")
+                raise other_key(layout.keys, shape.keys)
         layout = layout.grown(shape.types, shape.names, b"")
         for key in layout.keys or ():
             if key not in layout.columns:
@@ -136,9 +138,15 @@ class RowBlocks:
         segment.records += records
 
     def update(
-        self, shape: Shape, cells: list[Cell], olds: Sequence[Sequence[Cell]], record: int
+        self,
+        shape: Shape,
+        cells: list[Cell],
+        olds: Sequence[Sequence[Cell]],
+        record: int,
+        before: Callable[[int], Sequence[Cell]],
     ) -> None:
-        """Add updated rows; ``olds`` has each row's old key, in the order of the layout's keys.
+        """Add updated rows; ``olds`` has each row's old key, in the order of the layout's keys,
+        and ``before`` gives all of an old row, in the order of ``shape``'s names.
 
         Where a key changed, a row before it ends the old one. A part of the key that the new row
         does not hold is what it was. ``shape`` holds all columns of the key and has been learned.
@@ -160,6 +168,9 @@ class RowBlocks:
             if was == [now[place] for place in places]:
                 self._take(shape, now, b"U", record)
                 continue
+            if not self._leaves(places, was, before(row), now):
+                self._take(shape, now, b"U", record)
+                continue
             ended: list[Cell] = [None] * width
             for place, value in zip(places, was, strict=True):
                 ended[place] = value
@@ -168,6 +179,15 @@ class RowBlocks:
             self.segments[-1].moved.append(len(self.segments[-1].ops))
             self._take(shape, now, b"U", record)
             self.count -= 1
+
+    def _leaves(
+        self, places: Sequence[int], old: list[Cell], before: Sequence[Cell], now: Sequence[Cell]
+    ) -> bool:
+        """Tell whether the old key's row ends where this one moves away from it."""
+        beside = [place for place in range(len(now)) if place not in places]
+        was = [now[p] if p >= len(before) or before[p] is UNSET else before[p] for p in beside]
+        key, after = tuple([now[p] for p in places]), [now[p] for p in beside]
+        return self.run.moves(self.count, tuple(old), was, key, after)
 
     def flush(self) -> None:
         """Turn the latest rows into columns."""
@@ -227,7 +247,3 @@ def with_keys(shape: Shape, cells: list[Cell], keys: Sequence[str]) -> tuple[Sha
         wider += cells[start : start + width]
         wider += [UNSET] * len(missing)
     return Shape((*shape.names, *missing), shape.types, shape.keys), wider
-
-
-def _list(keys: Sequence[str]) -> str:
-    return f"({', '.join(keys)})" if keys else "none"

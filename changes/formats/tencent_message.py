@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
-from changes.formats.base import VALUE_AT, pack, packed_headers, sizes
+from changes.formats.base import VALUE_AT, Packed, Sign, pack, packed_headers, sizes
 from changes.formats.proto_files import messages
 from changes.model import BadMessage, Kind, TableName
 from offsets.parts import Part
@@ -72,6 +73,28 @@ def envelope_of(packed: bytes) -> Any:
     if envelope.index >= envelope.total:
         raise BadMessage(f"an envelope with part {envelope.index} of {envelope.total}")
     return envelope
+
+
+def envelope_sign(record: Packed) -> Sign:
+    """Tell whether a record is an envelope. Fields that nobody knows make it less sure.
+
+    Of a part, whose bytes mean nothing by themselves, only its headers can make sure.
+    """
+    try:
+        envelope = _envelope(record.value or b"")
+        if envelope.version != VERSION or envelope.index >= envelope.total or not envelope.data:
+            return Sign.NO
+        if any(name in (_SHARD, _RUNNING) for name, _ in record.headers):
+            return Sign.CERTAIN
+        if envelope.total > 1:
+            return Sign.LIKELY
+        entries = _heads(envelope.data)
+    except DecodeError:
+        return Sign.NO
+    if not entries.items or not all(each.HasField("header") for each in entries.items):
+        return Sign.NO
+    odd = any(len(UnknownFieldSet(each)) for each in (envelope, entries, *entries.items))
+    return Sign.LIKELY if odd else Sign.CERTAIN
 
 
 def part_of(packed: bytes) -> tuple[str, Part] | None:

@@ -12,6 +12,7 @@ from msgspec import UNSET
 from changes.convert import Converter
 from changes.declared import Declared
 from changes.formats.flat_rows import Leftover, Trying, moved_records
+from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, Unfit
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
@@ -83,6 +84,7 @@ class TencentTableDecoder:
         self._fixed = keys is not None
         self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
         self._known: dict[tuple[Any, ...], Columns] = {}
+        self._run = KeyRun()
         self._seen = False
         self._trying = Trying()
 
@@ -97,7 +99,7 @@ class TencentTableDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        blocks = RowBlocks(self._layout, self._fixed)
+        blocks = RowBlocks(self._layout, self._fixed, self._run.begun(partition, offsets))
         reading = _Reading(blocks, self._known, self._options.time_zone, self._trying)
         bad = reading.add_all(values)
         converter = Converter(UTC, self._options.zero_dates)
@@ -110,6 +112,7 @@ class TencentTableDecoder:
             raise bad
         if changes is not None:
             self._layout, self._seen = blocks.layout, True
+            self._run = blocks.run.ended(blocks.count)
         return changes
 
 
@@ -195,7 +198,7 @@ class _Reading:
         beyond: list[Cell] = [UNSET] * (len(wider.names) - len(shape.names))
         places = [wider.names.index(key) for key in keys]
         olds = [[(was + beyond)[p] for p in places] for _, was in pairs]
-        blocks.update(wider, cells, olds, place)
+        blocks.update(wider, cells, olds, place, lambda row: pairs[row][1])
 
 
 def _update(row: Any, columns: Columns, zone: str) -> tuple[list[Cell], list[Cell]]:

@@ -267,6 +267,18 @@ def test_a_statement_that_rows_show_by_themselves_is_left_out_beside_them(sql: s
     assert CANAL.peek(share.values[0]) == (Kind.ROWS, TableName("s", "a"))
 
 
+def test_a_statement_that_nobody_understands_beside_rows_is_told() -> None:
+    """Left out, for one offset can't be a barrier and rows; the rows show what the table is."""
+    logic = started(CANAL)
+    strange = wire.canal_ddl("ALTER", "ALTER TABLE a FROBNICATE", "a")
+    out = logic.handle(polled(canal(strange, canal_rows(1, "a"))), 0.0)
+    (told,) = [effect for effect in out if isinstance(effect, fx.Log)]
+    assert told.event == "ddl_not_understood"
+    assert "ALTER TABLE a FROBNICATE" in str(told.fields["what"])
+    (share,) = shares(logic, out)
+    assert not share.ddl
+
+
 def numbered(number: int, ps: str | None, shard: str = "") -> bytes:
     headers = [("ShardId", shard.encode())] if shard else []
     if ps is not None:

@@ -110,6 +110,15 @@ def test_a_value_that_does_not_fit_is_still_a_bad_record() -> None:
     assert (letter.offset, letter.reason) == (2, "db.t: id: 'x' is not an int(11)")
 
 
+def test_a_message_that_names_no_key_is_a_bad_record_of_a_keyed_table() -> None:
+    """One message says nothing of the table: it does not become a changelog for it."""
+    rig = ProcessorRig(dead_letters=True)
+    rig.send("t", (1, text(1)), (2, canal("t", 2, "b", pkNames=None)), (3, text(3)))
+    rig.settle()
+    (letter,) = rig.heard(msg.DeadLetter)
+    assert (letter.offset, letter.reason) == (2, "db.t: the key was (id) and is now none")
+
+
 def test_a_message_that_contradicts_itself_is_a_bad_record() -> None:
     """Whatever came before it: it is not begun anew with for ever."""
 

@@ -91,7 +91,7 @@ def test_a_variable_that_is_not_set_is_named_with_its_key(tmp_path: Path) -> Non
 def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
     """A typo must not be a silent default."""
     (found,) = problems(tmp_path, BASE + PIPELINE + 'modee = "append"\n')
-    assert found.startswith("pipeline.shop.modee: unknown key; allowed: ddl, dead_letters, ")
+    assert found.startswith("pipeline.shop.modee: unknown key; allowed: ddl, dead_letter_retry_s, ")
     assert " mode, " in found
 
 
@@ -115,6 +115,9 @@ def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
             'ddl = {truncate = "never"}',
             "pipeline.shop.ddl.truncate: Input should be 'follow', 'keep' or 'stop'",
         ),
+        ('dead_letters = "t"', 'pipeline.shop.dead_letters: "file" or "topic:NAME" is wanted'),
+        ("max_bad_records_per_hour = 0", "pipeline.shop.max_bad_records_per_hour: Input should be"),
+        ("dead_letter_retry_s = -1", "pipeline.shop.dead_letter_retry_s: Input should be"),
         ('kafka = {group.id = "x"}', "pipeline.shop.kafka: group.id is set by binlogd itself"),
     ],
 )

@@ -39,6 +39,7 @@ SNAPSHOTS = st.builds(
         max_size=4,
     ),
     forced=st.none() | st.text(max_size=5),
+    formats=st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=2),
 )
 
 
@@ -129,6 +130,7 @@ def test_an_edited_file_needs_no_checksum() -> None:
         ('"confirmed": 40', '"confirmed": true', "Expected `int | null`, got `bool`"),
         ('"binlog:0"', '"binlog"', "not a topic:partition: 'binlog'"),
         ('"forced": null', '"forced": null, "x": 1', "unknown field `x`"),
+        ('"forced": null', '"forced": null, "formats": {"t": 1}', r"`str`, got `int` .*formats"),
     ],
 )
 def test_a_slip_of_the_pen_is_told_with_its_place(old: str, new: str, said: str) -> None:

@@ -26,6 +26,7 @@ FAILING = {"sink_fails": 0.3, "disk_fails": 0.2, "refusals": 2}
 ONE_LANE = Shape(
     ddl=0.2, bad=0.1, split=0.3, minimal=True, quarantine=True, policy=DdlPolicy("keep", "follow")
 )
+TOLD = Shape(ddl=0.1, bad=0.5, auto=True, quarantine=True)
 LANES = Shape(ddl=0.1, bad=0.1, split=0.3, lanes=True, quarantine=True, quarantine_bytes=1500)
 
 
@@ -48,6 +49,16 @@ def test_tables_equal_the_oracle_with_the_real_decoder(seed: int) -> None:
         staging=RealStaging,
     )
     assert_equal(durable, stream)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_tables_equal_where_the_format_is_told_from_the_messages(seed: int) -> None:
+    """What came before it was told waits, through crashes and rebalances, and none is lost."""
+    rng = random.Random(seed)
+    stream = random_stream(rng, 50, shape=TOLD)
+    durable = live_through(stream, rng, 2, 3, FAILING, staging=RealStaging)
+    assert_equal(durable, stream)
+    assert durable.snapshot.formats == {SOURCES[0].topic: "canal-json"}
 
 
 @pytest.mark.parametrize(

@@ -196,3 +196,77 @@ def test_statements_of_ticdc() -> None:
     value = record({"source": source, "databaseName": "shop", "ddl": ddl, "tableChanges": []})
     assert FORMAT.peek(value).kind is Kind.DDL
     assert str(FORMAT.ddl(value)[0].table) == "shop.orders"
+
+
+DECIMAL = "org.apache.kafka.connect.data.Decimal"
+VARIABLE = ("struct", "io.debezium.data.VariableScaleDecimal")
+BITS = ("bytes", "io.debezium.data.Bits", {"length": "64"})
+UNSIGNED = ("int64", None, {"__debezium.source.column.type": "BIGINT UNSIGNED"})
+
+
+@pytest.mark.parametrize("given", [0, 5, -7, 2**63 - 1, 10**25, 0.5])
+def test_numbers_of_any_scale(given: Any) -> None:
+    """Integers don't pass through a float."""
+    assert column(VARIABLE, given).to_pylist() == [str(given)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "said"),
+    [
+        ("bytes", 1234, "'1234 .no text.' is not a value of bytes"),
+        ("bytes", True, "'true .no text.' is not a value of bytes"),
+        (BITS, 1234, "'1234 .no text.' is not an io.debezium.data.Bits"),
+        (VARIABLE, "abc", "is not an io.debezium.data.VariableScaleDecimal"),
+        (VARIABLE, True, "'true' is not an io.debezium.data.VariableScaleDecimal"),
+        (UNSIGNED, 2**64, "'18446744073709551616' is not an int64"),
+        (UNSIGNED, -(2**63) - 1, "is not an int64"),
+        (("int32", f"{TIME}Date"), 2**31, "'2147483648' is not an io.debezium.time.Date"),
+        (("int32", f"{TIME}Date"), -(2**31) - 1, "is not an io.debezium.time.Date"),
+        (("int32", f"{TIME}Date"), True, "'true' is not an io.debezium.time.Date"),
+        (("int64", f"{TIME}Timestamp"), False, "'false' is not an io.debezium.time.Timestamp"),
+        (("int32", f"{TIME}Time"), 838 * 3600_000 + 3600_000, "is not an io.debezium.time.Time"),
+        (("int64", f"{TIME}MicroTime"), 2**63, "is not an io.debezium.time.MicroTime"),
+    ],
+)
+def test_values_of_another_kind(kind: Any, given: Any, said: str) -> None:
+    """What would make a value by chance is none: a number in base64, an integer cut to 64 bits."""
+    with pytest.raises(BadRecord, match=f"shop.orders: v: .*{said}"):
+        column(kind, None, given)
+
+
+def test_infinite_dates_are_those_of_32_bits() -> None:
+    """The ends of the type, and the days that Java makes of PostgreSQL's infinities."""
+    days = [2**31 - 1, -(2**31), -2147472691, -2147472690]
+    assert column(("int32", f"{TIME}Date"), *days).to_pylist() == [None] * 4
+
+
+@pytest.mark.parametrize("given", ["NaN", "Infinity", "-Infinity", "12.50", "-1E+3"])
+def test_texts_of_any_scale(given: str) -> None:
+    """PostgreSQL's numeric has values that no decimal has: the column is text."""
+    assert column(VARIABLE, given).to_pylist() == [given]
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+@pytest.mark.parametrize("digits", ["1e400", "-1e999", "9" * 400])
+def test_numbers_too_large_for_a_float(kind: str, digits: str) -> None:
+    """They are no infinities, be they the first of a column or not."""
+    value = dumps(wrapped(envelope("c", {"id": 1, "v": 1.25}), {"id": "int32", "v": kind}))
+    good = pack(b'{"id":1}', value)
+    bad = pack(b'{"id":1}', value.replace(b"1.25", digits.encode()))
+    for values in ([bad], [good, good, bad]):
+        with pytest.raises(BadRecord, match=f"v: '{digits[:20]}.* is not a {kind}"):
+            decode(*values)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        (("int64", f"{TIME}NanoTimestamp"), 1529501823123456700),
+        (("string", f"{TIME}ZonedTimestamp"), "2018-06-20T13:37:03.1234567Z"),
+        (("string", f"{TIME}IsoTimestamp"), "2018-06-20T13:37:03.1234567Z"),
+    ],
+)
+def test_digits_beyond_microseconds_are_named(kind: Any, given: Any) -> None:
+    """SQL Server's datetime2(7): the value is fine, but the lake would cut it."""
+    with pytest.raises(BadRecord, match=r"v: .* is not an .*: the lake keeps microseconds"):
+        column(kind, given)

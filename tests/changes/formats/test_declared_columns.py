@@ -236,3 +236,33 @@ def test_a_configured_key_is_found_whatever_its_case(op: str) -> None:
         found = decoded(name, (), value, keys=("id",))
         assert found.schema.keys == ("ID",)
         assert found.table["ID"].to_pylist() == ["1"]
+
+
+def canal_values(declared: str, *told: tuple[str, str]) -> list[Any]:
+    """The values of one column, each with the type that its message tells."""
+    values = [
+        message(data=[{"id": str(place), "v": text}], types={"id": "int", "v": kind})
+        for place, (kind, text) in enumerate(told)
+    ]
+    found: list[Any] = decoded("canal-json", (("v", declared),), *values).table["v"].to_pylist()
+    return found
+
+
+def test_a_column_that_is_declared_as_text_takes_whatever_type_the_source_makes_of_it() -> None:
+    """The way out for a column whose types no lake type holds together: the texts as they come."""
+    told = [("int", "5"), ("varchar(9)", "x"), ("datetime", "0000-00-00 00:00:00")]
+    enum = ("enum('a','b')", "2")
+    assert canal_values("string", *told, enum) == ["5", "x", "0000-00-00 00:00:00", "b"]
+
+
+def test_a_column_that_is_declared_with_more_digits_takes_a_scale_that_grows() -> None:
+    """Iceberg can't change a stored scale; a table that is made with the larger one holds both."""
+    told = [("decimal(10,2)", "1.50"), ("decimal(12,4)", "1.2345"), ("int", "7")]
+    expected = [Decimal("1.5000"), Decimal("1.2345"), Decimal("7.0000")]
+    assert canal_values("decimal(20,4)", *told) == expected
+
+
+def test_bytes_are_never_taken_as_declared_text() -> None:
+    """Which text they are is not told."""
+    with pytest.raises(BadRecord, match=r"v: the type string \(string\) can't become blob"):
+        canal_values("string", ("blob", "a"))
