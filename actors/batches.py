@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from actors import effects as fx
@@ -15,10 +16,15 @@ from actors.closing import (
     close_pieces,
     close_rows,
     problem_of,
+    rows_batch,
 )
 from actors.messages import WRITERS, Address
 from actors.ports import StagedBatch
+from actors.segments import Segments
 from actors.waiting import Chunk, Closing, Piece
+from changes.formats.base import Format
+from changes.model import DdlPolicy
+from changes.routing import Router
 from offsets.position import NO_OFFSET, TopicPartition
 
 
@@ -31,7 +37,9 @@ class Batches:
     def __init__(
         self,
         me: Address,
-        barriers: BarrierPlanner,
+        format_: Format,
+        router: Router,
+        ddl: DdlPolicy,
         batch_bytes: int,
         run_id: str,
         dead_letters: bool,
@@ -45,7 +53,8 @@ class Batches:
         self._dead_letters = Address(me.pipeline, "dead-letters") if dead_letters else None
         self._me = me
         self._committer = Address(me.pipeline, "committer")
-        self._barriers = barriers
+        self._barriers = BarrierPlanner(format_, router, ddl)
+        self._segments = Segments(format_, router, self._barriers, self)
         self._batch_bytes = batch_bytes
         self._run_id = run_id
         self._group = group
@@ -60,6 +69,8 @@ class Batches:
             return self._rows(buffer, buffer.take(self._batch_bytes), None)
         if buffer.through:
             return self._rows(buffer, [], None)
+        if self._segments.wait_in(buffer.chunks[0]):
+            return self._segments.close(buffer, now)
         return self._barrier(buffer, now)
 
     def _rows(
@@ -70,7 +81,7 @@ class Batches:
         if len(pieces) < len(buffer.pieces) and piece_of is None:
             for chunk in reversed(chunks):
                 buffer.give_back(chunk)
-            return self._start_staging(buffer, close_pieces(buffer, pieces))
+            return self.start_staging(buffer, close_pieces(buffer, pieces))
         closing, replayed = close_rows(buffer, chunks, pieces, piece_of)
         out: list[object] = []
         buffer.tally.messages_replayed += replayed
@@ -78,10 +89,11 @@ class Batches:
             fields = {"target": buffer.name, "messages": replayed}
             out.append(fx.Log("info", "replay_dropped", fields))
         if pieces or any(part.stretch.offsets for part in closing.parts):
-            return out + self._start_staging(buffer, closing)
+            return out + self.start_staging(buffer, closing)
         return out + self._covered(buffer, closing)
 
-    def _start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+    def start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+        """Have what is closed staged as the batch."""
         buffer.closing = closing
         buffer.phase = Phase.STAGING
         return [self.stage(buffer)]
@@ -90,13 +102,13 @@ class Batches:
         """There is no row in it: all but a piece, which waits for the write, is done with that."""
         closing.cover(None)
         buffer.cover(closing.through, closing.epochs)
-        return self._nothing_to_write(buffer) if closing.piece_of is None else []
+        return self.nothing_to_write(buffer) if closing.piece_of is None else []
 
     def _barrier(self, buffer: TargetBuffer, now: float) -> list[object]:
         chunk = buffer.take(1)[0]
         buffer.cover({chunk.source: chunk.offsets[-1]}, {chunk.source: chunk.epoch})
         try:
-            barrier = self._barriers.plan(buffer, chunk, self._next_id())
+            barrier = self._barriers.plan(buffer, chunk, self.next_id())
         except DataError:
             buffer.through.clear()  # nothing came before it in this write: it waits again
             buffer.give_back(chunk)
@@ -107,12 +119,12 @@ class Batches:
             for note in barrier.notes
         ]
         if barrier.batch is None:
-            return out + self._nothing_to_write(buffer)
+            return out + self.nothing_to_write(buffer)
         buffer.write_from = {chunk.source: chunk.offsets[0]}
         through, epochs = dict(buffer.through), dict(buffer.epochs)
-        return out + self._submit(buffer, barrier.batch, epochs, through, now)
+        return out + self.submit(buffer, barrier.batch, epochs, through, now)
 
-    def _nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
+    def nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
         """Replays and messages without effect are done as soon as what came before them is."""
         done = msg.Written(buffer.route.name, dict(buffer.epochs), dict(buffer.through), None)
         buffer.through.clear()
@@ -154,6 +166,8 @@ class Batches:
         """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
         closing = buffer.closing
         assert closing is not None
+        if closing.segment is not None:
+            return self._segments.staged(buffer, staged, now)
         check_lanes(buffer, closing, staged)  # a refusal leaves the batch's messages at hand
         buffer.closing = None
         buffer.stage_again_at, buffer.stage_attempts = None, 0
@@ -206,36 +220,25 @@ class Batches:
     ) -> list[object]:
         if staged.path is None:
             buffer.cover(closing.through, closing.epochs)
-            return self._nothing_to_write(buffer)
-        assert staged.schema is not None
-        assert staged.mode is not None
-        batch = StagedBatch(
-            batch_id=self._next_id(),
-            target=buffer.route.name,
-            mode=staged.mode,
-            schema=staged.schema,
-            lanes=buffer.spans(closing.through),
-            path=staged.path,
-            rows=staged.rows,
-            changes=staged.changes + sum(piece.changes for piece in closing.pieces),
-            has_deletes=staged.has_deletes,
-            partial=staged.partial,
-            bounds=staged.bounds,
-            positions=staged.positions,
-        )
+            return self.nothing_to_write(buffer)
+        lanes = buffer.spans(closing.through)
+        batch = rows_batch(self.next_id(), buffer.route.name, staged, lanes)
+        more = sum(piece.changes for piece in closing.pieces)
+        batch = replace(batch, changes=batch.changes + more)
         # A bad record at the front of a lane was given back: the write has nothing of it.
         firsts = closing.firsts().items()
         buffer.write_from = {s: at for s, at in firsts if at <= closing.through.get(s, NO_OFFSET)}
-        return self._submit(buffer, batch, closing.epochs, closing.through, now)
+        return self.submit(buffer, batch, closing.epochs, closing.through, now)
 
-    def _submit(
+    def submit(
         self,
         buffer: TargetBuffer,
         batch: StagedBatch,
-        epochs: dict[TopicPartition, int],
-        through: dict[TopicPartition, int],
+        epochs: Mapping[TopicPartition, int],
+        through: Mapping[TopicPartition, int],
         now: float,
     ) -> list[object]:
+        """Hand a batch to the writers. ``through``: what may be acknowledged when it is written."""
         batch = replace(batch, group=self._group)
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
         for source, last in through.items():
@@ -248,6 +251,7 @@ class Batches:
         buffer.attempts = 1
         return [fx.Tell(WRITERS, write)]
 
-    def _next_id(self) -> str:
+    def next_id(self) -> str:
+        """A name for a batch, unique over restarts."""
         self._number += 1
         return f"{self._run_id}-{self._me.pipeline}-{self._me.number}-{self._number}"

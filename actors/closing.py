@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import chain, groupby
 
 from actors.buffer import TargetBuffer
 from actors.effects import Stretch
 from actors.messages import MESSAGE_OVERHEAD, BadMessageAt, Staged
+from actors.ports import Span, StagedBatch
 from actors.waiting import Chunk, Closing, Part, Piece
-from changes.model import Mode
+from changes.model import Mode, TargetName
 from offsets.position import TopicPartition
 
 
@@ -86,6 +88,28 @@ def after_bad(closing: Closing, bad: BadMessageAt, now: float) -> list[Chunk]:
             Chunk(part.stretch.source, part.epoch, list(offsets), list(values), size, False, now)
         )
     return chunks
+
+
+def rows_batch(
+    batch_id: str, target: TargetName, staged: Staged, lanes: Mapping[TopicPartition, Span]
+) -> StagedBatch:
+    """The write of rows that are staged."""
+    assert staged.schema is not None
+    assert staged.mode is not None
+    return StagedBatch(
+        batch_id=batch_id,
+        target=target,
+        mode=staged.mode,
+        schema=staged.schema,
+        lanes=lanes,
+        path=staged.path,
+        rows=staged.rows,
+        changes=staged.changes,
+        has_deletes=staged.has_deletes,
+        partial=staged.partial,
+        bounds=staged.bounds,
+        positions=staged.positions,
+    )
 
 
 def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:

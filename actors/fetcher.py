@@ -17,7 +17,8 @@ from actors import messages as msg
 from actors.figures import FetcherFigures, Figures
 from actors.mailbox import Tick
 from actors.messages import MESSAGE_OVERHEAD, Address
-from actors.reassembly import BesideRows, Reassembly, SequenceGap, by_target
+from actors.reassembly import Reassembly, SequenceGap
+from actors.several import by_target
 from changes.formats.base import Format, Several
 from changes.model import BadMessage, Ddl, Kind, TableName
 from changes.routing import RouteConflict, Router, TargetRoute, shard_of
@@ -305,7 +306,7 @@ class FetcherLogic:
                 good += 1
         except BadMessage as bad:
             problem = _Problem(str(bad), lasting=False)
-        except (RouteConflict, _NotFollowed, BesideRows) as refused:
+        except (RouteConflict, _NotFollowed) as refused:
             problem = _Problem(str(refused), lasting=True)
         done += by_target.values()
         return [slot.share() for slot in done if slot.offsets], good, problem

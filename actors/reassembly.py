@@ -1,4 +1,4 @@
-"""What the fetcher does about messages that come in parts, and about those of several entries.
+"""What the fetcher does about messages that come in parts.
 
 Parts are put together before anything is routed; the whole stands at its last part's offset, and
 its first part holds the frontier until then (``offsets.parts``).
@@ -6,14 +6,13 @@ its first part holds the frontier until then (``offsets.parts``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from actors import effects as fx
 from actors import messages as msg
-from changes.formats.base import Format, Parted, Piece, Several
-from changes.model import AddColumn, BadMessage, Ddl, Kind
-from changes.routing import TargetRoute
+from changes.formats.base import Format, Parted
+from changes.model import BadMessage
 from offsets.parts import Part, PartAssembler
 from offsets.position import Run, TopicPartition
 from offsets.running import Running
@@ -212,71 +211,3 @@ def _part(format_: Parted, value: bytes | None) -> tuple[str, Part] | None:
 def _cut(fetched: msg.Fetched, start: int, end: int, next_offset: int) -> msg.Fetched:
     offsets, values = fetched.offsets[start:end], fetched.values[start:end]
     return replace(fetched, offsets=offsets, values=values, next_offset=next_offset)
-
-
-class BesideRows(Exception):
-    """A statement that can't be followed where it stands: beside rows of the same table."""
-
-
-Routes = Callable[[Ddl], Sequence[TargetRoute]]
-"""The targets that a statement concerns, and an exception where it can't be followed."""
-
-
-@dataclass(frozen=True, slots=True)
-class TargetPart:
-    """What one target gets of a message of several entries."""
-
-    route: TargetRoute
-    value: bytes
-    ddl: bool
-
-
-def by_target(
-    format_: Several,
-    value: bytes,
-    rows: Callable[[Piece], Sequence[TargetRoute]],
-    statements: Callable[[bytes], Sequence[Ddl]],
-    routes: Routes,
-) -> list[TargetPart]:
-    """Split a message of several entries by target, each target's entries in their order.
-
-    A statement beside rows of its target is left out where rows show by themselves what it does
-    (a new column without a default, a table made); any other raises BesideRows: one offset can't
-    be a barrier and rows. Raises BadMessage.
-    """
-    found: dict[str, tuple[TargetRoute, list[tuple[Piece, list[Ddl]]]]] = {}
-    for piece in format_.pieces(value):
-        concerned: list[tuple[TargetRoute, list[Ddl]]]
-        if piece.kind is Kind.ROWS:
-            concerned = [(route, []) for route in rows(piece)]
-        else:
-            mine: dict[str, tuple[TargetRoute, list[Ddl]]] = {}
-            for ddl in statements(format_.joined(value, [piece.data])):
-                for route in routes(ddl):
-                    mine.setdefault(str(route.name), (route, []))[1].append(ddl)
-            concerned = list(mine.values())
-        for route, ddls in concerned:
-            found.setdefault(str(route.name), (route, []))[1].append((piece, ddls))
-    return [_target_part(format_, value, route, pieces) for route, pieces in found.values()]
-
-
-def _target_part(
-    format_: Several, value: bytes, route: TargetRoute, pieces: list[tuple[Piece, list[Ddl]]]
-) -> TargetPart:
-    data = [piece.data for piece, _ in pieces if piece.kind is Kind.ROWS]
-    if not data:
-        return TargetPart(route, format_.joined(value, [p.data for p, _ in pieces]), ddl=True)
-    for ddl in (ddl for _, ddls in pieces for ddl in ddls):
-        if not _shown_by_rows(ddl):
-            sql = " ".join(ddl.sql.split())
-            raise BesideRows(
-                f"{ddl.table}: a statement that comes in one message with rows of its table is "
-                f"not followed: {sql}"
-            )
-    return TargetPart(route, format_.joined(value, data), ddl=False)
-
-
-def _shown_by_rows(ddl: Ddl) -> bool:
-    return ddl.refused is None and all(
-        isinstance(step, AddColumn) and step.default is None for step in ddl.steps
-    )

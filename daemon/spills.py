@@ -9,7 +9,8 @@ from actors.effects import Reread, Spill
 from actors.messages import Fetched
 from actors.ports import NotKept, SpillBroken, SpillRecord, SpillState
 from actors.processor_settings import OpenSpill
-from actors.reassembly import Reassembly, SequenceGap, TargetPart, by_target
+from actors.reassembly import Reassembly, SequenceGap
+from actors.several import TargetPart, by_target
 from changes.formats.base import Format, Parted, Several, pack
 from changes.model import BadMessage, Kind, TableName, TargetName
 from changes.routing import Router, TargetRoute
@@ -148,7 +149,8 @@ def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...
         if kind is Kind.DDL:
             return kind, tuple(statement.table for statement in format_.ddl(value))
         if kind is Kind.SEVERAL and isinstance(format_, Several):
-            return kind, tuple(piece.table for piece in format_.pieces(value))
+            rows = tuple(p.table for p in format_.pieces(value) if p.kind is Kind.ROWS)
+            return kind, rows + tuple(statement.table for statement in format_.ddl(value))
     except BadMessage:
         return Kind.NOTHING, ()
     return kind, () if table is None else (table,)
