@@ -29,10 +29,13 @@ from sparkwriter.iceberg_look import (
     RENAMING,
     Absent,
     Seen,
+    arrived,
     check_expected,
     covered,
+    is_behind,
     look,
     place_of,
+    place_text,
     text_after,
     text_now,
 )
@@ -55,7 +58,7 @@ class Barriers:
         here = look(self._catalog, batch.target)
         if not batch.changes_name:
             return self._inside(batch, here)
-        if _arrived(batch, here):
+        if arrived(batch, here.marks, here.steps):
             return replace(self._settle(batch, here), covered=True)
         here = self._made_anew(batch, here)
         if batch.moves_to is not None and isinstance(here, Seen):
@@ -139,10 +142,10 @@ class Barriers:
         check_expected(batch, seen.marks, seen.groups, seen.steps)
         ((lane, _),) = batch.lanes.items()
         if isinstance(there := look(self._catalog, to), Seen):
-            if _is_behind(batch, there):
+            if is_behind(batch, there.marks, there.steps):
                 raise TargetRefused(f"it is renamed to {to}, which is there already")
             raise SinkUnavailable(f"waits until {to}, which is to be its name, is free")
-        if self._catalog.freed(to) != f"{lane}:{_place(batch)}":
+        if self._catalog.freed(to) != f"{lane}:{place_text(batch)}":
             raise SinkUnavailable(f"waits until what {to} was before is written")
         # More of the message may follow under the new name, which only that one's target knows.
         amid = {} if batch.step is None else {lane: batch.step}
@@ -180,39 +183,15 @@ class Barriers:
             check_expected(batch, here.marks, here.groups, here.steps)
         # All that this name was before is written: the other may come, and not earlier. It would
         # else take the name from changes that still wait, and those would count as done.
-        self._catalog.free(batch.target, f"{lane}:{_place(batch)}")
-        if not _is_behind(batch, look(self._catalog, of)):
+        self._catalog.free(batch.target, f"{lane}:{place_text(batch)}")
+        other = look(self._catalog, of)
+        if not is_behind(batch, other.marks, other.steps):
             raise SinkUnavailable(f"waits until {of} has its name")
         here = look(self._catalog, batch.target)
         if isinstance(here, Seen):
             return self._settle(batch, here)
         self._catalog.bury(batch.target, text_after(batch, here))
         return look(self._catalog, batch.target).state
-
-
-def _arrived(batch: StagedBatch, here: Seen | Absent) -> bool:
-    """Whether the target shows the write, be it by a renaming that gave it its table."""
-    ((lane, _),) = batch.lanes.items()
-    shown, step = here.steps.get(lane), batch.step
-    by_step = shown is not None and step is not None and shown[:2] == step[:2]
-    return by_step or covered(batch, here.marks, here.steps)
-
-
-def _is_behind(batch: StagedBatch, there: Seen | Absent) -> bool:
-    """Whether another target of the statement is past it."""
-    ((lane, _),) = batch.lanes.items()
-    if there.marks.get(lane, NO_OFFSET) >= place_of(batch):
-        return True
-    shown, step = there.steps.get(lane), batch.step
-    if shown is None or step is None:
-        return False
-    return shown.offset == step.offset and shown.done >= step.done
-
-
-def _place(batch: StagedBatch) -> str:
-    """Where the statement is, for the names that come of it: two of one message get two."""
-    offset, step = place_of(batch), batch.step
-    return str(offset) if step is None else f"{offset}_{step.done}"
 
 
 def _table(seen: Seen) -> DdlTable:
@@ -223,13 +202,13 @@ def _table(seen: Seen) -> DdlTable:
 def _planned(batch: StagedBatch, seen: Seen) -> tuple[DdlTable, DdlTable]:
     """The table before and after the batch's statements."""
     before = _table(seen)
-    aside = f"__dropped_{_place(batch)}"
+    aside = f"__dropped_{place_text(batch)}"
     return before, apply_ddl(before, batch.ddl, seen.stored.mode, aside)
 
 
 def _dropped_at(batch: StagedBatch, after: DdlTable) -> str | None:
     ((lane, _),) = batch.lanes.items()
-    return f"{lane}:{_place(batch)}" if after.dropped else None
+    return f"{lane}:{place_text(batch)}" if after.dropped else None
 
 
 def _marks(batch: StagedBatch, here: Seen | Absent) -> str:

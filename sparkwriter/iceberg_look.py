@@ -138,6 +138,33 @@ def covered(
     return all(marks.get(lane, NO_OFFSET) == span.through for lane, span in batch.lanes.items())
 
 
+def arrived(
+    batch: StagedBatch,
+    marks: Mapping[TopicPartition, int],
+    steps: Mapping[TopicPartition, Step],
+) -> bool:
+    """Whether a target shows a renaming, be it by the table that it got from another name: that
+    one's marks are short of the message's end, also where no more of it follows."""
+    return all(_same(steps.get(lane), batch.step) for lane in batch.lanes) or covered(
+        batch, marks, steps
+    )
+
+
+def is_behind(
+    batch: StagedBatch,
+    marks: Mapping[TopicPartition, int],
+    steps: Mapping[TopicPartition, Step],
+) -> bool:
+    """Whether another target, by its marks and steps, is past the batch's statement."""
+    ((lane, _),) = batch.lanes.items()
+    if marks.get(lane, NO_OFFSET) >= place_of(batch):
+        return True
+    shown, step = steps.get(lane), batch.step
+    if shown is None or step is None:
+        return False
+    return shown.offset == step.offset and shown.done >= step.done
+
+
 def _same(shown: Step | None, step: Step | None) -> bool:
     return shown is not None and step is not None and shown[:2] == step[:2]
 
@@ -171,6 +198,12 @@ def place_of(batch: StagedBatch) -> int:
     """The offset of a write of one message."""
     ((_, span),) = batch.lanes.items()
     return span.through if batch.step is None else batch.step.offset
+
+
+def place_text(batch: StagedBatch) -> str:
+    """The same for names that come of a statement: two in one message get two."""
+    offset, step = place_of(batch), batch.step
+    return str(offset) if step is None else f"{offset}_{step.done}"
 
 
 def check_expected(

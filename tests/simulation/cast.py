@@ -20,6 +20,7 @@ from daemon.spills import PipelineSpills, open_spills
 from tests.simulation.durable import PIPELINE, Durable, Failing, FakeLog
 from tests.simulation.partitions import COMMITTER, FETCHER
 from tests.simulation.parts import SplitCanalJson
+from tests.simulation.several import SeveralCanalJson
 from tests.simulation.staging import PlainStaging, RealStaging, Staging
 
 LETTERS = Address(PIPELINE, "dead-letters")
@@ -57,7 +58,9 @@ class Cast:
     ) -> None:
         shape = durable.shape
         router = Router(ROUTES)
-        made = SplitCanalJson if shape.split else FORMATS["canal-json"]
+        made = FORMATS["canal-json"]
+        if shape.split or shape.several:
+            made = SeveralCanalJson if shape.several else SplitCanalJson
         format_ = made(shape.options)
         reading = FetcherSettings(max_messages=7, dead_letters=True)
         fetcher = FetcherLogic(PIPELINE, format_, router, shards, reading)

@@ -24,7 +24,13 @@ from tests.simulation.world import World
 
 FAILING = {"sink_fails": 0.3, "disk_fails": 0.2, "refusals": 2}
 ONE_LANE = Shape(
-    ddl=0.2, bad=0.1, split=0.3, minimal=True, quarantine=True, policy=DdlPolicy("keep", "follow")
+    ddl=0.2,
+    bad=0.1,
+    split=0.3,
+    several=0.3,
+    minimal=True,
+    quarantine=True,
+    policy=DdlPolicy("keep", "follow"),
 )
 LANES = Shape(ddl=0.1, bad=0.1, split=0.3, lanes=True, quarantine=True, quarantine_bytes=1500)
 
@@ -88,6 +94,7 @@ def test_each_feature_occurs_often() -> None:
         "AddColumn", "DropColumn", "RenameColumn", "TruncateTable", "DropTable", "moves_to",
         "takes_from", "Spill", "EndSpill", "KeepDeadLetter", "RACED", "REFUSED", "runs",
         "fragments", "lanes", "minimal", "Reread", "ReadAgain",
+        "amid", "begun", "marks_alone", "renamed_amid",
     ):  # fmt: skip
         assert counts[name] >= 3, (name, counts)
 
