@@ -20,8 +20,8 @@ from actors.effects import Stretch
 from actors.ports import Span, StagedBatch
 from actors.several import Segment, segments
 from actors.waiting import Chunk, Closing, Part
-from changes.formats.base import Format
-from changes.model import Kind, Mode, TableSchema
+from changes.formats.base import Format, Several
+from changes.model import Mode, TableSchema
 from changes.routing import Router
 from offsets.position import Step, TopicPartition
 
@@ -65,8 +65,8 @@ class Segments:
         self._writes = writes
 
     def wait_in(self, chunk: Chunk) -> bool:
-        """Whether a barrier is a message that has to be taken apart."""
-        return self._format.peek(chunk.values[0]).kind is Kind.SEVERAL
+        """Whether a barrier is a message that has to be taken apart: it has several entries."""
+        return isinstance(self._format, Several) and len(self._format.pieces(chunk.values[0])) > 1
 
     def close(self, buffer: TargetBuffer, now: float) -> list[object]:
         """Begin with the next segment of the message at the front. Raises DataError."""
