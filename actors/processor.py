@@ -313,7 +313,7 @@ class ProcessorLogic:
         buffer.retry_at, buffer.attempts, buffer.races = None, 0, 0
         # Its own lanes' marks only: one who writes a lane from another's mark, whose partition
         # went without his noticing, would fence its owner.
-        own = {source: written.state.hwms[source] for source in written.through}
+        own = {source: written.state.hwms[source] for source in written.epochs}
         steps = {s: step for s, step in buffer.state.steps.items() if s not in written.epochs}
         steps |= {s: step for s, step in written.state.steps.items() if s in written.epochs}
         hwms = {**buffer.state.hwms, **own}

@@ -29,7 +29,7 @@ def published(buffer: TargetBuffer, written: msg.Written, renamed: bool) -> None
     Amid a message no version is told: marks that were put back from there would lack the step.
     """
     assert written.state is not None
-    own = {source: written.state.hwms[source] for source in written.through}
+    own = {source: written.state.hwms[source] for source in written.epochs}
     before = {} if renamed or buffer.recorded is None else buffer.recorded.hwms
     version = None if written.state.steps else written.state.version
     buffer.recorded = TargetMark(version, {**before, **own})

@@ -1,8 +1,8 @@
 """A message in which statements stand beside rows of their own target: a write for each segment.
 
-The message waits at the front until its last segment is handed over. Before that the target's
-mark stays, and each write leaves a step in it: so many entries of this message are in. What is left
-to be done is told by that alone, after a crash, a revoke or a release as in the middle of it all.
+The message waits at the front until its last segment is handed over. Until then the target's mark
+is just below it, and each write leaves a step there: so many entries of this message are in. What
+is left is told by these alone, after a crash, a revoke or a release as in the middle of it all.
 """
 
 from __future__ import annotations
@@ -132,7 +132,11 @@ class Segments:
     def _submit(
         self, buffer: TargetBuffer, batch: StagedBatch, segment: Segment, rows: int, now: float
     ) -> list[object]:
-        """One segment's write; the mark moves, and is acknowledged, with the last one."""
+        """One segment's write; the message is acknowledged with the last one.
+
+        The mark goes up to it at once. All below is in: a statement there that had nothing to do
+        when it came may have, once the table is there, and must not come behind this message's.
+        """
         chunk = buffer.chunks[0]
         source, epoch, offset = _place(chunk)
         shown, hwm = _shown(buffer, chunk), buffer.hwm(source)
@@ -143,14 +147,14 @@ class Segments:
         buffer.write_from = dict(through)
         batch = replace(
             batch,
-            lanes={source: Span(hwm, offset if segment.last else hwm)},
+            lanes={source: Span(hwm, offset if segment.last else offset - 1)},
             step=Step(offset, segment.done, shown.rows + rows),
             begun=shown.done,
         )
         return self._writes.submit(buffer, batch, {source: epoch}, through, now)
 
     def _end(self, buffer: TargetBuffer, chunk: Chunk, now: float) -> list[object]:
-        """Nothing is left to be done of the message: the mark moves, where a step stands below."""
+        """Nothing is left to be done of the message: the mark moves over it, if it is amid."""
         source, epoch, offset = _place(chunk)
         shown = _shown(buffer, chunk)
         if not shown.done or buffer.hwm(source) >= offset:

@@ -181,7 +181,7 @@ def text_after(batch: StagedBatch, here: Seen | Absent, waits: bool = False) -> 
     """
     moved = {lane: span.through for lane, span in batch.lanes.items()}
     if waits:
-        moved = {lane: place_of(batch) - 1 for lane in moved}
+        moved = dict.fromkeys(moved, place_of(batch) - 1)
     marks = {**here.marks, **moved}
     by = {
         lane: batch.group

@@ -79,15 +79,15 @@ def test_a_message_is_cut_where_statements_stand() -> None:
     assert changes.table["id"].to_pylist() == [2, 3]
 
 
-def test_each_segment_is_a_write_and_the_last_one_moves_the_mark() -> None:
-    """Nothing is acknowledged before; each write tells the step that it finds and leaves."""
+def test_each_segment_is_a_write_and_the_last_one_is_acknowledged() -> None:
+    """Before it the mark is below the message; each write tells the step it finds and leaves."""
     rig = started()
     send(rig, 5, rows(1, 2), TRUNCATE, rows(3))
     writes = [taken(rig), taken(rig), taken(rig)]
     assert [(w.batch.begun, w.batch.step) for w in writes] == [
         (0, Step(5, 1)), (1, Step(5, 2)), (2, Step(5, 3)),
     ]  # fmt: skip
-    assert [w.batch.lanes[S0] for w in writes] == [Span(0, 0), Span(0, 0), Span(0, 5)]
+    assert [w.batch.lanes[S0] for w in writes] == [Span(0, 4), Span(4, 4), Span(4, 5)]
     assert [(dict(w.epochs), dict(w.through)) for w in writes] == [
         ({S0: 1}, {}), ({S0: 1}, {}), ({S0: 1}, {S0: 5}),
     ]  # fmt: skip
@@ -165,7 +165,7 @@ def test_segments_without_effect_need_no_write() -> None:
     assert rig.done(TARGET) == 0
     end = taken(rig)
     assert end.batch.is_barrier
-    assert (end.batch.lanes[S0], end.batch.begun, end.batch.ddl) == (Span(0, 5), 2, ())
+    assert (end.batch.lanes[S0], end.batch.begun, end.batch.ddl) == (Span(4, 5), 2, ())
     assert rig.done(TARGET) == 5
 
 
@@ -274,7 +274,7 @@ def test_what_is_recorded_amid_a_message_names_no_version() -> None:
     send(rig, 5, *message)
     taken(rig)
     opening = again(rig, 5, *message)
-    assert opening.recorded == TargetMark(None, {S0: 0})
+    assert opening.recorded == TargetMark(None, {S0: 4})
     rig.settle()
     opening = again(rig, 6, rows(2), TRUNCATE)
     assert opening.recorded == TargetMark("v", {S0: 5})

@@ -61,7 +61,7 @@ def test_a_mark_that_moved_on_is_judged_by_who_moved_it(by: str, told: type[Fenc
 def test_a_batch_without_a_group_has_no_stragglers() -> None:
     """Two that are nobody's are not each other's."""
     with pytest.raises(Fenced) as fenced:
-        check_expected(batch("", A=(5, 9)), {A: 6}, {})
+        check_expected(batch("", A=(5, 9)), {A: 6}, {}, {})
     assert type(fenced.value) is Fenced
 
 
@@ -70,7 +70,7 @@ def test_a_mark_that_went_back_is_to_be_read_again() -> None:
     with pytest.raises(Straggler, match="stands at 3, expected 5"):
         check_expected(batch(A=(5, 9)), {A: 3}, {A: THEIRS}, {})
     with pytest.raises(Straggler, match="stands at -1, expected 5"):
-        check_expected(batch(A=(5, 9)), {}, {})
+        check_expected(batch(A=(5, 9)), {}, {}, {})
 
 
 def test_one_strangers_lane_outweighs_all_stragglers() -> None:
