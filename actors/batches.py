@@ -13,6 +13,7 @@ from actors.closing import (
     DataError,
     after_bad,
     check_lanes,
+    check_steps,
     close_pieces,
     close_rows,
     problem_of,
@@ -108,6 +109,7 @@ class Batches:
         chunk = buffer.take(1)[0]
         buffer.cover({chunk.source: chunk.offsets[-1]}, {chunk.source: chunk.epoch})
         try:
+            check_steps(buffer, chunk.source, chunk.offsets[-1])
             barrier = self._barriers.plan(buffer, chunk, self.next_id())
         except DataError:
             buffer.through.clear()  # nothing came before it in this write: it waits again
@@ -168,7 +170,9 @@ class Batches:
         assert closing is not None
         if closing.segment is not None:
             return self._segments.staged(buffer, staged, now)
-        check_lanes(buffer, closing, staged)  # a refusal leaves the batch's messages at hand
+        for part in closing.parts:  # a refusal leaves the batch's messages at hand
+            check_steps(buffer, part.stretch.source, part.through, *filter(None, (staged.path,)))
+        check_lanes(buffer, closing, staged)
         buffer.closing = None
         buffer.stage_again_at, buffer.stage_attempts = None, 0
         buffer.phase = Phase.WRITING if buffer.write is not None else Phase.READY

@@ -112,6 +112,22 @@ def rows_batch(
     )
 
 
+def check_steps(buffer: TargetBuffer, source: TopicPartition, last: int, *files: str) -> None:
+    """Refuse to go past a message of which the target holds a part. Raises DataError.
+
+    Its segments come first, unless the target gets no more of it, or gets it as rows alone: by
+    other routes than those by which it was begun.
+    """
+    step = buffer.state.steps.get(source)
+    if step is not None and step.offset <= last:
+        raise DataError(
+            f"{source} offset {step.offset}: {buffer.name} holds the first {step.done} entries of "
+            "this message, and its routes were changed before the rest was written: let the former"
+            f" ones run until it is, or `binlogd tables rebuild {buffer.name}`",
+            *files,
+        )
+
+
 def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
     """Rows with keys from two partitions have no order between them: refused, not guessed.
 

@@ -78,7 +78,7 @@ class StagedBatch:
     it beside each mark that the write moves. Empty: nobody's, and told from every other."""
     step: Step | None = None
     """The write is part of a message of several entries, and this is what the target holds of that
-    afterwards. Then the lanes are one, whose mark is just below the message before its last part."""
+    afterwards. Then the lanes are one; before the last part its mark is just below the message."""
     begun: int = 0
     """Of the step's message: how many entries the target must show before the write."""
 
@@ -89,7 +89,7 @@ class StagedBatch:
 
     @property
     def amid(self) -> bool:
-        """Whether it ends amid its message: the mark is below that, the step tells how far it is."""
+        """Whether it ends amid its message: the mark is below that, the step tells how far."""
         step = self.step
         return step is not None and all(s.through < step.offset for s in self.lanes.values())
 

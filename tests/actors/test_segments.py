@@ -290,3 +290,18 @@ def test_a_step_that_the_target_lost_is_done_again() -> None:
     again(rig, 5, *message)
     write = taken(rig)
     assert (write.batch.begun, write.batch.step) == (0, Step(5, 2))
+
+
+def test_a_message_that_was_begun_by_other_routes_is_not_gone_past() -> None:
+    """What is left of it would be missing, or what is in would come twice."""
+    rig = started()
+    message = (rows(1), TRUNCATE, rows(2))
+    send(rig, 5, *message)
+    taken(rig)
+    rig.start()
+    rig.epoch += 1
+    rig.send("t", (5, packet(rows(1), rows(2))))
+    rig.settle()
+    (failed,) = rig.heard(msg.PipelineFailed)
+    assert "binlog:0 offset 5: lake.db.t holds the first 1 entries" in failed.reason
+    assert rig.rows[TARGET] == {(0,): "n", (1,): "n"}

@@ -54,6 +54,20 @@ MUTATIONS = (
         ("tests/daemon/test_offset_file.py",),
     ),
     Mutation(
+        "what is in of a message is not written again",
+        "actors/segments.py",
+        "        done = shown.done\n",
+        "        done = 0\n",
+        ("tests/actors/test_segments.py",),
+    ),
+    Mutation(
+        "a message that is taken apart has all below it in",
+        "actors/segments.py",
+        "offset if segment.last else offset - 1",
+        "offset if segment.last else hwm",
+        ("tests/actors/test_segments.py",),
+    ),
+    Mutation(
         "the file before Kafka",
         "actors/committer.py",
         "        self._owned = owned\n        return [",
