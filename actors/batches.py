@@ -13,6 +13,7 @@ from actors.closing import (
     DataError,
     after_bad,
     check_lanes,
+    check_step,
     check_steps,
     close_pieces,
     close_rows,
@@ -109,7 +110,7 @@ class Batches:
         chunk = buffer.take(1)[0]
         buffer.cover({chunk.source: chunk.offsets[-1]}, {chunk.source: chunk.epoch})
         try:
-            check_steps(buffer, chunk.source, chunk.offsets[-1])
+            check_step(buffer, chunk.source, chunk.offsets[-1])
             barrier = self._barriers.plan(buffer, chunk, self.next_id())
         except DataError:
             buffer.through.clear()  # nothing came before it in this write: it waits again
@@ -170,8 +171,10 @@ class Batches:
         assert closing is not None
         if closing.segment is not None:
             return self._segments.staged(buffer, staged, now)
-        for part in closing.parts:  # a refusal leaves the batch's messages at hand
-            check_steps(buffer, part.stretch.source, part.through, *filter(None, (staged.path,)))
+        # A refusal leaves the batch's messages at hand. A piece waits behind a write, maybe the one
+        # that ends such a message.
+        if closing.piece_of is None:
+            check_steps(buffer, closing, staged)
         check_lanes(buffer, closing, staged)
         buffer.closing = None
         buffer.stage_again_at, buffer.stage_attempts = None, 0

@@ -112,7 +112,16 @@ def rows_batch(
     )
 
 
-def check_steps(buffer: TargetBuffer, source: TopicPartition, last: int, *files: str) -> None:
+def check_steps(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
+    """``check_step`` of all that a batch covers. Raises DataError."""
+    files = () if staged.path is None else (staged.path,)
+    for part in closing.parts:
+        check_step(buffer, part.stretch.source, part.through, *files)
+    for source, last in closing.through.items():
+        check_step(buffer, source, last, *files)
+
+
+def check_step(buffer: TargetBuffer, source: TopicPartition, last: int, *files: str) -> None:
     """Refuse to go past a message of which the target holds a part. Raises DataError.
 
     Its segments come first, unless the target gets no more of it, or gets it as rows alone: by
