@@ -24,14 +24,9 @@ from tests.simulation.world import World
 
 FAILING = {"sink_fails": 0.3, "disk_fails": 0.2, "refusals": 2}
 ONE_LANE = Shape(
-    ddl=0.2,
-    bad=0.1,
-    split=0.3,
-    several=0.3,
-    minimal=True,
-    quarantine=True,
-    policy=DdlPolicy("keep", "follow"),
+    ddl=0.2, bad=0.1, split=0.3, minimal=True, quarantine=True, policy=DdlPolicy("keep", "follow")
 )
+SEVERAL = Shape(ddl=0.3, several=0.6, quarantine=True, policy=DdlPolicy("keep", "follow"))
 LANES = Shape(ddl=0.1, bad=0.1, split=0.3, lanes=True, quarantine=True, quarantine_bytes=1500)
 
 
@@ -58,8 +53,22 @@ def test_tables_equal_the_oracle_with_the_real_decoder(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("shape", "messages", "faults"),
-    [(PLAIN, 40, {}), (PLAIN, 40, FAILING), (ONE_LANE, 30, FAILING), (LANES, 30, FAILING)],
-    ids=["smooth", "failing", "all-of-one-lane", "all-of-several-lanes"],
+    [
+        (PLAIN, 40, {}),
+        (PLAIN, 40, FAILING),
+        (ONE_LANE, 30, FAILING),
+        (LANES, 30, FAILING),
+        (SEVERAL, 20, {}),
+        (SEVERAL, 20, FAILING),
+    ],
+    ids=[
+        "smooth",
+        "failing",
+        "all-of-one-lane",
+        "all-of-several-lanes",
+        "several-smooth",
+        "several-failing",
+    ],
 )
 def test_a_crash_at_every_single_effect(
     shape: Shape, messages: int, faults: dict[str, float]
