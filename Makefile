@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench chaos soak mutation clean lock lock-jars
+.PHONY: help setup demo test check bench chaos soak mutation conformance clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
@@ -13,6 +13,7 @@ help:
 	@echo "make chaos   a daemon under load, killed and starved at every step; var/chaos.json"
 	@echo "make soak    twenty minutes of random faults under load: equal and flat; var/soak.json"
 	@echo "make mutation  one safety rule taken out at a time: a test must fail for each"
+	@echo "make conformance  other projects' sample messages: how many cases pass, by format"
 	@echo "make setup   what the others need: .venv and var/jars (PYTHON=... names another Python)"
 	@echo "make clean   remove what the above made; other files in var/ stay"
 
@@ -53,6 +54,11 @@ DURATION ?= 1200
 soak: setup
 	@mkdir -p var
 	$(VENV)/python -m tests.chaos.soak --seconds $(DURATION) $(SOAK)
+
+# CONFORMANCE_DIR=... names the folder of the samples; where it is missing the status is 2 of make,
+# 3 of the command itself.
+conformance: setup
+	@$(VENV)/python -m tests.conformance
 
 mutation: setup
 	$(VENV)/python -m tests.mutation

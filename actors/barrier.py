@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
+
+from actors import effects as fx
 from actors.buffer import TargetBuffer
 from actors.closing import DataError
 from actors.ports import StagedBatch
 from actors.waiting import Chunk
+from changes.formats import declared_types
 from changes.formats.base import Format
+from changes.formats.untyped import as_declared
 from changes.model import (
     AddColumn,
     BadMessage,
@@ -41,12 +46,26 @@ class Barrier:
     """A DDL message, planned for one target.
 
     ``batch`` is None where nothing is to be written. ``forget``: what is known of the columns
-    from the rows of before is out of date. ``notes`` are for the log: what is not followed.
+    from the rows of before is out of date. ``notes`` are for the log: what is not followed by
+    choice. ``unread`` are the statements that nobody understands.
     """
 
     batch: StagedBatch | None = None
     forget: bool = False
     notes: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+
+def notes_of(buffer: TargetBuffer, barrier: Barrier) -> list[object]:
+    """Note what a barrier changes beside its write, and what is to be told of it."""
+    buffer.era += barrier.forget
+    buffer.tally.ddl_not_understood += len(barrier.unread)
+    kept = [("ddl_kept", what) for what in barrier.notes]
+    unread = [("ddl_not_understood", what) for what in barrier.unread]
+    return [
+        fx.Log("warning", event, {"target": buffer.name, "what": what})
+        for event, what in kept + unread
+    ]
 
 
 @dataclass(slots=True)
@@ -103,19 +122,38 @@ class BarrierPlanner:
         self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier
     ) -> None:
         table, target = statement.table, buffer.route.name
-        if statement.refused is not None:
-            raise _NotFollowed(statement, statement.refused)
+        if statement.unread is not None:
+            if self._policy.not_understood == "stop":
+                raise _NotFollowed(statement, statement.unread)
+            barrier.unread.append(f"{table}: {statement.unread}")
+            barrier.forget = True
+            return
         changelog = (buffer.state.mode or buffer.route.mode) is Mode.APPEND
+        statement = self._lenient(statement, barrier, changelog=changelog)
         merges = self._router.merges(table, target)
-        view = _View(self._policy, changelog, merges, self._has_lanes(buffer), statement)
+        lanes, types = self._has_lanes(buffer), declared_types(buffer.route.types)
+        view = _View(self._policy, changelog, merges, lanes, statement, types)
         steps = tuple(view.table_steps(barrier.notes))
-        view.check_keys(buffer.route.keys)
+        view.check_named(buffer.route.keys)
         if wanted.moves_to is not None and steps:
             raise _NotFollowed(statement, "a change after a RENAME in one message")
         if steps:
             wanted.ddl.append(steps)
         self._names(statement, buffer, wanted, barrier)
         barrier.forget |= any(not isinstance(step, AddColumn) for step in statement.steps)
+
+    def _lenient(self, statement: Ddl, barrier: Barrier, *, changelog: bool) -> Ddl:
+        """The statement as it is followed where stored values can't be told. Raises _NotFollowed.
+
+        A changelog needs none: events of the past did not have the column.
+        """
+        if statement.refused is None:
+            return statement
+        if not statement.lenient or not (changelog or self._policy.unknown_default == "null"):
+            raise _NotFollowed(statement, statement.refused)
+        if not changelog:
+            barrier.notes.append(f"{statement.table} {statement.refused}: NULL in stored rows")
+        return replace(statement, steps=statement.lenient, refused=None)
 
     def _names(
         self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier
@@ -157,7 +195,7 @@ class BarrierPlanner:
         if buffer.state.schema is not None:
             return buffer.state.positions is not None
         route = buffer.route
-        return self._format.table_decoder(route.mode, route.keys).positions is not None
+        return self._format.table_decoder(route.mode, route.keys, route.types).positions is not None
 
     def _is_swap(self, table: TableName, to: TableName, of: TableName) -> bool:
         """Tell whether an online schema change ends here, both its shadow tables left out."""
@@ -195,7 +233,7 @@ class _View:
     """One statement as one target sees it.
 
     ``merges``: the target holds other tables too; ``lanes``: it keeps positions, so that the
-    table may come in several partitions.
+    table may come in several partitions. ``types`` are those that the configuration declares.
     """
 
     policy: DdlPolicy
@@ -203,14 +241,14 @@ class _View:
     merges: bool
     lanes: bool
     statement: Ddl
+    types: Mapping[str, pa.DataType]
 
     def table_steps(self, notes: list[str]) -> Iterator[TableStep]:
         """The steps that the target takes; what it does not is noted. Raises _NotFollowed."""
         for step in self.statement.steps:
             match step:
-                case AddColumn(column):
-                    # Events of the past did not have the column: a changelog shows none there.
-                    yield AddColumn(column) if self.changelog else step
+                case AddColumn():
+                    yield self._add_column(step)
                 case DropColumn():
                     yield from self._drop_column(step, notes)
                 case RenameColumn():
@@ -219,7 +257,7 @@ class _View:
                     if old == column.name:
                         yield step
                     elif self.changelog:
-                        yield AddColumn(column)
+                        yield self._add_column(AddColumn(column))
                     else:
                         yield from self._rename_column(step, notes)
                 case TruncateTable():
@@ -229,9 +267,21 @@ class _View:
                 case RenameTable() | TakeName():
                     continue
 
-    def check_keys(self, keys: tuple[str, ...] | None) -> None:
-        """Refuse that a column is renamed which the configuration names as a key."""
-        named = {key.lower() for key in keys or ()}
+    def _add_column(self, step: AddColumn) -> AddColumn:
+        declared = self.types.get(step.column.name.lower())
+        if declared is not None:
+            try:
+                step = as_declared(step, declared)
+            except ValueError as error:
+                reason = f"ADD COLUMN {step.column.name}: {error}"
+                raise _NotFollowed(self.statement, reason) from error
+        # Events of the past did not have the column: a changelog shows none there.
+        return AddColumn(step.column) if self.changelog else step
+
+    def check_named(self, keys: tuple[str, ...] | None) -> None:
+        """Refuse that a column is renamed which the configuration names: as a key, by its type."""
+        named = dict.fromkeys(self.types, "of a declared type")
+        named |= dict.fromkeys((key.lower() for key in keys or ()), "a key of the route")
         for step in self.statement.steps:
             if isinstance(step, RenameColumn):
                 old, new = step.old, step.new
@@ -239,8 +289,9 @@ class _View:
                 old, new = step.old, step.column.name
             else:
                 continue
-            if old != new and old.lower() in named:
-                raise _NotFollowed(self.statement, f"renaming {old}, a key of the route,")
+            why = named.get(old.lower())
+            if old.lower() != new.lower() and why is not None:
+                raise _NotFollowed(self.statement, f"renaming {old}, {why},")
 
     def _drop_column(self, step: DropColumn, notes: list[str]) -> Iterator[TableStep]:
         if self.policy.drop_column == "stop":

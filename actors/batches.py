@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.barrier import BarrierPlanner
-from actors.buffer import DeadRecord, Phase, TargetBuffer
+from actors.barrier import BarrierPlanner, notes_of
+from actors.buffer import Phase, TargetBuffer
 from actors.closing import (
     DataError,
     after_bad,
@@ -18,6 +18,7 @@ from actors.closing import (
     close_pieces,
     close_rows,
     problem_of,
+    record_at,
     rows_batch,
 )
 from actors.messages import WRITERS, Address
@@ -71,9 +72,14 @@ class Batches:
             return self._rows(buffer, buffer.take(self._batch_bytes), None)
         if buffer.through:
             return self._rows(buffer, [], None)
-        if self._segments.wait_in(buffer.chunks[0]):
+        if buffer.chunks[0].ddl and self._segments.wait_in(buffer.chunks[0]):
             return self._segments.close(buffer, now)
-        return self._barrier(buffer, now)
+        if buffer.chunks[0].ddl:
+            return self._barrier(buffer, now)
+        buffer.era += 1
+        (first,) = buffer.take(1)
+        buffer.give_back(replace(first, anew=False))
+        return self._rows(buffer, buffer.take(self._batch_bytes), None)
 
     def _rows(
         self, buffer: TargetBuffer, chunks: list[Chunk], piece_of: TopicPartition | None
@@ -116,11 +122,7 @@ class Batches:
             buffer.through.clear()  # nothing came before it in this write: it waits again
             buffer.give_back(chunk)
             raise
-        buffer.era += barrier.forget
-        out: list[object] = [
-            fx.Log("warning", "ddl_kept", {"target": buffer.name, "what": note})
-            for note in barrier.notes
-        ]
+        out = notes_of(buffer, barrier)
         if barrier.batch is None:
             return out + self.nothing_to_write(buffer)
         buffer.write_from = {chunk.source: chunk.offsets[0]}
@@ -185,7 +187,9 @@ class Batches:
         problem = problem_of(closing, staged.bad)
         closing.cover(staged.bad)
         out: list[object] = []
-        if staged.bad is not None and self._dead_letters is not None:
+        if staged.bad is not None and self._begins_anew(buffer, closing, staged.bad):
+            out += self._begin_anew(buffer, closing, staged.bad, now)
+        elif staged.bad is not None and self._dead_letters is not None:
             out += self._condemn(buffer, closing, staged.bad, now)
         elif problem is not None:
             buffer.doomed = problem
@@ -194,21 +198,33 @@ class Batches:
             return out + self._piece_staged(buffer, closing, staged)
         return out + self._batch_staged(buffer, closing, staged, now)
 
+    def _begins_anew(self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt) -> bool:
+        """Whether a message only does not go together with those before it. One that does not
+        though nothing was known before it is a bad one."""
+        return bad.of_table and buffer.began_anew != record_at(closing, bad)
+
+    def _begin_anew(
+        self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
+    ) -> list[object]:
+        """Have what came before it written, and it and the rest decoded as if it were the first:
+        the sink then tells what becomes of the stored columns, and refuses by name what can't."""
+        for chunk in reversed(after_bad(closing, bad, now, anew=True)):
+            buffer.give_back(chunk)
+        buffer.began_anew = record_at(closing, bad)
+        fields = {"target": buffer.name, "what": problem_of(closing, bad)}
+        return [fx.Log("warning", "columns_differ", fields)]
+
     def _condemn(
         self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
     ) -> list[object]:
         """Have the bad record stored; what follows it waits, undecoded, at the front."""
         assert self._dead_letters is not None
-        part = closing.parts[bad.stretch]
-        stretch, offset = part.stretch, part.stretch.offsets[bad.index]
         for chunk in reversed(after_bad(closing, bad, now)):
             buffer.give_back(chunk)
-        buffer.condemned = DeadRecord(stretch.source, part.epoch, offset)
-        value = stretch.values[bad.index]
+        source, epoch, offset = buffer.condemned = record_at(closing, bad)
+        value = closing.parts[bad.stretch].stretch.values[bad.index]
         name = buffer.route.name
-        letter = msg.DeadLetter(
-            stretch.source, part.epoch, offset, value, bad.reason, name, self._me
-        )
+        letter = msg.DeadLetter(source, epoch, offset, value, bad.reason, name, self._me)
         return [fx.Tell(self._dead_letters, letter)]
 
     def _piece_staged(

@@ -106,7 +106,9 @@ class TargetBuffer:
     """What is wrong with the next message: the target stops when what came before is written."""
     passed: Passed | None = None
     era: int = 0
-    """How often a DDL made what is known of the columns out of date."""
+    """How often what is known of the columns was out of date, by a DDL or by other columns."""
+    began_anew: DeadRecord | None = None
+    """The latest message with which the columns began anew."""
     quarantine: Quarantine | None = None
     tally: Tally = field(default_factory=Tally)
 
@@ -137,7 +139,7 @@ class TargetBuffer:
         taken: list[Chunk] = []
         size = 0
         while self.chunks and size < limit:
-            if self.chunks[0].ddl and taken:
+            if self.chunks[0].is_barrier and taken:
                 break
             chunk = self.chunks.popleft()
             self.messages -= len(chunk.offsets)
@@ -182,7 +184,7 @@ class TargetBuffer:
     @property
     def barrier_first(self) -> bool:
         """Whether the next message is a barrier: what came before must be written first."""
-        return bool(self.chunks) and self.chunks[0].ddl
+        return bool(self.chunks) and self.chunks[0].is_barrier
 
     @property
     def since(self) -> float | None:
@@ -287,6 +289,7 @@ class TargetBuffer:
             error=tally.last_error(now),
             hwms=dict(self.state.hwms),
             quarantine=None if self.quarantine is None else self.quarantine.figures(),
+            ddl_not_understood=tally.ddl_not_understood,
         )
 
     def _write_figures(self, now: float) -> WriteFigures | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain, groupby
 
-from actors.buffer import TargetBuffer
+from actors.buffer import DeadRecord, TargetBuffer
 from actors.effects import Stretch
 from actors.messages import MESSAGE_OVERHEAD, BadMessageAt, Staged
 from actors.ports import Span, StagedBatch
@@ -74,20 +74,32 @@ def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:
     return f"{stretch.source} offset {stretch.offsets[bad.index]}: {bad.reason}"
 
 
-def after_bad(closing: Closing, bad: BadMessageAt, now: float) -> list[Chunk]:
-    """The messages behind a bad one as they came: to be decoded again, they were not staged."""
+def after_bad(
+    closing: Closing, bad: BadMessageAt, now: float, *, anew: bool = False
+) -> list[Chunk]:
+    """The messages behind a bad one as they came: to be decoded again, they were not staged.
+
+    ``anew``: the bad one is the first of them, and begins the columns anew.
+    """
     chunks: list[Chunk] = []
     for place, part in enumerate(closing.parts[bad.stretch :]):
-        begin = bad.index + 1 if place == 0 else 0
+        begin = bad.index + (not anew) if place == 0 else 0
         offsets, values = part.stretch.offsets[begin:], part.stretch.values[begin:]
         # Of a later part all may have been replays: those the target has.
         if not offsets:
             continue
         size = sum(map(len, values)) + MESSAGE_OVERHEAD * len(values)
+        source, first = part.stretch.source, anew and place == 0
         chunks.append(
-            Chunk(part.stretch.source, part.epoch, list(offsets), list(values), size, False, now)
+            Chunk(source, part.epoch, list(offsets), list(values), size, False, now, first)
         )
     return chunks
+
+
+def record_at(closing: Closing, bad: BadMessageAt) -> DeadRecord:
+    """The record that can't be applied."""
+    part = closing.parts[bad.stretch]
+    return DeadRecord(part.stretch.source, part.epoch, part.stretch.offsets[bad.index])
 
 
 def rows_batch(

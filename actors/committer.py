@@ -61,6 +61,7 @@ class CommitterLogic:
         self._logs: dict[TopicPartition, LogEpochs] = {}
         self._marks: dict[str, TargetMark] = dict(recorded.targets)
         self._spills: dict[str, SpillMark] = dict(recorded.spills)
+        self._formats = dict(recorded.formats)
         self._rebuilding = set(recorded.rebuilds)
         self._on_disk: Snapshot | None = None
         self._owned: tuple[TopicPartition, ...] = ()
@@ -84,6 +85,9 @@ class CommitterLogic:
                 out = self._written(message)
             case msg.DeadLettered():
                 out = self._dead_lettered(message)
+            case msg.FormatTold(topic, name):
+                self._formats[topic] = name
+                out = []
             case msg.SpillListed(target, mark):
                 out = self._list_spill(target, mark)
             case msg.EpochStarted():
@@ -284,6 +288,7 @@ class CommitterLogic:
             forced=self._recorded.forced,
             spills=dict(self._spills),
             rebuilds=self._recorded.rebuilds,
+            formats=dict(self._formats),
         )
 
     def _save(self) -> list[object]:

@@ -14,6 +14,7 @@ ways lead here, and in both the record is open until the store has confirmed it:
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from actors import effects as fx
@@ -22,35 +23,46 @@ from actors.figures import DeadLetterFigures, Figures
 from actors.mailbox import Tick
 from actors.messages import Address
 
-WINDOW_S = 60.0
+WINDOW_S = 3600.0
 """What the bound counts over."""
 
-LOGGED_A_WINDOW = 20
+LOGGED_EVERY_S = 60.0
+LOGGED_AT_ONCE = 20
 """How many are named one by one in the log each minute; the rest as a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterSettings:
-    """``per_minute``: more than that and the pipeline stops, for then it is not the records that
-    are wrong but an option of the format, and all would go here."""
+    """``per_hour``: more than that and the pipeline stops, for then it is not the records that
+    are wrong but an option of the format, and all would go here. ``retry_for_s``: a store that
+    has taken nothing for so long stops it, too."""
 
-    per_minute: int = 100
+    per_hour: int = 1000
     retry_base_s: float = 0.5
     retry_max_s: float = 30.0
+    retry_for_s: float = 60.0
 
 
 class DeadLetterLogic:
     """Stores one letter after another, in the order they came."""
 
-    def __init__(self, pipeline: str, settings: DeadLetterSettings) -> None:
+    def __init__(
+        self, pipeline: str, settings: DeadLetterSettings, recent_s: Iterable[float] = ()
+    ) -> None:
+        """``recent_s``: how old, in seconds, those are that earlier runs stored in the last hour.
+
+        They count: or a daemon that is started again and again would take any number.
+        """
         self._pipeline = pipeline
         self._settings = settings
         self._committer = Address(pipeline, "committer")
         self._supervisor = Address(pipeline, "supervisor")
         self._waiting: deque[msg.DeadLetter] = deque()
+        self._earlier = sorted(recent_s, reverse=True)
         self._recent: deque[float] = deque()
         self._refused: str | None = None
         self._attempts = 0
+        self._failing_since: float | None = None
         self._stored = 0
         self._error: str | None = None
         self._unlogged = 0
@@ -63,10 +75,10 @@ class DeadLetterLogic:
                 return self._take(message, now)
             case msg.DeadLetterKept(letter):
                 return self._kept(letter, now)
-            case msg.DeadLetterNotKept(reason):
-                return self._not_kept(reason, now)
+            case msg.DeadLetterNotKept(reason, log_away):
+                return self._not_kept(reason, log_away, now)
             case Tick():
-                return self._next()
+                return self._next() if self._refused is None else []
             case Figures():
                 waiting = len(self._waiting)
                 return [fx.Reply(DeadLetterFigures(self._stored, waiting, self._error))]
@@ -74,13 +86,15 @@ class DeadLetterLogic:
                 raise TypeError(f"the dead letters do not know {message!r}")
 
     def _take(self, letter: msg.DeadLetter, now: float) -> list[object]:
+        self._recent.extend(now - age for age in self._earlier)
+        self._earlier = []
         while self._recent and self._recent[0] <= now - WINDOW_S:
             self._recent.popleft()
-        bound = self._settings.per_minute
+        bound = self._settings.per_hour
         if self._refused is None and max(len(self._recent), len(self._waiting)) >= bound:
             self._refused = (
-                f"too many bad records: more than {bound} within a minute "
-                f"(max_dead_letters_per_minute), the last is {letter.place}: {letter.reason}"
+                f"too many bad records: more than {bound} within an hour "
+                f"(max_bad_records_per_hour), the last is {letter.place}: {letter.reason}"
             )
         if self._refused is not None:
             return self._refuse(letter, self._refused)
@@ -103,24 +117,43 @@ class DeadLetterLogic:
     def _kept(self, letter: msg.DeadLetter, now: float) -> list[object]:
         self._waiting.popleft()
         self._stored += 1
-        self._attempts, self._error = 0, None
+        self._attempts, self._error, self._failing_since = 0, None, None
         done = msg.DeadLettered(letter.source, letter.epoch, letter.offset, letter.target)
         to = letter.reply_to or self._committer
         return [*self._log(letter, now), fx.Tell(to, done), *self._next()]
 
-    def _not_kept(self, reason: str, now: float) -> list[object]:
+    def _not_kept(self, reason: str, log_away: bool, now: float) -> list[object]:
+        """Try again, for a while. A broker that does not give the record is not the store's fault:
+        all the pipeline waits for it, and so does this."""
         self._error = reason
         self._attempts += 1
         settings = self._settings
+        if log_away:
+            self._failing_since = None
+        elif self._failing_since is None:
+            self._failing_since = now
+        if self._failing_since is not None and now - self._failing_since >= settings.retry_for_s:
+            return self._give_up(reason, now - self._failing_since)
         doubled: float = settings.retry_base_s * 2.0 ** min(self._attempts - 1, 20)
         wait = min(settings.retry_max_s, doubled)
         fields = {"reason": reason, "attempt": self._attempts, "retry_in_s": round(wait, 3)}
         return [fx.Log("warning", "dead_letter_not_stored", fields), fx.WakeAt(now + wait)]
 
+    def _give_up(self, reason: str, after_s: float) -> list[object]:
+        """What waits stays open: it is read, and stored, again after the restart."""
+        first = self._waiting[0]
+        self._refused = (
+            f"the dead-letter store has taken nothing for {after_s:.0f} s "
+            f"(dead_letter_retry_s): {reason}; {first.place} is not stored: {first.reason}"
+        )
+        refused = [each for letter in self._waiting for each in self._refuse(letter, self._refused)]
+        self._waiting.clear()
+        return list(dict.fromkeys(refused))  # the supervisor hears it once
+
     def _log(self, letter: msg.DeadLetter, now: float) -> list[object]:
-        while self._logged_at and self._logged_at[0] <= now - WINDOW_S:
+        while self._logged_at and self._logged_at[0] <= now - LOGGED_EVERY_S:
             self._logged_at.popleft()
-        if len(self._logged_at) >= LOGGED_A_WINDOW:
+        if len(self._logged_at) >= LOGGED_AT_ONCE:
             self._unlogged += 1
             return []
         self._logged_at.append(now)

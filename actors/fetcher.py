@@ -8,7 +8,6 @@ overtake its registration.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -16,12 +15,13 @@ from actors import effects as fx
 from actors import messages as msg
 from actors.figures import FetcherFigures, Figures
 from actors.mailbox import Tick
-from actors.messages import MESSAGE_OVERHEAD, Address
+from actors.messages import Address
+from actors.offers import Offers
 from actors.reassembly import Reassembly, SequenceGap
-from actors.several import by_target
-from changes.formats.base import Format, Several
-from changes.model import BadMessage, Ddl, Kind, TableName
-from changes.routing import RouteConflict, Router, TargetRoute, shard_of
+from actors.recognition import NotRecognised, Recognition, RecognitionBounds
+from actors.sorting import Sorter
+from changes.formats.base import Format
+from changes.routing import Router, shard_of
 from offsets.log_epochs import EpochSpan
 from offsets.parts import MissingPart, TooLarge
 from offsets.position import TopicPartition
@@ -37,9 +37,11 @@ class FetcherSettings:
     ``patience_s`` are the partitions paused, for a pause throws away what the client has fetched
     ahead (a third of all traffic under load, measured). While paused, polls return nothing and
     only keep the membership: every ``paused_poll_s`` is plenty, and room in a mailbox wakes the
-    fetcher by itself.
+    fetcher by itself. ``ddl_not_understood_stops``: so does a statement about no table that can't
+    be read; else it is told.
     """
 
+    ddl_not_understood_stops: bool = False
     max_messages: int = 5000
     poll_timeout_s: float = 0.1
     patience_s: float = 1.0
@@ -47,6 +49,10 @@ class FetcherSettings:
     part_bytes: int = 64 << 20
     """Bytes of messages that lack parts, at most. Less: a large row of several shards at once
     stops the pipeline. More only costs memory."""
+    recognition: RecognitionBounds = field(default_factory=RecognitionBounds)
+    until: Mapping[TopicPartition, int] | None = None
+    """Where a run ends that reads what is there: a topic whose format is not told by then never
+    is. None: it goes on."""
     dead_letters: bool = False
     """Messages that can't be looked at are stored and passed over, instead of ending it all."""
 
@@ -58,32 +64,6 @@ class _Reading:
     epoch: int
     log: Watermarks
     start: int
-
-
-@dataclass(slots=True)
-class _Slot:
-    """What one target gets of one fetched batch, in order."""
-
-    route: TargetRoute
-    offsets: list[int] = field(default_factory=list)
-    values: list[bytes] = field(default_factory=list)
-    ddl: bool = False
-
-    def share(self) -> msg.Share:
-        size = sum(map(len, self.values)) + MESSAGE_OVERHEAD * len(self.values)
-        return msg.Share(self.route, self.offsets, self.values, size, self.ddl)
-
-
-class _NotFollowed(Exception):
-    """A statement that concerns a whole database: good, and nothing to pass over."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Problem:
-    """Why a message can't be sent on. ``lasting``: not the message is wrong, but what it asks."""
-
-    reason: str
-    lasting: bool
 
 
 def _behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:
@@ -106,9 +86,11 @@ class FetcherLogic:
         settings: FetcherSettings,
     ) -> None:
         self._pipeline = pipeline
-        self._format = format_
-        self._router = router
         self._settings = settings
+        self._recognition = Recognition(format_, settings.recognition)
+        self._sorter = Sorter(
+            format_, router, ddl_not_understood_stops=settings.ddl_not_understood_stops
+        )
         self._parts = Reassembly(format_, settings.part_bytes)
         self._committer = Address(pipeline, "committer")
         self._supervisor = Address(pipeline, "supervisor")
@@ -117,19 +99,15 @@ class FetcherLogic:
         self._reading: dict[TopicPartition, _Reading] = {}
         self._positions: dict[TopicPartition, int] = {}
         self._epoch = 0
-        self._parked: dict[Address, deque[msg.RecordBatch]] = {p: deque() for p in self._processors}
-        self._sent = dict.fromkeys(self._processors, 0)
-        self._asked: set[Address] = set()
-        self._refused: set[Address] = set()
+        self._offers = Offers(self._processors)
         self._stopped = False
         self._delivering = False
         self._closed = False
         self._paused = False
-        self._blocked_at = 0.0
         self._was_assigned = False
         self._ends: dict[TopicPartition, int] = {}
         self._unreachable_since: float | None = None
-        self._messages = self._dropped = 0
+        self._messages = 0
 
     def handle(self, message: object, now: float) -> list[object]:
         """React to one message. ``now`` is in monotonic seconds."""
@@ -161,15 +139,16 @@ class FetcherLogic:
 
     @property
     def _blocked(self) -> bool:
-        return self._stopped or any(self._parked.values())
+        return self._stopped or self._offers.waiting
 
     def _poll(self, now: float) -> list[object]:
         settings = self._settings
         if self._closed:
             return []
         if self._blocked:
-            if not self._paused and now < self._blocked_at + settings.patience_s:
-                return [fx.WakeAt(self._blocked_at + settings.patience_s)]
+            patient_until = self._offers.blocked_at + settings.patience_s
+            if not self._paused and now < patient_until:
+                return [fx.WakeAt(patient_until)]
             keep_alive = fx.Consume(settings.max_messages, 0.0)
             return [*self._pause(), keep_alive, fx.WakeAt(now + settings.paused_poll_s)]
         poll = fx.Consume(settings.max_messages, settings.poll_timeout_s)
@@ -181,18 +160,46 @@ class FetcherLogic:
             self._hear(polled.state, now)
         for fetched in polled.batches:
             if fetched.source in self._reading and not self._stopped:
-                out += self._take(fetched)
+                out += self._look_at(fetched)
         if self._stopped:
             # The consumer has run ahead of what was dispatched: its position counts no more, or
             # the frontier would pass a bad message that was never sent on.
             return out
         for source, position in polled.positions.items():
+            if self._recognition.holds(source):
+                continue
             if source in self._reading and position > self._positions[source]:
                 sent = self._dispatched(source, position, {})
                 out += self._parts.moved(source, position).completed([sent])
         if polled.error is not None:
             out += self._fail(polled.error)
+        return out + self._never_told(polled.positions)
+
+    def _look_at(self, fetched: msg.Fetched) -> list[object]:
+        """Hold what is of a topic whose format is not known, and send on what is."""
+        out: list[object] = []
+        try:
+            known = self._recognition.take(fetched)
+        except NotRecognised as unknown:
+            return self._fail(str(unknown))
+        if (told := known.told) is not None:
+            fields = {"topic": told.topic, "format": told.format}
+            out += [fx.Log("info", "format_told", fields), fx.Tell(self._committer, told)]
+        for batch in known.batches:
+            if not self._stopped:
+                out += self._take(batch)
         return out
+
+    def _never_told(self, positions: Mapping[TopicPartition, int]) -> list[object]:
+        """The end of a run that reads what is there, where a topic's messages still wait."""
+        if self._settings.until is None or self._stopped:
+            return []
+        ends = self._settings.until
+        for topic in self._recognition.waiting:
+            mine = [source for source in ends if source.topic == topic]
+            if all(positions.get(s, self._positions.get(s, -1)) >= ends[s] for s in mine):
+                return self._fail(self._recognition.problem(topic))
+        return []
 
     def _take(self, fetched: msg.Fetched) -> list[object]:
         """Put parts together and route what is whole."""
@@ -222,12 +229,12 @@ class FetcherLogic:
 
         Gives what is left behind a message that became a dead letter, too.
         """
-        shares, good, problem = self._split(fetched)
-        source = fetched.source
+        found = self._sorter.sort(fetched)
+        good, problem, source = found.good, found.problem, fetched.source
         next_offset = fetched.next_offset if problem is None else fetched.offsets[good]
         lanes: dict[str, tuple[int, int]] = {}
         by_shard: dict[Address, list[msg.Share]] = {}
-        for share in shares:
+        for share in found.shares:
             target = str(share.route.name)
             first = lanes[target][0] if target in lanes else share.offsets[0]
             lanes[target] = (first, share.offsets[-1])
@@ -235,7 +242,8 @@ class FetcherLogic:
             by_shard.setdefault(shard, []).append(share)
         self._messages += good
         out: list[object] = [
-            self._dispatched(source, next_offset, lanes, fetched.time_ms, fetched.epochs)
+            self._dispatched(source, next_offset, lanes, fetched.time_ms, fetched.epochs),
+            *(fx.Log("warning", "ddl_not_understood", {"what": what}) for what in found.unread),
         ]
         reading = self._reading[source]
         for to, mine in by_shard.items():
@@ -243,12 +251,7 @@ class FetcherLogic:
             batch = msg.RecordBatch(
                 reading.epoch, source, tuple(mine), size, reading.log, reading.start
             )
-            if self._parked[to] or to in self._asked:
-                # One offer at a time: were the next one smaller, it might find room before this
-                # one, and overtake it in its lanes.
-                self._parked[to].append(batch)
-            else:
-                out.append(self._offer(to, batch))
+            out += self._offers.give(to, batch)
         if problem is None:
             return out, None
         if problem.lasting or not self._settings.dead_letters:
@@ -269,90 +272,6 @@ class FetcherLogic:
             fx.Tell(self._dead_letters, letter),
         ]
 
-    def _split(self, fetched: msg.Fetched) -> tuple[list[msg.Share], int, _Problem | None]:
-        """The shares in lane order, how many messages were good, what is wrong with the next."""
-        rows, nothing = Kind.ROWS, Kind.NOTHING
-        done: list[_Slot] = []
-        by_target: dict[str, _Slot] = {}
-        by_table: dict[TableName, tuple[_Slot, ...]] = {}
-        good = 0
-        problem: _Problem | None = None
-        try:
-            heads = self._format.heads(fetched.values)
-            for offset, value, (kind, table) in zip(
-                fetched.offsets, fetched.values, heads, strict=True
-            ):
-                if kind is rows:
-                    slots = by_table.get(table)  # type: ignore[arg-type]
-                    if slots is None:
-                        slots = by_table[table] = self._slots(table, by_target)  # type: ignore
-                    if not slots:
-                        self._dropped += 1
-                    for slot in slots:
-                        slot.offsets.append(offset)
-                        slot.values.append(value)  # type: ignore[arg-type]
-                elif kind is nothing:
-                    self._dropped += 1
-                else:
-                    assert value is not None
-                    if kind is Kind.DDL:
-                        barriers = self._barriers(offset, value)
-                    else:
-                        barriers = self._several(offset, value, by_target)
-                    for barrier in barriers:
-                        before = by_target.pop(str(barrier.route.name), None)
-                        done += [before, barrier] if before else [barrier]
-                    by_table.clear()
-                good += 1
-        except BadMessage as bad:
-            problem = _Problem(str(bad), lasting=False)
-        except (RouteConflict, _NotFollowed) as refused:
-            problem = _Problem(str(refused), lasting=True)
-        done += by_target.values()
-        return [slot.share() for slot in done if slot.offsets], good, problem
-
-    def _slots(self, table: TableName, by_target: dict[str, _Slot]) -> tuple[_Slot, ...]:
-        return tuple(
-            by_target.setdefault(str(route.name), _Slot(route))
-            for route in self._router.targets(table)
-        )
-
-    def _barriers(self, offset: int, value: bytes) -> list[_Slot]:
-        """One for each target that the statement concerns, whatever its number of tables."""
-        routes: dict[str, TargetRoute] = {}
-        for statement in self._format.ddl(value):
-            for route in self._concerned(statement):
-                routes[str(route.name)] = route
-        return [_Slot(route, [offset], [value], ddl=True) for route in routes.values()]
-
-    def _concerned(self, statement: Ddl) -> tuple[TargetRoute, ...]:
-        concerned = self._router.targets(statement.table)
-        if concerned and not statement.table.table:
-            # The whole database: there is no one target whose lane could carry it.
-            name, sql = statement.table.database, " ".join(statement.sql.split())
-            raise _NotFollowed(f"{name}: {statement.refused} is not followed: {sql}")
-        return concerned
-
-    def _several(self, offset: int, value: bytes, slots: dict[str, _Slot]) -> list[_Slot]:
-        """Give each target its part of a message of several entries; barriers are given back."""
-        format_ = self._format
-        if not isinstance(format_, Several):
-            raise BadMessage("a part of a message, without the others")
-        parts = by_target(
-            format_,
-            value,
-            lambda piece: self._router.targets(piece.table),
-            self._format.ddl,
-            self._concerned,
-        )
-        self._dropped += not parts
-        for part in parts:
-            if not part.ddl:
-                slot = slots.setdefault(str(part.route.name), _Slot(part.route))
-                slot.offsets.append(offset)
-                slot.values.append(part.value)
-        return [_Slot(part.route, [offset], [part.value], ddl=True) for part in parts if part.ddl]
-
     def _dispatched(
         self,
         source: TopicPartition,
@@ -368,34 +287,21 @@ class FetcherLogic:
 
     # --- backpressure
 
-    def _offer(self, to: Address, batch: msg.RecordBatch) -> fx.Offer:
-        self._sent[to] += 1
-        self._asked.add(to)
-        self._refused.discard(to)
-        return fx.Offer(to, batch)
-
     def _offered(self, offered: msg.Offered, now: float) -> list[object]:
-        self._asked.discard(offered.to)
+        self._offers.answered(offered)
         if offered.taken:
             return [*self._offer_parked(offered.to), *self._delivered()]
-        self._sent[offered.to] -= 1
         if self._stopped and not self._delivering:
             # It was counted in the Drain that went out; the processor must not wait for it.
-            return [fx.Tell(offered.to, msg.Drain(self._sent[offered.to]))]
+            return [self._offers.drain(offered.to)]
         if offered.batch.source not in self._reading:
             return self._delivered()
-        if not self._refused:
-            self._blocked_at = now
-        self._refused.add(offered.to)
-        self._parked[offered.to].appendleft(offered.batch)
+        self._offers.park_again(offered, now)
         return []
 
     def _offer_parked(self, to: Address) -> list[object]:
-        """Offer the oldest parked batch again; the next one follows when it was taken."""
-        if not self._parked[to]:
-            return []
-        out: list[object] = [self._offer(to, self._parked[to].popleft())]
-        if not self._blocked:
+        out: list[object] = [*self._offers.offer_parked(to)]
+        if out and not self._blocked:
             out += [*self._resume(), fx.WakeAt(0.0)]
         return out
 
@@ -403,7 +309,7 @@ class FetcherLogic:
         if self._paused:
             return []
         self._paused = True
-        by = ", ".join(str(to) for to, parked in self._parked.items() if parked)
+        by = ", ".join(self._offers.waited_for)
         return [fx.Pause(), fx.Log("debug", "reading_paused", {"by": by})]
 
     def _resume(self) -> list[object]:
@@ -472,8 +378,8 @@ class FetcherLogic:
             self._reading.pop(source, None)
             self._positions.pop(source, None)
             self._parts.drop(source)
-        for to, parked in self._parked.items():
-            self._parked[to] = deque(batch for batch in parked if batch.source in self._reading)
+            self._recognition.drop(source)
+        self._offers.keep(self._reading)
         return [fx.Tell(p, msg.Forget(sources, self._epoch)) for p in self._processors]
 
     def _commit(self, commit: msg.CommitFrontiers) -> list[object]:
@@ -505,11 +411,14 @@ class FetcherLogic:
             positions=dict(self._positions),
             ends={s: max(self._ends.get(s, 0), r.log.high) for s, r in self._reading.items()},
             messages=self._messages,
-            dropped=self._dropped,
+            dropped=self._sorter.dropped,
             parked_bytes=self._parts.held_bytes
-            + sum(batch.size for parked in self._parked.values() for batch in parked),
+            + self._recognition.held_bytes
+            + self._offers.parked_bytes,
             unreachable_s=None if since is None else now - since,
             repeated=self._parts.repeated,
+            formats=self._recognition.known,
+            formats_awaited=dict(self._recognition.waiting),
         )
 
     # --- the end
@@ -525,19 +434,15 @@ class FetcherLogic:
 
     def _delivered(self) -> list[object]:
         """After a failure: nothing more comes once all that was read has been taken."""
-        if not self._delivering or self._asked or any(self._parked.values()):
+        if not self._delivering or not self._offers.settled:
             return []
         self._delivering = False
-        return self._drain()
+        return [*self._offers.drains()]
 
     def _stop(self) -> list[object]:
         """Read no more. What is parked will be read again after a restart, so it is let go."""
         if self._stopped:
             return []
         self._stopped = True
-        for parked in self._parked.values():
-            parked.clear()
-        return [*self._pause(), *self._drain()]
-
-    def _drain(self) -> list[object]:
-        return [fx.Tell(to, msg.Drain(sent)) for to, sent in self._sent.items()]
+        self._offers.clear()
+        return [*self._pause(), *self._offers.drains()]

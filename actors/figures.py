@@ -32,6 +32,10 @@ class FetcherFigures:
     parked_bytes: int
     unreachable_s: float | None
     repeated: int = 0
+    formats: Mapping[str, str] = field(default_factory=dict)
+    """By topic, where they are told from the messages."""
+    formats_awaited: Mapping[str, int] = field(default_factory=dict)
+    """Topics whose format is not told yet, with the messages that wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class TargetFigures:
     ``rows_read`` are the source's row changes as decoded, ``rows_written`` those that are
     published, ``rows_stored`` what they came to after folding. ``values_nulled`` are
     values that no lake can hold (zero dates), stored as null because configuration says so.
+    ``ddl_not_understood`` counts statements that nobody could read.
     """
 
     target: str
@@ -96,6 +101,7 @@ class TargetFigures:
     error: ErrorFigures | None
     hwms: Mapping[TopicPartition, int] = field(default_factory=dict)
     quarantine: QuarantineFigures | None = None
+    ddl_not_understood: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +168,7 @@ class Tally:
     rows_stored: int = 0
     values_nulled: int = 0
     dead_letters: int = 0
+    ddl_not_understood: int = 0
     write_since: float | None = None
     error: str | None = None
     error_at: float = 0.0

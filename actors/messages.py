@@ -180,11 +180,15 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class BadMessageAt:
-    """The first message that can't be applied: which of the request's stretches, which in that."""
+    """The first message that can't be applied: which of the request's stretches, which in that.
+
+    ``of_table``: it has other columns or another key than those before it (``BadRecord``).
+    """
 
     stretch: int
     index: int
     reason: str
+    of_table: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,6 +391,14 @@ class Dispatched:
 
 
 @dataclass(frozen=True, slots=True)
+class FormatTold:
+    """A topic's format was told from its messages; it comes before any ``Dispatched`` of them."""
+
+    topic: str
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
 class Confirmed:
     """The broker has these commits."""
 
@@ -520,9 +532,11 @@ class DeadLetterKept:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterNotKept:
-    """The store did not take it; it may later."""
+    """The store did not take it; it may later. ``log_away``: it was not asked, since the log did
+    not give the record."""
 
     reason: str
+    log_away: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from actors.ports import (
     BatchWriter,
     DeadLetterStore,
     Fenced,
+    LogAway,
     LostRace,
     NotKept,
     RecordSource,
@@ -213,7 +214,7 @@ class DeadLetterEffects:
                 try:
                     self._store.keep(letter)
                 except NotKept as error:
-                    return msg.DeadLetterNotKept(str(error))
+                    return msg.DeadLetterNotKept(str(error), isinstance(error, LogAway))
                 return msg.DeadLetterKept(letter)
             case _:
                 raise TypeError(f"not an effect of the dead letters: {effect!r}")

@@ -213,6 +213,10 @@ class NotKept(Exception):
     """A dead letter, or a part of a spill, could not be made durable: one line. It may be later."""
 
 
+class LogAway(NotKept):
+    """The record could not be read again for its key and headers: no fault of the store's."""
+
+
 class SpillRecord(NamedTuple):
     """A raw message of a target in quarantine."""
 
@@ -257,7 +261,10 @@ class DeadLetterStore(Protocol):
     """Where records that can't be applied are kept. Called by one thread."""
 
     def keep(self, letter: DeadLetter) -> None:
-        """Store it: durable when this returns. Raises NotKept; then it may be there or not."""
+        """Store it: durable when this returns. Raises NotKept; then it may be there or not.
+
+        Raises LogAway where the record's key and headers can't be had, and nothing was tried.
+        """
         ...
 
     def close(self) -> None:

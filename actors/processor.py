@@ -116,7 +116,7 @@ class ProcessorLogic:
             case msg.DeadLettered():
                 out = self._dead_lettered(message)
             case msg.DeadLetterRefused(target, reason):
-                out = self._stop_target(self._of(target), reason)
+                out = self._letter_refused(self._of(target), reason)
             case msg.Written():
                 out = self._written(message)
             case msg.Failed():
@@ -290,6 +290,13 @@ class ProcessorLogic:
             buffer.tally.dead_letters += 1
             buffer.cover({stored.source: stored.offset}, {stored.source: stored.epoch})
         return []
+
+    def _letter_refused(self, buffer: TargetBuffer, reason: str) -> list[object]:
+        """The record stays open: what came before it is written, then its target stops."""
+        if buffer.doomed is None and buffer.phase is not Phase.STOPPED:
+            buffer.condemned, buffer.doomed = None, reason
+            buffer.clear()
+        return self._stop_if_doomed(buffer)
 
     # --- writing
 

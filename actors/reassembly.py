@@ -1,4 +1,4 @@
-"""What the fetcher does about messages that come in parts.
+"""What the fetcher does about messages that come in parts, and about those that come again.
 
 Parts are put together before anything is routed; the whole stands at its last part's offset, and
 its first part holds the frontier until then (``offsets.parts``).
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from actors import effects as fx
 from actors import messages as msg
+from changes.formats.auto import AutoFormat
 from changes.formats.base import Format, Parted
 from changes.model import BadMessage
 from offsets.parts import Part, PartAssembler
@@ -157,7 +158,8 @@ class Reassembly:
         Raises MissingPart, TooLarge, SequenceGap after what came before. Each part is a stretch of
         its own, so that what is open at any position is told exactly.
         """
-        if self._format is None:
+        auto = self._format if isinstance(self._format, AutoFormat) else None
+        if self._format is None or (auto and not auto.comes_in_parts(fetched.values)):
             yield Stretch(fetched)
             return
         source, start = fetched.source, 0
@@ -183,6 +185,7 @@ class Reassembly:
                 self.repeated += 1
                 yield Stretch(nothing, None, held, held, before)
                 continue
+            assert value is not None
             stream, part = found
             whole = self._assembler.take(source, stream, fetched.offsets[place], part)
             now, numbers = self.open(source), self.numbers(source)
@@ -191,7 +194,7 @@ class Reassembly:
                 continue
             one = replace(
                 _cut(fetched, place, start, ends[place]),
-                values=[self._format.whole(stream, whole.data)],
+                values=[self._format.whole(value, whole.data)],
             )
             yield Stretch(one, whole.run, held, now, numbers)
         if start < len(fetched.values) or not fetched.values:

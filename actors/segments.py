@@ -13,9 +13,9 @@ from typing import Protocol
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.barrier import BarrierPlanner
-from actors.buffer import Passed, Phase, TargetBuffer
-from actors.closing import DataError, check_lanes, problem_of, rows_batch
+from actors.barrier import BarrierPlanner, notes_of
+from actors.buffer import DeadRecord, Passed, Phase, TargetBuffer
+from actors.closing import DataError, check_lanes, problem_of, record_at, rows_batch
 from actors.effects import Stretch
 from actors.ports import Span, StagedBatch
 from actors.several import Segment, segments
@@ -79,11 +79,7 @@ class Segments:
                 return out + self._stage(buffer, chunk, segment)
             part = replace(chunk, values=[segment.value])
             barrier = self._barriers.plan(buffer, part, self._writes.next_id())
-            buffer.era += barrier.forget
-            out += [
-                fx.Log("warning", "ddl_kept", {"target": buffer.name, "what": note})
-                for note in barrier.notes
-            ]
+            out += notes_of(buffer, barrier)
             if barrier.batch is not None:
                 return out + self._submit(buffer, barrier.batch, segment, 0, now)
             _pass(buffer, chunk, segment)
@@ -98,12 +94,15 @@ class Segments:
         closing = buffer.closing
         assert closing is not None
         assert closing.segment is not None
-        if (problem := problem_of(closing, staged.bad)) is not None:
+        problem = problem_of(closing, staged.bad)
+        if staged.bad is not None and staged.bad.of_table and staged.path is None:
+            record = record_at(closing, staged.bad)
+            if buffer.began_anew != record:
+                return _begin_anew(buffer, record, problem)
+        if problem is not None:
             raise DataError(problem, *(() if staged.path is None else (staged.path,)))
         check_lanes(buffer, closing, staged)
-        buffer.closing = None
-        buffer.stage_again_at, buffer.stage_attempts = None, 0
-        buffer.phase = Phase.READY
+        _let_go(buffer)
         buffer.tally.rows_read += staged.changes
         buffer.tally.values_nulled += staged.nulled
         if staged.path is None:
@@ -170,6 +169,21 @@ class Segments:
             {},
         )
         return self._submit(buffer, batch, Segment(b"", True, shown.done, True), 0, now)
+
+
+def _let_go(buffer: TargetBuffer) -> None:
+    """The staging is over."""
+    buffer.closing = None
+    buffer.stage_again_at, buffer.stage_attempts = None, 0
+    buffer.phase = Phase.READY
+
+
+def _begin_anew(buffer: TargetBuffer, record: DeadRecord, what: str | None) -> list[object]:
+    """The rows only do not go together with those before: they are decoded as if the first."""
+    _let_go(buffer)
+    buffer.began_anew = record
+    buffer.era += 1
+    return [fx.Log("warning", "columns_differ", {"target": buffer.name, "what": what})]
 
 
 def _place(chunk: Chunk) -> tuple[TopicPartition, int, int]:

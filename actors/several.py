@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from changes.formats.base import Format, Piece, Several
-from changes.model import AddColumn, Ddl, Kind
+from changes.model import AddColumn, ChangeColumn, Ddl, DdlStep, Kind
 from changes.routing import Router, TargetRoute
 
 Routes = Callable[[Ddl], Sequence[TargetRoute]]
@@ -52,7 +52,7 @@ def by_target(
     """Split a message of several entries by target. Raises BadMessage.
 
     Where a target has rows that show by themselves what its statements do (a new column without a
-    default, a table made) these are left out: no write of their own, no barrier.
+    default, a column's other type, a table made) these are left out: no write of their own.
     """
     found: dict[str, tuple[TargetRoute, list[tuple[Piece, list[Ddl]]]]] = {}
     for piece in format_.pieces(value):
@@ -80,9 +80,18 @@ def _target_part(
 
 
 def _shown_by_rows(ddl: Ddl) -> bool:
-    return ddl.refused is None and all(
-        isinstance(step, AddColumn) and step.default is None for step in ddl.steps
-    )
+    readable = ddl.refused is None and ddl.unread is None
+    return readable and all(map(_is_shown, ddl.steps))
+
+
+def _is_shown(step: DdlStep) -> bool:
+    """Rows name their columns, with their types; the formats of several entries all do."""
+    match step:
+        case AddColumn():
+            return step.default is None
+        case ChangeColumn(old, column):
+            return old == column.name
+    return False
 
 
 def segments(format_: Format, router: Router, route: TargetRoute, value: bytes) -> list[Segment]:

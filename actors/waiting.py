@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from actors import messages as msg
@@ -23,6 +23,14 @@ class Chunk:
     size: int
     ddl: bool
     since: float
+    anew: bool = False
+    """The columns or the key are others from here on: what came before is written first, and what
+    was known of the columns is forgotten. Then the sink tells whether it can follow."""
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether what came before must be written first."""
+        return self.ddl or self.anew
 
     def above(self, hwm: int) -> Chunk | None:
         """The part of the chunk that the target does not contain yet, None when there is none."""
@@ -33,9 +41,7 @@ class Chunk:
             return None
         values = self.values[cut:]
         size = self.size * len(values) // len(self.values)
-        return Chunk(
-            self.source, self.epoch, self.offsets[cut:], values, size, self.ddl, self.since
-        )
+        return replace(self, offsets=self.offsets[cut:], values=values, size=size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
-"""What a row costs as Debezium's JSON, with and without schema, beside msgspec alone."""
+"""What a row costs as Debezium's JSON, with and without schema, beside other readers alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+import orjson
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -111,10 +112,14 @@ def test_decode_to_arrow(benchmark: BenchmarkFixture, values: Sequence[bytes]) -
     told(benchmark, values)
 
 
-def test_msgspec_alone(benchmark: BenchmarkFixture, values: Sequence[bytes]) -> None:
+@pytest.mark.parametrize(
+    "decode", [orjson.loads, msgspec.json.Decoder().decode], ids=["orjson", "msgspec"]
+)
+def test_alone(
+    benchmark: BenchmarkFixture, values: Sequence[bytes], decode: Callable[[bytes], Any]
+) -> None:
     """The same values to dictionaries, and nothing more."""
     plain: list[Any] = [unpack(value).value for value in values]
-    decode = msgspec.json.Decoder().decode
     benchmark.pedantic(lambda: [decode(v) and None for v in plain], rounds=5, warmup_rounds=1)
     told(benchmark, values)
 

@@ -1,4 +1,4 @@
-"""What a row costs on its way to Arrow in the formats of one typed JSON row a message."""
+"""What a row costs on its way to Arrow in the JSON formats, Debezium's apart."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import orjson
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -54,11 +55,33 @@ def ogg(number: int) -> bytes:
     return msgspec.json.encode(told | {"after": row(number)})
 
 
-WRITERS: dict[str, Callable[[int], bytes]] = {"maxwell-json": maxwell, "ogg-json": ogg}
+def canal(number: int) -> bytes:
+    """A message of one row, about 500 bytes, one in three an update."""
+    texts = row(number) | {"id": str(number), "amount": f"{number % 1000}.{number % 100:02}"}
+    types = {
+        "id": "bigint(20)", "name": "varchar(64)", "email": "varchar(64)", "city": "varchar(32)",
+        "amount": "decimal(10,2)", "created": "datetime",
+    }  # fmt: skip
+    update = number % 3 == 2
+    return msgspec.json.encode(
+        {
+            "data": [texts], "database": "bench", "es": 1700000000000, "id": number + 1,
+            "isDdl": False, "mysqlType": types, "old": [{"city": "Utrecht"}] if update else None,
+            "pkNames": ["id"], "sql": "", "sqlType": dict.fromkeys(types, 12), "table": "t",
+            "ts": 1700000000123, "type": "UPDATE" if update else "INSERT",
+        }
+    )  # fmt: skip
+
+
+WRITERS: dict[str, Callable[[int], bytes]] = {
+    "canal-json": canal,
+    "maxwell-json": maxwell,
+    "ogg-json": ogg,
+}
 
 
 @pytest.mark.parametrize("name", WRITERS)
-@pytest.mark.parametrize("what", ["msgspec alone", "peek", "decode"])
+@pytest.mark.parametrize("what", ["orjson alone", "msgspec alone", "peek", "decode"])
 def test_json_rows(benchmark: BenchmarkFixture, name: str, what: str) -> None:
     """Beside reading the same messages into dictionaries, which is not half the work."""
     format_ = FORMATS[name](FormatOptions())
@@ -67,6 +90,7 @@ def test_json_rows(benchmark: BenchmarkFixture, name: str, what: str) -> None:
     decoder = format_.table_decoder(Mode.UPSERT, None)
     offsets = list(range(COUNT))
     calls: dict[str, Callable[[], object]] = {
+        "orjson alone": lambda: [orjson.loads(value) and None for value in plain],
         "msgspec alone": lambda: [msgspec.json.decode(value) for value in plain],
         "peek": lambda: list(format_.heads(values)),
         "decode": lambda: decoder.decode(0, offsets, values),

@@ -50,6 +50,11 @@ class Text(NamedTuple):
     values: pa.Array
     carried: pa.Array | None
 
+    def part(self, start: int, end: int) -> Text:
+        """Give some of the rows, without a copy."""
+        carried = None if self.carried is None else self.carried[start:end]
+        return Text(self.values[start:end], carried)
+
 
 @dataclass(slots=True)
 class Segment:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 import re
 import zoneinfo
 from collections.abc import Callable, Sequence
@@ -27,8 +28,16 @@ _TIME = re.compile(r"(-?)0*([0-9]{1,3}):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6
 _MOST_HOURS = 838
 """MySQL's TIME ends here, either way."""
 
+_LARGEST = 2**64 - 1
+
 _MASK_DIGITS = 20
 """Digits of the largest mask, 2^64 - 1."""
+
+_NO_MORE_DIGITS = r"([.][0-9]{6})0+"
+"""Digits of a second that say nothing the lake can't hold."""
+
+_OFFSET = r":[0-9]{2}([.][0-9]+)? *(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+"""A time of day that says where on the earth it was read."""
 
 _VALUE_SHOWN = 60
 """Characters of a value that an error message quotes."""
@@ -74,6 +83,8 @@ class Converter:
         row = first_misfit(text, kind, self._zone)
         shown = repr(text[row].as_py()[:_VALUE_SHOWN])
         words = declared or str(kind.arrow)
+        if kind.reading in (Reading.ENUM, Reading.SET) and not kind.labels:
+            raise ValueMisfit(row, f"{shown} counts labels that are not named by {words}")
         article = "an" if words[:1].lower() in "aeiou" else "a"
         raise ValueMisfit(row, f"{shown} is not {article} {words}")
 
@@ -98,6 +109,8 @@ def convert(text: pa.Array, kind: SourceType, zone: str) -> pa.Array:
     arrow = kind.arrow
     if kind.reading is Reading.BYTES:
         return _bytes(text)
+    if kind.reading is Reading.BASE64:
+        return _base64(text)
     if kind.reading is Reading.TIME:
         return _each(text, time_text)
     if kind.reading is Reading.ENUM:
@@ -106,6 +119,8 @@ def convert(text: pa.Array, kind: SourceType, zone: str) -> pa.Array:
         return _each(text, lambda value: set_labels(value, kind.labels))
     if pa.types.is_string(arrow):
         return text
+    if kind.reading is Reading.UNSIGNED:
+        return _unsigned(text, arrow)
     if pa.types.is_integer(arrow) or pa.types.is_boolean(arrow):
         return _integers(text, arrow)
     if pa.types.is_floating(arrow):
@@ -123,6 +138,17 @@ def _bytes(text: pa.Array) -> pa.Array:
         values = [None if v is None else v.encode("latin-1") for v in text.to_pylist()]
     except UnicodeEncodeError as error:
         raise pa.ArrowInvalid("a character that stands for no byte") from error
+    return pa.array(values, pa.binary())
+
+
+def _base64(text: pa.Array) -> pa.Array:
+    try:
+        values = [
+            None if v is None else binascii.a2b_base64(v, strict_mode=True)
+            for v in text.to_pylist()
+        ]
+    except ValueError as error:
+        raise pa.ArrowInvalid(f"no base64: {error}") from error
     return pa.array(values, pa.binary())
 
 
@@ -188,6 +214,16 @@ def _integers(text: pa.Array, kind: pa.DataType) -> pa.Array:
     return text.cast(kind)
 
 
+def _unsigned(text: pa.Array, kind: pa.DataType) -> pa.Array:
+    """What came through a signed type and turned negative is none, nor are more than 64 bits."""
+    result = _integers(text, kind)
+    ends = pc.min_max(result)
+    low, high = ends["min"].as_py(), ends["max"].as_py()
+    if low is not None and (low < 0 or high > _LARGEST):
+        raise pa.ArrowInvalid("not an unsigned integer")
+    return result
+
+
 def _floats(text: pa.Array, kind: pa.DataType) -> pa.Array:
     result = text.cast(kind)
     if pc.all(pc.is_finite(result)).as_py() is False:
@@ -196,6 +232,23 @@ def _floats(text: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _timestamps(text: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
+    try:
+        return _local(text, kind, zone)
+    except pa.ArrowInvalid:
+        text = pc.replace_substring_regex(text, _NO_MORE_DIGITS, r"\1")
+    if kind.tz is None:
+        return _local(text, kind, zone)
+    zoned = pc.fill_null(pc.match_substring_regex(text, _OFFSET), False)
+    none = pa.scalar(None, pa.string())
+    local = _local(pc.if_else(zoned, none, text), kind, zone)
+    told = pc.if_else(zoned, text, none)
+    told = pc.replace_substring_regex(told, r" +(Z|[+-]\S*)$", r"\1").cast(kind)
+    _not_before(told, pa.scalar(_YEAR_ONE_US, kind))
+    return pc.coalesce(local, told)
+
+
+def _local(text: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
+    """Texts that say nothing of a zone."""
     local = text.cast(TIMESTAMP)
     _not_before(local, pa.scalar(_YEAR_ONE_US, TIMESTAMP))
     if kind.tz is None:

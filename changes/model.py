@@ -29,6 +29,9 @@ POSITION = "__binlogd_pos"
 """Column of an upsert batch, and of its target: where in the source the row was changed, as text
 that sorts like the source's order (``changes.positions``). Only of formats that know it."""
 
+ColumnTypes = tuple[tuple[str, str], ...]
+"""Columns with the types that the configuration declares for them (``changes.declared``)."""
+
 ZeroDates = Literal["null", "error"]
 """What becomes of MySQL's dates without a month or day, ``0000-00-00``, which no lake has."""
 
@@ -175,30 +178,40 @@ class Ddl:
 
     The ``steps`` of one statement happen at once: their names are those of before. ``refused``
     names what is in it that binlogd does not follow (another primary key, a default that is no
-    constant...), which stops the pipeline. Neither: the statement changes nothing that a target
-    shows (an index, a comment).
+    constant...), which stops the pipeline. ``unread`` says why nobody here can tell what the
+    statement does. Neither: it changes nothing that a target shows (an index, a comment).
+    ``lenient`` are the steps with NULL where all that is refused is a default of stored rows that
+    can't be told.
     """
 
     table: TableName
     sql: str
     steps: tuple[DdlStep, ...] = ()
     refused: str | None = None
+    unread: str | None = None
+    lenient: tuple[DdlStep, ...] = ()
 
 
 DropColumnPolicy = Literal["follow", "keep", "stop"]
 DropTablePolicy = Literal["follow", "keep", "stop"]
 TruncatePolicy = Literal["follow", "keep", "stop"]
 RenameTablePolicy = Literal["follow", "stop"]
+NotUnderstoodPolicy = Literal["report", "stop"]
+UnknownDefaultPolicy = Literal["null", "stop"]
 
 
 @dataclass(frozen=True, slots=True)
 class DdlPolicy:
-    """What a pipeline does with statements that take something away."""
+    """What a pipeline does with statements that take something away, or can't be followed."""
 
     drop_column: DropColumnPolicy = "keep"
     drop_table: DropTablePolicy = "keep"
     truncate: TruncatePolicy = "follow"
     rename_table: RenameTablePolicy = "follow"
+    not_understood: NotUnderstoodPolicy = "report"
+    """``report``: rows go on showing what the table is like."""
+    unknown_default: UnknownDefaultPolicy = "stop"
+    """``null``: what stored rows show in a new column is not known, so it is NULL there."""
 
 
 class Kind(Enum):
@@ -231,13 +244,16 @@ class BadRecord(Exception):
     """A record that can't be applied, with its place among the records that were handed over.
 
     ``index`` is that place: the records before it are good, so the caller may apply those.
-    ``reason`` is one line that names table, column and value where there is one.
+    ``reason`` is one line that names table, column and value where there is one. ``of_table``: the
+    record is good by itself, but its table's columns or key are not those that the records before
+    it had: a decoder that knows nothing of those could read it.
     """
 
-    def __init__(self, index: int, reason: str) -> None:
+    def __init__(self, index: int, reason: str, *, of_table: bool = False) -> None:
         super().__init__(reason)
         self.index = index
         self.reason = reason
+        self.of_table = of_table
 
 
 @dataclass(frozen=True, slots=True)

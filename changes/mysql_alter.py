@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from changes.model import ChangeColumn, DdlStep, DropColumn, RenameColumn, TableName
+from changes.model import AddColumn, ChangeColumn, DdlStep, DropColumn, RenameColumn, TableName
 from changes.mysql_columns import Unknowable, as_added, as_changed, read_definition
 from changes.mysql_tokens import Cursor, NotUnderstood, Token, split, words
 
@@ -28,6 +28,8 @@ class Alter:
 
     steps: list[DdlStep] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    """Columns that are added, and why their values in stored rows can't be told."""
     renamed_to: TableName | None = None
 
 
@@ -133,7 +135,8 @@ def _add_column(cursor: Cursor, sql: str, alter: Alter) -> None:
     try:
         alter.steps.append(as_added(column))
     except Unknowable as reason:
-        alter.refused.append(f"ADD COLUMN {column.name}: {reason}")
+        alter.unknown.append(f"ADD COLUMN {column.name}: {reason}")
+        alter.steps.append(AddColumn(as_changed(column)))
 
 
 def _drop(cursor: Cursor, alter: Alter) -> None:

@@ -7,6 +7,7 @@ misread here is a table that differs from its source from then on.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from changes.model import Ddl, DdlStep, DropTable, RenameTable, TableName, TakeName, TruncateTable
 from changes.mysql_alter import Alter, read_alter
@@ -44,7 +45,7 @@ def read_ddl(sql: str, header: TableName) -> tuple[Ddl, ...]:
     try:
         statements = _statements(tokenize(sql))
     except NotUnderstood as error:
-        return (Ddl(header, sql, refused=_not_understood(sql, error)),)
+        return (Ddl(header, sql, unread=_not_understood(sql, error)),)
     if not statements:
         return (Ddl(header, sql, refused="a DDL message without a statement"),)
     found = [ddl for part in statements for ddl in _Reader(sql, header).read(part)]
@@ -87,7 +88,7 @@ class _Reader:
         try:
             return self._statement(verb.text.upper() if verb.kind == "word" else "", cursor, tokens)
         except NotUnderstood as error:
-            return [self._refused(self._header, _not_understood(self._text, error))]
+            return [Ddl(self._header, self._text, unread=_not_understood(self._text, error))]
 
     def _statement(self, verb: str, cursor: Cursor, tokens: Sequence[Token]) -> list[Ddl]:
         if verb == "TRUNCATE":
@@ -208,18 +209,24 @@ class _Reader:
         table = cursor.table(self._header.database)
         if cursor.accept_any(frozenset(("WAIT", "NOWAIT"))) == "WAIT":
             cursor.next()
-        alter = Alter()
+        alter, unread = Alter(), None
         try:
             read_alter(cursor.rest(), self._sql, table, alter)
         except NotUnderstood as error:
-            alter.refused.append(_not_understood(self._text, error))
-        refused = "; ".join(alter.refused) or None
-        found = [Ddl(table, self._text, () if refused else tuple(alter.steps), refused)]
-        if alter.renamed_to is None or alter.renamed_to == table:
-            return found
-        if refused:
-            return [*found, self._refused(alter.renamed_to, refused)]
-        moved, taken = self._renamed([(table, alter.renamed_to)])
+            unread = _not_understood(self._text, error)
+        return self._altered(table, alter, unread)
+
+    def _altered(self, table: TableName, alter: Alter, unread: str | None) -> list[Ddl]:
+        """What is refused goes before what is not understood: the former stops in any case."""
+        named = table if alter.renamed_to is None else alter.renamed_to
+        refused = "; ".join([*alter.refused, *alter.unknown]) or None
+        if refused or unread:
+            lenient = () if alter.refused or unread or named != table else tuple(alter.steps)
+            first = Ddl(table, self._text, (), refused, None if refused else unread, lenient)
+            return [first] if named == table else [first, replace(first, table=named)]
+        if named == table:
+            return [Ddl(table, self._text, tuple(alter.steps))]
+        moved, taken = self._renamed([(table, named)])
         return [Ddl(table, self._text, (*alter.steps, *moved.steps)), taken]
 
 

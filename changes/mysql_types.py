@@ -39,7 +39,7 @@ _BINARIES = words(
 )
 _CHARACTERS = words("char character varchar tinytext text mediumtext longtext long")
 
-_WHOLE_64 = SourceType(pa.decimal128(20, 0), Reading.WHOLE)
+_WHOLE_64 = SourceType(pa.decimal128(20, 0), Reading.UNSIGNED)
 """Unsigned 64-bit integers: no lake type of integers holds them."""
 
 _BYTES = SourceType(pa.binary(), Reading.BYTES)
@@ -84,14 +84,15 @@ def _integer(base: str, unsigned: bool) -> SourceType:
     if base in _BIG_INTS:
         return _WHOLE_64 if unsigned else SourceType(pa.int64(), Reading.WHOLE)
     wide = base in _INTS and unsigned
-    return SourceType(pa.int64() if wide else pa.int32(), Reading.WHOLE)
+    reading = Reading.UNSIGNED if unsigned else Reading.WHOLE
+    return SourceType(pa.int64() if wide else pa.int32(), reading)
 
 
 def _bits(arguments: str | None) -> SourceType:
     bits = int(arguments) if arguments and arguments.strip().isdecimal() else 1
     if bits == 1:
         return SourceType(pa.bool_())
-    return SourceType(pa.int64(), Reading.WHOLE) if bits <= _LONG_BITS else _WHOLE_64
+    return SourceType(pa.int64(), Reading.UNSIGNED) if bits <= _LONG_BITS else _WHOLE_64
 
 
 def _holds_bytes(tail: Sequence[str]) -> bool:

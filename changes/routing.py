@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from changes.model import Mode, TableName, TargetName
+from changes.model import ColumnTypes, Mode, TableName, TargetName
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _ALLOWED = ("database", "table")
@@ -37,6 +37,7 @@ class Route:
     template: str
     mode: Mode
     keys: tuple[str, ...] | None = None
+    types: ColumnTypes = ()
 
     def __post_init__(self) -> None:
         parts = self.template.split(".")
@@ -131,6 +132,7 @@ class TargetRoute:
     name: TargetName
     mode: Mode
     keys: tuple[str, ...] | None
+    types: ColumnTypes = ()
 
 
 class RouteConflict(ValueError):
@@ -187,10 +189,14 @@ class Router:
             _could_name(route.template, name) for route in others
         )
 
+    def _target(self, route: Route, table: TableName) -> TargetRoute:
+        name = self._place(route.target(table))
+        return TargetRoute(name, route.mode, route.keys, route.types)
+
     def _find(self, table: TableName) -> tuple[TargetRoute, ...]:
         if not table.table:
             return tuple(
-                TargetRoute(self._place(route.target(table)), route.mode, route.keys)
+                self._target(route, table)
                 for route in self._routes
                 if not table.database or route.takes_some_of(table.database)
             )
@@ -198,13 +204,13 @@ class Router:
         for route in self._routes:
             if not route.takes(table):
                 continue
-            target = TargetRoute(self._place(route.target(table)), route.mode, route.keys)
+            target = self._target(route, table)
             if target.name in found:
                 raise RouteConflict(f"two routes send {table} to {target.name}")
             if self._targets.setdefault(target.name, target) != target:
                 raise RouteConflict(
                     f"{table} goes to {target.name}, which another route fills in another mode or "
-                    f"by other keys"
+                    f"by other keys or types"
                 )
             found[target.name] = target
         return tuple(found.values())

@@ -22,9 +22,13 @@ class Reading(Enum):
 
     PLAIN = "plain"
     WHOLE = "whole"
-    """An integer, also where only a decimal is wide enough for it."""
+    """An integer."""
+    UNSIGNED = "unsigned"
+    """An integer of at most 64 bits, none of them a sign; a decimal where no integer is wide
+    enough."""
     BYTES = "bytes"
     """Each character stands for the byte of its number (ISO-8859-1)."""
+    BASE64 = "base64"
     ENUM = "enum"
     """The number of a label, from 1; 0 is MySQL's value for what was invalid, the empty text."""
     SET = "set"

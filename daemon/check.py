@@ -18,10 +18,12 @@ from urllib.parse import quote
 
 from confluent_kafka import Consumer, KafkaException
 
-from actors.ports import SinkUnavailable
+from actors.ports import NotKept, SinkUnavailable
+from changes.formats.auto import AUTO
 from daemon.config import Config, PipelineSection
 from daemon.kafka_positions import BrokerUnreachable, TopicMissing, topic_ids
 from daemon.kafka_settings import consumer_settings
+from daemon.letters.topic_made import find_topic
 from daemon.secrets import MASK, SHORTEST, looks_secret
 from sparkwriter.jars import JarsError, lake_jars
 from sparkwriter.java import JavaMissing, find_java
@@ -110,6 +112,12 @@ def connect_problems(config: Config, start_tier: StartTier) -> Iterator[str]:
             topic_ids(config.kafka_of(name), pipeline.topics, CONNECT_TIMEOUT_S)
         except (BrokerUnreachable, TopicMissing) as error:
             yield f"pipeline.{name}: {error}"
+        topic = pipeline.dead_letter_topic
+        if topic is not None and pipeline.on_bad_record == "dead-letter":
+            try:
+                find_topic(config.kafka_of(name), topic, make=False)
+            except NotKept as error:
+                yield f"pipeline.{name}.dead_letters: {error}"
     needs_spark = False
     for name, sink in config.sink.items():
         try:
@@ -138,9 +146,16 @@ def plan(config: Config) -> Iterator[str]:
             f"pipeline {name}: {topics} ({pipeline.format}), group {config.group(name)}, "
             f"start {pipeline.start.at}"
         )
+        if pipeline.format == AUTO:
+            yield (
+                "  each topic's format is told from its first messages, which wait until it is; "
+                "it stays from then on (`binlogd status`, `binlogd offsets show`)"
+            )
         yield from (f"  {line}" for line in _routes(pipeline))
         topic = f" ({pipeline.offset_topic})" if "kafka-topic" in pipeline.offset_stores else ""
         yield f"  positions in {', '.join(pipeline.offset_stores)}{topic}"
+        if pipeline.on_bad_record == "dead-letter":
+            yield f"  bad records to {pipeline.dead_letters}"
     if config.metrics.listen:
         yield f"metrics, health and readiness on {config.metrics.listen}"
     yield f"state in {config.daemon.state_dir}, staged files in {config.daemon.staging_dir}"

@@ -1,4 +1,4 @@
-"""The command line: ``binlogd run``, ``status``, ``check-config``, ``decode``, ``offsets show``."""
+"""The command line: ``binlogd run``, ``status``, ``check-config``, ``decode``, and groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from changes.formats import FORMATS
+from changes.formats.auto import AUTO, NAMES, make_format
 from changes.model import FormatOptions, ZeroDates
 from daemon import control
 from daemon.config import Config
@@ -41,8 +41,23 @@ app.add_typer(offsets_app, name="offsets")
 tables_app = typer.Typer(help="The targets, and those in quarantine.", no_args_is_help=True)
 app.add_typer(tables_app, name="tables")
 
+letters_app = typer.Typer(help="Records that could not be applied.", no_args_is_help=True)
+app.add_typer(letters_app, name="dead-letters")
+
 ConfigOption = Annotated[
     Path, typer.Option("--config", "-c", help="The configuration file.", show_default=True)
+]
+
+PipelineOption = Annotated[str | None, typer.Option(help="Of this pipeline alone.")]
+TopicOption = Annotated[str | None, typer.Option(help="Records of this topic.")]
+TableOption = Annotated[
+    str | None, typer.Option(help="A pattern (*, ?) of the source's table, or of the target.")
+]
+ReasonOption = Annotated[
+    str | None, typer.Option(help="unreadable, no-key, unfit, or a part of the error's text.")
+]
+SinceOption = Annotated[
+    str | None, typer.Option(help="Stored since: 2026-01-31T00:00:00Z, or an age such as 2h.")
 ]
 
 
@@ -145,9 +160,7 @@ def decode(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="Files of messages, - for stdin.")
     ],
-    format_: Annotated[
-        str, typer.Option("--format", help=f"One of: {', '.join(sorted(FORMATS))}.")
-    ],
+    format_: Annotated[str, typer.Option("--format", help=f"One of: {', '.join(NAMES)}.")] = AUTO,
     time_zone: Annotated[
         str, typer.Option(help="The zone in which TIMESTAMP values are printed.")
     ] = "UTC",
@@ -170,12 +183,13 @@ def decode(
         "encryption_key": encryption_key,
     }
     extra = {option: name for option, name in names.items() if name is not None}
-    if format_ not in FORMATS:
-        _refuse(f"unknown format {format_!r}; known: {', '.join(sorted(FORMATS))}")
+    if format_ not in NAMES:
+        _refuse(f"unknown format {format_!r}; known: {', '.join(NAMES)}")
     if zero_dates not in get_args(ZeroDates):
         _refuse(f"--zero-dates {zero_dates!r} is none of {', '.join(get_args(ZeroDates))}")
     try:
-        chosen = FORMATS[format_](FormatOptions(time_zone, cast(ZeroDates, zero_dates), extra))
+        options = FormatOptions(time_zone, cast(ZeroDates, zero_dates), extra)
+        chosen = make_format(format_, options)
     except ValueError as error:
         _refuse(str(error))
     sys.exit(run_decode(files, chosen))
@@ -319,10 +333,13 @@ def tables_list(
     config: ConfigOption = Path("config.toml"),
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Show the targets: of the running daemon, or what the offset files say."""
+    """Show the targets: of the running daemon, or as they are recorded. Status 1: damage."""
     from daemon.tables_cli import list_tables
 
-    sys.exit(list_tables(_load(config, lenient=True), _console(), as_json))
+    settings = _load(config, lenient=True)
+    if any("file" not in section.offset_stores for section in settings.pipeline.values()):
+        settings = _load(config)  # another store is asked, which may want a secret
+    sys.exit(list_tables(settings, _console(), as_json))
 
 
 @tables_app.command("retry")
@@ -355,8 +372,98 @@ def tables_rebuild(
     sys.exit(rebuild(_load(config), target, flags))
 
 
+@letters_app.command("list")
+def letters_list(
+    config: ConfigOption = Path("config.toml"),
+    pipeline: PipelineOption = None,
+    topic: TopicOption = None,
+    table: TableOption = None,
+    reason: ReasonOption = None,
+    since: SinceOption = None,
+    state: Annotated[str | None, typer.Option(help="open or replayed.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Show what is stored, a line for each letter. Status 1 where some can't be read."""
+    from daemon.letters.cli import list_letters, wanted_of
+
+    settings, names = _letters_of(config, pipeline)
+    try:
+        wanted = wanted_of((), topic, table, reason, since, state)
+    except ValueError as error:
+        _refuse(str(error))
+    sys.exit(list_letters(settings, names, wanted, _console(), as_json))
+
+
+@letters_app.command("show")
+def letters_show(
+    letter: Annotated[str, typer.Argument(help="TOPIC:PARTITION:OFFSET, as list names it.")],
+    config: ConfigOption = Path("config.toml"),
+    pipeline: PipelineOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Show one in full: key, value, headers, error, and what its format says of it now."""
+    from daemon.letters.cli import show_letter, wanted_of
+
+    settings = _load(config)
+    names = list(settings.pipeline) if pipeline is None else [_pipeline(settings, pipeline)]
+    try:
+        wanted = wanted_of((letter,))
+    except ValueError as error:
+        _refuse(str(error))
+    sys.exit(show_letter(settings, names, wanted, as_json))
+
+
+@letters_app.command("replay")
+def letters_replay(
+    letters: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="LETTER...", help="TOPIC:PARTITION:OFFSET, as list names them."),
+    ] = None,
+    config: ConfigOption = Path("config.toml"),
+    pipeline: Annotated[
+        str | None, typer.Option(help="Which pipeline; not needed where there is one.")
+    ] = None,
+    topic: TopicOption = None,
+    table: TableOption = None,
+    reason: ReasonOption = None,
+    since: SinceOption = None,
+    every: Annotated[bool, typer.Option("--all", help="All that are open.")] = False,
+    force: Annotated[bool, typer.Option(help="Even over newer changes, or a second time.")] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Do it; without this, say what would be done.")
+    ] = False,
+) -> None:
+    """Append the records of letters to their partitions again, to be applied as they are now.
+
+    Where nothing came since that touches their rows. Status 1: some are left, 2: all are.
+    """
+    from daemon.letters.cli import wanted_of
+    from daemon.letters.replay import run_replay
+
+    settings = _load(config)
+    name = _pipeline(settings, pipeline)
+    try:
+        wanted = wanted_of(letters or (), topic, table, reason, since)
+    except ValueError as error:
+        _refuse(str(error))
+    if wanted.everything and not every:
+        _refuse("which? Name letters as `dead-letters list` does, filter them, or say --all")
+    sys.exit(run_replay(settings, name, wanted, execute, force))
+
+
+def _letters_of(config: Path, pipeline: str | None) -> tuple[Config, list[str]]:
+    """The pipelines that are meant. Secrets are needed only where a topic is to be read."""
+    settings = _load(config, lenient=True)
+    names = list(settings.pipeline) if pipeline is None else [_pipeline(settings, pipeline)]
+    if any(settings.pipeline[name].dead_letter_topic is not None for name in names):
+        settings = _load(config)
+    return settings, names
+
+
 def _print_snapshot(console: Console, snapshot: Snapshot) -> None:
     console.print(f"pipeline {snapshot.pipeline}, group {snapshot.group}", highlight=False)
+    for topic, name in sorted(snapshot.formats.items()):
+        console.print(f"topic {topic} is {name}", highlight=False, markup=False)
     titles = ("partition", "frontier", "confirmed by the broker", "leader epoch")
     partitions = Table(*titles, box=None)
     for source, state in sorted(snapshot.partitions.items()):

@@ -13,7 +13,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from changes.formats import FORMATS
+from changes.formats import check_types
+from changes.formats.auto import NAMES
 from changes.model import FormatOptions, Mode, ZeroDates
 from changes.routing import Route
 from daemon.config_faults import FaultSection
@@ -97,6 +98,7 @@ class RouteSection(Section):
     target: str
     mode: Literal["upsert", "append"] = "upsert"
     keys: list[str] | None = Field(None, min_length=1)
+    types: dict[str, str] = Field(default_factory=dict)
 
 
 class PipelineSection(FaultSection):
@@ -118,6 +120,7 @@ class PipelineSection(FaultSection):
     target: str | None = None
     mode: Literal["upsert", "append"] = "upsert"
     keys: list[str] | None = Field(None, min_length=1)
+    types: dict[str, str] = Field(default_factory=dict)
     route: list[RouteSection] = Field(default_factory=list)
     offset_stores: list[OffsetStoreName] = Field(default_factory=_default_stores, min_length=1)
     offset_topic: str = Field("binlogd-offsets", min_length=1)
@@ -137,8 +140,8 @@ class PipelineSection(FaultSection):
     @field_validator("format")
     @classmethod
     def _known_format(cls, value: str) -> str:
-        if value not in FORMATS:
-            raise ValueError(f"unknown format {value!r}; allowed: {', '.join(sorted(FORMATS))}")
+        if value not in NAMES:
+            raise ValueError(f"unknown format {value!r}; allowed: {', '.join(NAMES)}")
         return value
 
     @field_validator("time_zone")
@@ -156,9 +159,13 @@ class PipelineSection(FaultSection):
     def _has_routes(self) -> Self:
         if (self.target is None) == (not self.route):
             raise ValueError("either target or one or more [[route]] is wanted, not both")
-        if self.route and (self.keys is not None or "mode" in self.model_fields_set):
-            raise ValueError("mode and keys belong to each [[route]] when there are any")
-        self.routes()
+        if self.route and (self.keys is not None or {"mode", "types"} & self.model_fields_set):
+            raise ValueError("mode, keys and types belong to each [[route]] when there are any")
+        for route in self.routes():
+            try:
+                check_types(self.format, route.types)
+            except ValueError as error:
+                raise ValueError(f"types: {error}") from error
         return self
 
     @model_validator(mode="after")
@@ -214,7 +221,7 @@ class PipelineSection(FaultSection):
     def routes(self) -> list[Route]:
         """The routes as the router takes them."""
         if self.target is not None:
-            own = RouteSection(target=self.target, mode=self.mode, keys=self.keys)
+            own = RouteSection(target=self.target, mode=self.mode, keys=self.keys, types=self.types)
             return [self._route(own)]
         return [self._route(route) for route in self.route]
 
@@ -225,6 +232,7 @@ class PipelineSection(FaultSection):
             template=route.target,
             mode=Mode(route.mode),
             keys=None if route.keys is None else tuple(route.keys),
+            types=tuple(route.types.items()),
         )
 
 

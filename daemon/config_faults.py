@@ -15,7 +15,8 @@ class FaultSection(Section):
 
     on_bad_record: Literal["stop", "dead-letter"] = "stop"
     dead_letters: str = "file"
-    max_dead_letters_per_minute: int = Field(100, ge=1)
+    dead_letter_retry_s: float = Field(60.0, ge=0, strict=False)
+    max_bad_records_per_hour: int = Field(1000, ge=1)
     on_refused_target: Literal["stop", "quarantine"] = "stop"
     quarantine_bytes: int = Field(1 << 30, ge=1 << 20)
     on_quarantine_full: Literal["pause", "stop"] = "pause"

@@ -14,8 +14,10 @@ from changes.model import (
     DdlPolicy,
     DropColumnPolicy,
     DropTablePolicy,
+    NotUnderstoodPolicy,
     RenameTablePolicy,
     TruncatePolicy,
+    UnknownDefaultPolicy,
 )
 
 
@@ -98,17 +100,19 @@ class MemorySection(Section):
 
 
 class DdlSection(Section):
-    """``[pipeline.NAME.ddl]``: what becomes of statements that take something away."""
+    """``[pipeline.NAME.ddl]``: what becomes of statements that are not simply followed."""
 
     drop_column: DropColumnPolicy = "keep"
     drop_table: DropTablePolicy = "keep"
     truncate: TruncatePolicy = "follow"
     rename_table: RenameTablePolicy = "follow"
+    not_understood: NotUnderstoodPolicy = "report"
+    unknown_default: UnknownDefaultPolicy = "stop"
 
     @property
     def policy(self) -> DdlPolicy:
         """The section as the processors take it."""
-        return DdlPolicy(self.drop_column, self.drop_table, self.truncate, self.rename_table)
+        return DdlPolicy(**self.model_dump())
 
 
 class SparkSection(Section):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import math
 import sys
@@ -15,9 +16,11 @@ from typing import BinaryIO, TextIO
 import msgspec
 
 from changes.bare_numbers import with_text_for_bare_numbers
-from changes.formats.base import Format, Parted, RowChange, Statement, pack
+from changes.formats.auto import AutoFormat
+from changes.formats.base import Format, Parted, RowChange, Statement, pack, unpack
 from changes.model import BadMessage
 from daemon.binary_file import binary_messages
+from daemon.told_format import FormatUnclear, told_format
 from offsets.parts import MissingPart, PartAssembler, TooLarge
 from offsets.position import TopicPartition
 
@@ -103,7 +106,14 @@ def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: Tex
 
 def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, errors: TextIO) -> bool:
     good = True
-    for place, value in _values(file, format_):
+    lines: Iterable[bytes] = file
+    if isinstance(format_, AutoFormat):
+        told, lines = _told(file, format_)
+        if told is None:
+            return True
+        format_ = told
+        print(f"{shown}: read as {format_.name}", file=errors)
+    for place, value in _values(lines, format_):
         try:
             changes = format_.explain(value)
         except BadMessage as bad:
@@ -118,10 +128,45 @@ def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, error
     return good
 
 
-def _values(file: BinaryIO, format_: Format) -> Iterator[tuple[int, bytes]]:
+def _told(file: BinaryIO, auto: AutoFormat) -> tuple[Format | None, Iterable[bytes]]:
+    """Tell a file's format from what it begins with; gives all its lines, too. Raises NotText.
+
+    None: the file holds no message.
+    """
+    taken: list[bytes] = []
+    rest = iter(file)
+    first = next(rest, b"")
+    taken.append(first)
+
+    def lines() -> Iterator[bytes]:
+        yield first
+        for line in rest:
+            taken.append(line)
+            yield line
+
+    if _is_binary(first):
+        content = b"".join(lines())
+        records = [pack(None, each) for _, each in binary_messages(content)]
+        found = (unpack(each) for each in (*records, pack(None, content)))
+    else:
+        found = (unpack(keyed_record(text)) for _, text in messages(_text(lines())))
+    try:
+        return told_format(auto, found), itertools.chain(taken, rest)
+    except FormatUnclear as unclear:
+        raise NotText(str(unclear)) from unclear
+
+
+def _is_binary(line: bytes) -> bool:
+    """Whether a file's first line shows that it holds binary messages."""
+    if line.startswith(tuple(_NOT_TEXT)):
+        return False
+    return any(byte < 0x20 and byte not in b"\t\r\n\f" for byte in line)
+
+
+def _values(lines: Iterable[bytes], format_: Format) -> Iterator[tuple[int, bytes]]:
     """What the format is to explain, each with its place in the file. Raises NotText."""
     if format_.binary:
-        content = file.read()
+        content = b"".join(lines)
         found = list(binary_messages(content))
         if format_.keyed:
             content = pack(None, content)
@@ -131,7 +176,7 @@ def _values(file: BinaryIO, format_: Format) -> Iterator[tuple[int, bytes]]:
             found = [(1, content)]
         yield from _whole_ones(format_, found)
         return
-    for place, line in messages(_text(file)):
+    for place, line in messages(_text(lines)):
         yield place, keyed_record(line) if format_.keyed else line
 
 
@@ -173,7 +218,7 @@ def _whole_ones(
         else:
             assert isinstance(format_, Parted)
             open_ = []
-            yield place, format_.whole(found[0], whole.data)
+            yield place, format_.whole(value, whole.data)
     yield from open_
 
 

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from daemon.config import Config
 from daemon.kafka_member import member_settings
-from daemon.state_id import state_id
+from daemon.kafka_settings import INSTANCE_ID
+from daemon.state_id import known_id
 from daemon.stores.kafka_commit import KafkaCommitStore
 from offsets.position import TopicPartition
+from offsets.store import StoreError
 
 
 def group_store(config: Config, pipeline: str) -> KafkaCommitStore:
     """The store that is the group's commit, not started yet."""
     topics, settings = config.pipeline[pipeline].topics, config.kafka_of(pipeline)
     # After a stop the static member counts for a while yet: a commit takes its place.
-    member = member_settings(settings, pipeline, state_id(config.daemon.state_dir))
+    member = own_member(config, pipeline)
     return KafkaCommitStore(settings, topics, pipeline, config.group(pipeline), member=member)
+
+
+def own_member(config: Config, pipeline: str) -> dict[str, Any] | None:
+    """As which member this state directory's daemon is known, where it is one or was.
+
+    Raises StoreError. Makes nothing: commands that only look may be another user's, or come before
+    the first start.
+    """
+    folder, settings = config.daemon.state_dir, config.kafka_of(pipeline)
+    try:
+        known = known_id(folder)
+    except OSError as error:
+        raise StoreError(f"{folder / 'id'} can't be read: {error}") from error
+    if known is None and INSTANCE_ID not in settings:
+        return None
+    return member_settings(settings, pipeline, known or "")
 
 
 def committed(config: Config, pipeline: str) -> dict[TopicPartition, int]:

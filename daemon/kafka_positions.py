@@ -10,17 +10,23 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
-from confluent_kafka import Consumer, KafkaException, TopicCollection
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from actors.messages import Assigned
 from daemon.backoff import BackOff
 from daemon.config import PipelineSection
-from daemon.kafka_settings import connection_settings
+from daemon.kafka_settings import PASSING, connection_settings
 from daemon.log_check import check_logs
 from offsets.position import TopicPartition
-from offsets.recovery import PositionError, StartAt, Watermarks, start_position
+from offsets.recovery import (
+    PositionError,
+    PositionUnknown,
+    StartAt,
+    Watermarks,
+    start_position,
+)
 from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
 
@@ -29,10 +35,14 @@ ANSWER_TIMEOUT_S = 20.0
 
 
 ASSIGN_WITHIN_S = 60.0
-"""For an assignment, from the first question to the last attempt's begin. That one asks up to four
+"""For an assignment, from the first question to the last attempt's begin. That one asks up to six
 questions, each for a quarter of this time at most, and the sum must stay well below
 ``max.poll.interval.ms`` (5 minutes), or the member is put out of the group. Shorter: a broker that
 starts anew ends the pipeline."""
+
+
+AWAY = PASSING | {KafkaError._WAIT_COORD, KafkaError._TIMED_OUT_QUEUE, KafkaError._NOENT}
+"""Errors of questions that say that nobody was there: no coordinator, no leader (``_NOENT``)."""
 
 
 class BrokerUnreachable(Exception):
@@ -74,6 +84,8 @@ def topic_ids(
             ids[topic] = str(future.result(timeout_s).topic_id)
         except KafkaException as error:
             raise TopicMissing(f"topic {topic!r}: {error.args[0].str()}") from error
+        except TimeoutError as error:
+            raise BrokerUnreachable(f"topic {topic!r}: no answer within {timeout_s:g} s") from error
     return ids
 
 
@@ -152,6 +164,13 @@ def _said(error: BaseException) -> str:
     return "no answer in time"
 
 
+def _is_away(error: Exception) -> bool:
+    """Whether a broker, or a partition's leader, was not there to answer; else it has refused."""
+    return isinstance(error, TimeoutError) or (
+        isinstance(error, KafkaException) and error.args[0].code() in AWAY
+    )
+
+
 class PositionResolver:
     """Decides the start of each assigned partition; called on the fetcher's thread only.
 
@@ -167,11 +186,14 @@ class PositionResolver:
         load: Callable[[], Loaded],
         apply_force: bool,
         within_s: float = ASSIGN_WITHIN_S,
+        check_topics: Callable[[float], None] | None = None,
     ) -> None:
         """``apply_force``: the configuration's force text was not carried out yet.
 
-        ``within_s``: for how long a broker that does not answer is asked again.
+        ``within_s``: for how long a broker that does not answer is asked again. ``check_topics``:
+        see ``TopicWatch.check``.
         """
+        self._check_topics = check_topics
         self.settings = settings
         self.group = group
         self._pipeline = pipeline
@@ -184,8 +206,8 @@ class PositionResolver:
     def __call__(self, sources: list[TopicPartition]) -> Assigned:
         """Read the file, the broker's commits and the logs; decide.
 
-        Raises PositionError. A broker that does not answer is asked again for a while, then the
-        error is a PositionError too: a partition must not be read from a guess.
+        Raises PositionError. A broker that does not answer is asked again for a while, then it is
+        PositionUnknown: a partition must not be read from a guess.
         """
         if not sources:
             return Assigned({}, {}, {})
@@ -193,11 +215,12 @@ class PositionResolver:
         try:
             return self._back_off.call(lambda: self._resolve(sources), passing, _tell)
         except passing as error:
-            raise PositionError(
-                f"{sources[0]}: the start can't be decided: {_said(error)}"
-            ) from error
+            kind = PositionUnknown if _is_away(error) else PositionError
+            raise kind(f"{sources[0]}: the start can't be decided: {_said(error)}") from error
 
     def _resolve(self, sources: list[TopicPartition]) -> Assigned:
+        if self._check_topics is not None:
+            self._check_topics(self._answer_s)
         admin = admin_client(self.settings)
         logs = self._watermarks(admin, sources)
         commits = group_commits(self.settings, self.group, sources, self._answer_s)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from confluent_kafka import KafkaError
+
 CONNECTION = (
     "bootstrap.", "security.", "sasl.", "ssl.", "client.", "socket.", "broker.",
     "enable.ssl.", "enable.sasl.",
@@ -19,6 +21,27 @@ SESSION_TIMEOUT_MS = 45_000
 
 MAX_POLL_INTERVAL_MS = 300_000
 """librdkafka's default."""
+
+
+PASSING = frozenset(
+    {
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._TRANSPORT,
+        KafkaError._RESOLVE,
+        KafkaError._TIMED_OUT,
+        KafkaError._PARTITION_EOF,
+        KafkaError._MAX_POLL_EXCEEDED,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+    }
+)
+"""Errors after which librdkafka goes on at the same place. After any other one (a damaged record,
+a codec it lacks, a position outside the log) it goes on *behind* it, or never: that stops the
+pipeline, and of that partition nothing more is taken."""
 
 
 def connection_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,39 +30,21 @@ from changes.formats.base import pack
 from daemon.kafka_member import Claim
 from daemon.kafka_settings import (
     INSTANCE_ID,
+    PASSING,
     assigns_incrementally,
     consumer_settings,
     revoke_patience_s,
 )
+from daemon.topic_watch import TopicWatch
 from offsets.log_epochs import EpochSpan
 from offsets.position import TopicPartition
-from offsets.recovery import PositionError
+from offsets.recovery import PositionError, PositionUnknown
 
 Resolver = Callable[[list[TopicPartition]], Assigned]
 """Finds the start of each partition: reads file, broker and log. Raises PositionError."""
 
 ERROR_LOG_INTERVAL_S = 10.0
 """librdkafka repeats its errors thousands of times while a broker is away."""
-
-PASSING = frozenset(
-    {
-        KafkaError._ALL_BROKERS_DOWN,
-        KafkaError._TRANSPORT,
-        KafkaError._RESOLVE,
-        KafkaError._TIMED_OUT,
-        KafkaError._PARTITION_EOF,
-        KafkaError._MAX_POLL_EXCEEDED,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
-    }
-)
-"""Errors after which librdkafka goes on at the same place. After any other one (a damaged record,
-a codec it lacks, a position outside the log) it goes on *behind* it, or never: that stops the
-pipeline, and of that partition nothing more is taken."""
 
 POSITIONS_INTERVAL_S = 1.0
 """How often positions are asked for while records come: past transaction markers at the end of
@@ -81,8 +63,11 @@ class KafkaSource:
         pipeline: str,
         *,
         keyed: bool = False,
+        watch: TopicWatch | None = None,
     ) -> None:
-        """``keyed``: values are whole records, packed (``Format.keyed``)."""
+        """``keyed``: values are whole records, packed (``Format.keyed``). ``watch`` is asked with
+        each poll whether the topics are still the same."""
+        self._watch = watch
         self._values = _packed if keyed else _plain
         self._log = structlog.get_logger().bind(pipeline=pipeline, actor="fetcher-0")
         self._topics = topics
@@ -90,6 +75,7 @@ class KafkaSource:
         self._listener: SourceListener | None = None
         self._assigned: set[TopicPartition] = set()
         self._trouble: str | None = None
+        self._joins_anew = False
         self._positions_at = float("-inf")
         self._error_at = float("-inf")
         self._unlogged = 0
@@ -127,8 +113,11 @@ class KafkaSource:
 
     def poll(self, max_messages: int, timeout_s: float) -> Polled:
         """Take what came, as columns per partition, in log order."""
-        if self._claim.is_due(time.monotonic()):
+        if self._claim.is_due(time.monotonic()) or self._joins_anew:
             self._join_anew()
+        other = None if self._watch is None else self._watch.look(time.monotonic())
+        if other is not None:
+            return Polled(error=other)
         assigned_before = frozenset(self._assigned)
         messages = self._consumer.consume(max_messages, timeout_s)
         if self._trouble is not None:
@@ -171,6 +160,9 @@ class KafkaSource:
             assigned = self._resolve(list(sources))
             for source, at in assigned.starts.items():
                 self._consumer.seek(KafkaPartition(source.topic, source.partition, at))
+        except PositionUnknown as error:
+            self._ask_later(error)
+            return
         except (PositionError, KafkaException) as error:
             said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
             self._trouble = f"{sources[0]}: can't be read again: {said}"
@@ -188,6 +180,10 @@ class KafkaSource:
         sources = [TopicPartition(p.topic, p.partition) for p in partitions]
         try:
             assigned = self._resolve(sources)
+        except PositionUnknown as error:
+            self._ask_later(error)
+            self._assign(consumer, [])
+            return
         except PositionError as error:
             # An exception here would lose the batch that consume() is about to return.
             self._trouble = str(error)
@@ -253,8 +249,15 @@ class KafkaSource:
             self._log.warning("member_id_in_use", reason=error.str())
         return trouble
 
+    def _ask_later(self, error: PositionUnknown) -> None:
+        """Without a start nothing may be read; the group gives the partitions again to a client
+        that is new."""
+        self._log.warning("joins_anew", reason=str(error))
+        self._joins_anew = True
+
     def _join_anew(self) -> None:
         """Join with another client. What the one before had is lost, if it had anything."""
+        self._joins_anew = False
         self._consumer.close()
         if self._assigned:
             self._gone(self._as_kafka(), lost=True)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import json
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO, cast
 
 import structlog
 
 from daemon.config_sections import LogSection
+from daemon.log_stream import LogStream
 from daemon.secrets import Redactor
 
 
@@ -19,8 +23,10 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
     stream: TextIO = sys.stderr
     if section.file:
         Path(section.file).parent.mkdir(parents=True, exist_ok=True)
-        # Open as long as the process lives.
-        stream = Path(section.file).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115
+        # Open as long as the process lives. Nothing is kept for later: on a full disk that would be
+        # a part of a line, in front of another.
+        raw = Path(section.file).open("ab", buffering=0)  # noqa: SIM115
+        stream = io.TextIOWrapper(cast(BinaryIO, raw), encoding="utf-8", write_through=True)
     last: list[Any]
     if section.format == "json":
         last = [structlog.processors.JSONRenderer()]
@@ -46,7 +52,9 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
             lambda _, __, line: redact.text(str(line)),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(stream),
+        logger_factory=structlog.PrintLoggerFactory(
+            cast(TextIO, LogStream(stream, _lost_as(section.format)))
+        ),
         # Not cached: loggers of modules would keep the first configuration for ever.
         cache_logger_on_first_use=False,
     )
@@ -56,6 +64,13 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
     root = logging.getLogger()
     if not any(isinstance(handler, _LibraryTalk) for handler in root.handlers):
         root.addHandler(_LibraryTalk(logging.WARNING))
+
+
+def _lost_as(form: str) -> Callable[[int], str]:
+    """The line that tells how many could not be written, in the log's form."""
+    if form == "json":
+        return lambda count: json.dumps({"lines": count, "event": "log_lost", "level": "warning"})
+    return lambda count: f"[warning  ] log_lost lines={count}"
 
 
 class _LibraryTalk(logging.Handler):

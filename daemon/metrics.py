@@ -59,6 +59,7 @@ _TARGET = (
     _Spec("target_rows_stored", "rows_stored", "Rows after folding, published", True),
     _Spec("target_dead_letters", "dead_letters", "Messages stored as dead letters", True),
     _Spec("target_values_nulled", "values_nulled", "Zero dates stored as null", True),
+    _Spec("target_ddl_not_understood", "ddl_not_understood", "Statements not understood", True),
 )  # fmt: skip
 
 

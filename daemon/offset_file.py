@@ -12,8 +12,13 @@ import os
 from pathlib import Path
 from typing import IO
 
-from offsets.snapshot import DamagedSnapshot, Snapshot, decode, encode
+from offsets.snapshot import DamagedSnapshot, NewerSnapshot, Snapshot, decode, encode
 from offsets.store import Loaded
+
+
+class NewerFile(OSError):
+    """A younger binlogd wrote it. What it recorded (a reset to be carried out, a rebuild) must not
+    be taken for damage, forgotten and written over by an older one."""
 
 
 class OffsetFile:
@@ -23,16 +28,25 @@ class OffsetFile:
         self.path = state_dir / f"{pipeline}.offsets.json"
         self.previous = state_dir / f"{pipeline}.offsets.previous.json"
         self._temporary = state_dir / f"{pipeline}.offsets.new.json"
+        self._whole: bool | None = None  # whether the newest is, as far as that was looked at
 
     def load(self) -> Loaded:
-        """Read the newest whole snapshot. What is damaged is reported, never overwritten here."""
+        """Read the newest whole snapshot. What is damaged is reported, never overwritten here.
+
+        Raises OSError, NewerFile among them.
+        """
         damage: list[str] = []
+        self._whole = False
         for path in (self.path, self.previous):
             try:
-                return Loaded(decode(path.read_text(encoding="utf-8")), tuple(damage))
+                found = decode(path.read_text(encoding="utf-8"))
+                self._whole = path == self.path
+                return Loaded(found, tuple(damage))
             except FileNotFoundError:
                 if path == self.path and self.previous.exists():
                     damage.append(f"{path}: missing, though an older one is there")
+            except NewerSnapshot as error:
+                raise NewerFile(f"{error}: start the one that wrote it") from error
             except (DamagedSnapshot, UnicodeDecodeError) as error:
                 damage.append(f"{path}: {error}")
         return Loaded(None, tuple(damage))
@@ -44,7 +58,7 @@ class OffsetFile:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        if self.path.exists():
+        if self._is_worth_keeping():
             # A link, not a rename: at no moment is there no file under the name that counts.
             self.previous.unlink(missing_ok=True)
             os.link(self.path, self.previous)
@@ -54,6 +68,16 @@ class OffsetFile:
             os.fsync(folder)
         finally:
             os.close(folder)
+        self._whole = True
+
+    def _is_worth_keeping(self) -> bool:
+        """Not a damaged file, in the place of the whole one before it: a crash just behind that
+        would leave neither."""
+        if not self.path.exists() or not self.previous.exists():
+            return self.path.exists()
+        if self._whole is None:
+            self.load()
+        return self._whole is True
 
 
 class StateDirBusy(Exception):

@@ -7,6 +7,7 @@ same is done by an edit of the pipeline (``daemon/edits.py``).
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -22,11 +23,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from changes.model import Mode
+from changes.model import Mode, TargetName
 from daemon.config import Config
 from daemon.edits import EditRefused, edit_offline
-from daemon.group_commit import committed, group_store
-from daemon.kafka_member import member_settings
+from daemon.group_commit import committed, group_store, own_member
 from daemon.kafka_positions import (
     ANSWER_TIMEOUT_S,
     BrokerUnreachable,
@@ -37,7 +37,6 @@ from daemon.kafka_positions import (
     topic_ids,
 )
 from daemon.kafka_settings import INSTANCE_ID
-from daemon.state_id import state_id
 from daemon.stores.kafka_commit import SETTLE_S, SETTLING
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, Watermarks
@@ -64,10 +63,10 @@ class ResetWish:
         takes = self.to in ("timestamp", "offset")
         if takes != (self.at is not None):
             raise EditRefused(f"--to {self.to} {'needs' if takes else 'takes no'} --at")
-        if self.to == "offset" and not (self.at or "").isdecimal():
-            raise EditRefused(f"--at {self.at}: an offset is a number")
-        if self.to == "timestamp":
-            self.time_ms()
+        if self.to == "offset" and not re.fullmatch(r"[0-9]{1,19}", self.at or ""):
+            raise EditRefused(f"--at {self.at}: an offset is a number, of 19 digits at most")
+        if self.to == "timestamp" and self.time_ms() < 0:
+            raise EditRefused(f"--at {self.at}: it is before 1970, where no log has anything")
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> ResetWish:
@@ -124,7 +123,23 @@ def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish
     except (KafkaException, TimeoutError) as error:
         said = error.args[0].str() if isinstance(error, KafkaException) else "no answer in time"
         raise EditRefused(f"the broker can't be asked: {said}") from error
-    return plan_reset(recorded, around, request)
+    plan = plan_reset(recorded, around, request)
+    _check_targets(config, plan)
+    return plan
+
+
+def _check_targets(config: Config, plan: ResetPlan) -> None:
+    """Raise EditRefused for a target that no sink can move: the next start would fail at it."""
+    for name in sorted({mark.target for mark in plan.marks}):
+        try:
+            sink = TargetName.parse(name).sink
+        except ValueError as error:
+            raise EditRefused(f"--table: {error}") from error
+        if sink not in config.sink:
+            raise EditRefused(
+                f"{name}: its mark can't be moved, for the configuration has no sink {sink!r} "
+                f"({', '.join(sorted(config.sink))}): name others by --table, or configure it"
+            )
 
 
 def check_plan(plan: ResetPlan, force: bool) -> Snapshot:
@@ -225,9 +240,9 @@ def _members(admin: AdminClient, group: str) -> list[Any]:
 
 def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
     """Under which id this state directory's daemon is a member: it stays one for a while after its
-    end. None where the configuration wants it so."""
-    own = state_id(config.daemon.state_dir)
-    found = str(member_settings(config.kafka_of(pipeline), pipeline, own)[INSTANCE_ID])
+    end. None where the configuration wants it so. Raises StoreError."""
+    member = own_member(config, pipeline)
+    found = "" if member is None else str(member[INSTANCE_ID])
     return (found,) if found else ()
 
 

@@ -111,6 +111,8 @@ def _check_broker(config: Config, snapshot: Snapshot) -> Iterator[str]:
         raise TransferRefused(str(error)) from error
     except KafkaException as error:
         raise TransferRefused(f"the logs can't be asked: {error.args[0].str()}") from error
+    except TimeoutError as error:
+        raise TransferRefused("the logs can't be asked: no answer in time") from error
 
 
 def _check_positions(config: Config, snapshot: Snapshot, settings: Mapping[str, Any]) -> None:

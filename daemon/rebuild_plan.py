@@ -50,6 +50,9 @@ class RebuildRequest:
         lanes = lanes_of(snapshot, self.target)
         if not lanes:
             raise EditRefused(f"{self.target}: no partition is recorded that it was fed from")
+        if (sink := TargetName.parse(self.target).sink) not in self.config.sink:
+            # Once it is recorded, neither its end nor giving it up could be had.
+            raise EditRefused(f"{self.target}: the configuration has no sink {sink!r}")
         self._check_members()
         low = self._low(lanes)
         into = str(new_table(TargetName.parse(self.target), self.number))

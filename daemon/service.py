@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import queue
-import signal
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from types import FrameType
+from typing import TypeVar
 
 import pykka
 import structlog
@@ -19,13 +17,15 @@ from confluent_kafka import KafkaException
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.ports import SinkUnavailable
-from changes.formats import FORMATS
+from actors.dead_letters import WINDOW_S
+from actors.ports import NotKept, SinkUnavailable
+from changes.formats.auto import AUTO, make_format
+from changes.formats.recognise import TopicFormats
 from changes.routing import Router
+from daemon.backoff import BackOff
 from daemon.collector import calm_collector
 from daemon.config import Config
 from daemon.control import Answer
-from daemon.dead_letters import make_dead_letters
 from daemon.edits import (
     Change,
     Edited,
@@ -46,6 +46,10 @@ from daemon.kafka_positions import (
     topic_ids,
 )
 from daemon.kafka_source import KafkaSource
+from daemon.letters.files import FileLetters
+from daemon.letters.store import open_letters
+from daemon.letters.topic import TopicLetters
+from daemon.letters.topic_made import UnfitTopic
 from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, NameRemaining
 from daemon.mark_moves import MarksNotMoved, has_moves, move_marks
 from daemon.notify import Notifier
@@ -58,12 +62,14 @@ from daemon.rebuilds import AT_START, WHILE_RUNNING, RebuildNotEnded, Rebuilds
 from daemon.running_resets import RunningResets
 from daemon.spark_tier import SinkTier
 from daemon.spill import Found, SpillError, SpillFolder
-from daemon.spills import open_spills
+from daemon.spills import check_marks, open_spills, spills_at_start
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
 from daemon.state_id import state_id
 from daemon.status import AskLife, LifeFigures
+from daemon.stop_signals import StopSignals
 from daemon.stores.chain import StoreChain, make_stores
+from daemon.topic_watch import TopicWatch
 from daemon.topology import PipelineParts, Topology, stand_ins
 from offsets.recovery import PositionError
 from offsets.snapshot import Snapshot, SpillMark, TargetMark
@@ -83,8 +89,20 @@ END_ACTORS_S = 60.0
 middle of decoding a batch, a fetcher in a question to a broker that is away."""
 
 
+EDIT_PATIENCE_S = 300.0
+"""For a broker that is away while a pipeline is changed, or its rebuilt table takes its name. The
+pipeline ends with it, and nobody starts it again by itself; longer, and whoever asked waits in
+vain."""
+
+T = TypeVar("T")
+
+
 class Unusable(Exception):
     """The process can't start: one line that says what and where."""
+
+
+class BrokerAway(Unusable):
+    """No broker answers; one that is started will."""
 
 
 class EventQueue:
@@ -131,7 +149,8 @@ class Service:
         """Start everything, wait for the end, say how it ended. Raises Unusable."""
         config = self._config
         calm_collector()
-        with _signals(self._events), self._claimed_state_dir(), self._open_stores() as stores:
+        signals = StopSignals(self._events.tell)
+        with signals.handled(), self._claimed_state_dir(), self._open_stores() as stores:
             self._stores = stores
             self._check_staging()
             recorded = {name: self._recorded(name, store) for name, store in stores.items()}
@@ -147,7 +166,8 @@ class Service:
                 for part in parts:
                     topology.start_pipeline(self._settled(part, recorded[part.name]))
                 outlook.watch(topology.directory, topology.asked, self._events)
-                status = self._supervise(topology)
+                with signals.listening():
+                    status = self._supervise(topology)
             finally:
                 if status is not Exit.KILLED:  # whoever asks twice does not wait for a clean end
                     steps = topology.stop, outlook.close, self._tier.stop
@@ -176,13 +196,14 @@ class Service:
     @contextmanager
     def _claimed_state_dir(self) -> Iterator[None]:
         folder = self._config.daemon.state_dir
-        try:
-            claim = lock_state_dir(folder)
-        except StateDirBusy as error:
-            raise Unusable(str(error)) from error
-        except OSError as error:
-            raise Unusable(f"daemon.state_dir {folder} can't be written: {error}") from error
-        with claim:
+        with ExitStack() as held:
+            try:
+                held.enter_context(lock_state_dir(folder))
+                state_id(folder)
+            except StateDirBusy as error:
+                raise Unusable(str(error)) from error
+            except OSError as error:
+                raise Unusable(f"daemon.state_dir {folder} can't be written: {error}") from error
             yield
 
     @contextmanager
@@ -245,9 +266,12 @@ class Service:
         try:
             ids = topic_ids(config.kafka_of(name), section.topics)
             check_topic_ids(snapshot, ids)
-        except (BrokerUnreachable, TopicMissing, PositionError) as error:
+        except BrokerUnreachable as error:
+            raise BrokerAway(f"pipeline.{name}: {error}") from error
+        except (TopicMissing, PositionError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
-        return replace(snapshot, topic_ids=ids)
+        formats = snapshot.formats if section.format == AUTO else {}
+        return replace(snapshot, topic_ids=ids, formats=formats)
 
     def _start_sinks(self) -> None:
         try:
@@ -259,50 +283,72 @@ class Service:
         config = self._config
         section = config.pipeline[name]
         force = section.start.force
-        resolver = PositionResolver(
-            settings={
-                "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
-                **member_settings(config.kafka_of(name), name, state_id(config.daemon.state_dir)),
-            },
-            group=config.group(name),
-            pipeline=section,
-            load=store.get,
-            apply_force=force is not None and force != recorded.forced,
-        )
-        keyed = FORMATS[section.format](section.format_options()).keyed
+        kafka = {
+            "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
+            **member_settings(config.kafka_of(name), name, state_id(config.daemon.state_dir)),
+        }
+        group, topics = config.group(name), section.topics
+        keyed = make_format(section.format, section.format_options()).keyed
         try:
-            source = KafkaSource(
-                resolver.settings, section.topics, resolver.group, resolver, name, keyed=keyed
+            watch = TopicWatch(kafka, {topic: recorded.topic_ids[topic] for topic in topics})
+            resolver = PositionResolver(
+                settings=kafka,
+                group=group,
+                pipeline=section,
+                load=store.get,
+                apply_force=force is not None and force != recorded.forced,
+                check_topics=watch.check,
             )
-            group = f"{resolver.group}@{cluster_id(resolver.settings)}"
+            source = KafkaSource(kafka, topics, group, resolver, name, keyed=keyed, watch=watch)
+            group = f"{group}@{cluster_id(kafka)}"
+            ends = log_ends(kafka, topics) if self._until_end else None
         except KafkaException as error:
             raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str().strip()}") from error
         except BrokerUnreachable as error:
-            raise Unusable(f"pipeline.{name}: {error}") from error
-        ends = log_ends(resolver.settings, section.topics) if self._until_end else None
-        letters = None
-        if section.on_bad_record == "dead-letter":
-            settings = config.kafka_of(name)
-            letters = make_dead_letters(
-                section.dead_letters, config.daemon.state_dir, name, settings, keyed=keyed
-            )
+            raise BrokerAway(f"pipeline.{name}: {error}") from error
+        letters, recent = self._letters(name)
         folder = SpillFolder(config.daemon.state_dir, name)
-        found = self._spills(name, folder, recorded)
+        found = self._spills(name, folder, recorded, resolver.apply_force)
         marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
         begun = replace(recorded, forced=force, spills=marks)
         if resolver.apply_force:
             # The operator says where to begin, and with it that the targets are right as they are.
             begun = replace(begun, targets=dict.fromkeys(recorded.targets, TargetMark(None, {})))
-        return PipelineParts(name, source, store, begun, folder, found, letters, ends, group)
+        return PipelineParts(
+            name, source, store, begun, folder, found, letters, recent, ends, group
+        )
 
-    def _spills(self, name: str, folder: SpillFolder, recorded: Snapshot) -> tuple[Found, ...]:
+    def _letters(self, name: str) -> tuple[FileLetters | TopicLetters | None, tuple[float, ...]]:
+        """Where a pipeline's bad records go, and the ages of those of the last hour."""
+        config = self._config
+        section = config.pipeline[name]
+        if section.on_bad_record == "stop":
+            return None, ()
+        format_ = make_format(section.format, section.format_options())
+        settings = config.kafka_of(name)
+        folder = config.daemon.state_dir
+        try:
+            letters = open_letters(section.dead_letter_topic, folder, name, settings, format_)
+            return letters, tuple(letters.recent(WINDOW_S))
+        except NotKept as error:
+            away = section.dead_letter_topic is not None and not isinstance(error, UnfitTopic)
+            kind = BrokerAway if away else Unusable
+            raise kind(f"pipeline.{name}.dead_letters: {error}") from error
+
+    def _spills(
+        self, name: str, folder: SpillFolder, recorded: Snapshot, forced: bool
+    ) -> tuple[Found, ...]:
         """What targets in quarantine left, checked against what is recorded of it."""
         section = self._config.pipeline[name]
+        topics = TopicFormats(recorded.formats)
+        format_ = make_format(section.format, section.format_options(), topics)
         try:
-            found = folder.found(recorded.spills)
+            found, missing = spills_at_start(folder, recorded.spills, forced)
+            check_marks(found, format_)
         except (SpillError, OSError) as error:
             raise Unusable(f"pipeline.{name}: {error}") from error
-        format_ = FORMATS[section.format](section.format_options())
+        if missing is not None:
+            self._log.warning("spill_given_up", pipeline=name, reason=missing)
         router = Router(section.routes(), stand_ins(recorded))
         _, unwanted = open_spills(found, format_, router)
         for spill in found:
@@ -415,13 +461,22 @@ class Service:
             store = self._stores[name]
             try:
                 # Of an earlier reset first: a change is made of what is so.
-                before = self._move_marks(name, self._recorded(name, store))
+                last = self._patiently(lambda: self._recorded(name, store))
+                before = self._move_marks(name, last)
                 recorded = self._settle(name, store_edit(store, before, change), WHILE_RUNNING)
-                return self._parts(name, recorded, store)
+                return self._patiently(lambda: self._parts(name, recorded, store))
             except (Unusable, StoreError, MarksNotMoved, RebuildNotEnded) as error:
                 raise EditFailed(f"pipeline {name} does not run: {error}") from error
 
         return Edits(lifecycle, make, topology.start_pipeline, self._events.tell)
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """While the process runs a broker that is away ends no pipeline: it comes back."""
+
+        def told(error: Exception, attempt: int) -> None:
+            self._log.warning("broker_away", reason=str(error), attempt=attempt)
+
+        return BackOff(EDIT_PATIENCE_S).call(ask, (BrokerAway,), told)
 
     def _swap_requested(self, rebuilt: msg.Rebuilt) -> EditRequested:
         """The new table takes its name when the pipeline is started again.
@@ -467,21 +522,3 @@ class Service:
         for line in lines:
             self._log.error("drain_deadline_passed", remaining=line)
             self._show.failure("not written in time", self._redactor.text(line))
-
-
-@contextmanager
-def _signals(events: EventQueue) -> Iterator[None]:
-    """SIGTERM and Ctrl-C become events. The handler only leaves a note: raising loses a batch."""
-
-    def note(number: int, frame: FrameType | None) -> None:
-        events.tell(msg.StopRequested(signal.Signals(number).name))
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

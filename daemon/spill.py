@@ -5,8 +5,9 @@ then records: length and CRC-32 of the body (4 bytes each, big-endian), and the 
 flags (1: DDL), 2 of the partition's name's length, the name, 8 of the offset, the message.
 What a crash cut short was never acknowledged: it is cut off before the next append.
 
-A spill that was replayed becomes an empty ``.done``: its offset file may list it until the next
-save, and a spill that is listed and not there would be a loss.
+Of a spill that was replayed a ``.done`` stays, which says up to where: its offset file may list it
+until the next save, and a spill that is listed and not there would be a loss. It vouches for no
+more than that: the same target may be in quarantine again before the next start.
 """
 
 from __future__ import annotations
@@ -56,7 +57,6 @@ class Spill:
         self.reason = ""
         self._begin = self._end = 0
         self._messages = 0
-        self._ending = False
         self._lanes: dict[TopicPartition, tuple[int, int]] = {}
         if path.exists():
             self._scan()
@@ -106,16 +106,16 @@ class Spill:
 
     def end(self) -> None:
         """It is replayed: only its mark stays. Raises OSError; then it is to be asked again."""
+        if self.target is None:  # nothing was ever spilled
+            return
         done = self.path.with_suffix(".done")
-        if self.target is not None:
-            os.replace(self.path, done)
-            self.target, self._ending = None, True
-            self._begin = self._end = self._messages = 0
-            self._lanes = {}
-        if self._ending:  # else nothing was ever spilled
-            os.truncate(done, 0)
-            _sync_folder(self.path.parent)
-            self._ending = False
+        lasts = {source: last for source, (_, last) in self._lanes.items()}
+        _write_done(done, {**_read_done(done), **lasts})
+        self.path.unlink(missing_ok=True)
+        _sync_folder(self.path.parent)
+        self.target = None
+        self._begin = self._end = self._messages = 0
+        self._lanes = {}
 
     def _write_header(self, file: IO[bytes], target: TargetName, reason: str) -> int:
         header = json.dumps({"binlogd_spill": 1, "target": list(target), "reason": reason})
@@ -201,8 +201,9 @@ class SpillFolder:
 
     def _check(self, target: str, mark: SpillMark, held: SpillState) -> None:
         path = self._path(target)
+        done = _read_done(path.with_suffix(".done"))
         for source, (_, last) in mark.lanes.items():
-            if held.lanes.get(source, (0, -1))[1] >= last or path.with_suffix(".done").exists():
+            if max(held.lanes.get(source, (0, -1))[1], done.get(source, -1)) >= last:
                 continue
             there = "is missing" if source not in held.lanes else f"ends at {held.lanes[source][1]}"
             raise SpillError(
@@ -235,6 +236,27 @@ def _read(file: IO[bytes]) -> SpillRecord | None:
     (offset,) = _OFFSET.unpack_from(body, at)
     source = TopicPartition.parse(body[_BODY.size : at].decode())
     return SpillRecord(source, offset, bool(ddl), body[at + _OFFSET.size :])
+
+
+def _read_done(path: Path) -> dict[TopicPartition, int]:
+    """Of each lane up to where spills of it were replayed: nothing, where it can't be read."""
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        return {TopicPartition.parse(source): int(last) for source, last in said.items()}
+    except (FileNotFoundError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _write_done(path: Path, lasts: Mapping[TopicPartition, int]) -> None:
+    """Durable before its spill goes. A later one says what an earlier one said: it may be listed
+    yet. Raises OSError."""
+    made = path.with_suffix(".done.new")
+    with made.open("w", encoding="utf-8") as file:
+        json.dump({str(source): last for source, last in lasts.items()}, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(made, path)
+    _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:

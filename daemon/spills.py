@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from actors.effects import Reread, Spill
@@ -11,12 +11,15 @@ from actors.ports import NotKept, SpillBroken, SpillRecord, SpillState
 from actors.processor_settings import OpenSpill
 from actors.reassembly import Reassembly, SequenceGap
 from actors.several import TargetPart, by_target
-from changes.formats.base import Format, Parted, Several, pack
+from changes.formats.auto import AUTO, AutoFormat
+from changes.formats.base import Format, Parted, Several, mark_in
 from changes.model import BadMessage, Kind, TableName, TargetName
 from changes.routing import Router, TargetRoute
-from daemon.log_reader import LogGone, LogReader, LogRecord, LogUnreadable
+from daemon.given import given
+from daemon.log_reader import LogGone, LogReader, LogUnreadable
 from daemon.spill import Found, SpillError, SpillFolder
 from offsets.parts import MissingPart, TooLarge
+from offsets.snapshot import SpillMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ def whole_records(format_: Format, log: LogReader, reread: Reread) -> Iterator[t
     source, first, last = reread
     start = first
     while isinstance(format_, Parted) and _reaches_back(
-        format_, format_.keyed, log, Reread(source, start, last), first
+        format_, log, Reread(source, start, last), first
     ):
         if start == 0:
             raise LogGone(f"{source}: a part of a message before offset {first} is missing")
@@ -111,7 +114,7 @@ def whole_records(format_: Format, log: LogReader, reread: Reread) -> Iterator[t
     parts = Reassembly(format_, _PART_BYTES)
     parts.begin(source, at_frontier=True)
     for record in log.read(source, start, last):
-        value = _value(format_.keyed, record)
+        value = given(format_, source.topic, record)
         one = Fetched(source, [record.offset], [value], record.offset + 1)
         try:
             found = [stretch.fetched for stretch in parts.stretches(one)]
@@ -123,23 +126,18 @@ def whole_records(format_: Format, log: LogReader, reread: Reread) -> Iterator[t
                     yield offset, whole
 
 
-def _reaches_back(format_: Parted, keyed: bool, log: LogReader, reread: Reread, first: int) -> bool:
+def _reaches_back(format_: Format, log: LogReader, reread: Reread, first: int) -> bool:
     """Tell whether a message that has parts at ``first`` or later began before the stretch."""
+    assert isinstance(format_, Parted)
     begun: set[str] = set()
     for record in log.read(*reread):
-        value = _value(keyed, record)
+        value = given(format_, reread.source.topic, record)
         found = None if value is None else format_.part(value)
         if found is not None and found[1].number == 0:
             begun.add(found[0])
         elif found is not None and record.offset >= first and found[0] not in begun:
             return True
     return False
-
-
-def _value(keyed: bool, record: LogRecord) -> bytes | None:
-    if keyed:
-        return pack(record.key, record.value, record.headers)
-    return record.value
 
 
 def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...]]:
@@ -154,6 +152,35 @@ def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...
     except BadMessage:
         return Kind.NOTHING, ()
     return kind, () if table is None else (table,)
+
+
+def spills_at_start(
+    folder: SpillFolder, listed: Mapping[str, SpillMark], forced: bool
+) -> tuple[tuple[Found, ...], str | None]:
+    """The spills that are there, and why one that is listed is not, though it was asked for.
+
+    Raises SpillError where a listed one is not whole, OSError. A ``forced`` start is the way on
+    from there: the operator says from where its messages are read again.
+    """
+    try:
+        return folder.found(listed), None
+    except SpillError as error:
+        if not forced:
+            raise
+        return folder.found({}), str(error)
+
+
+def check_marks(found: Iterable[Found], format_: Format) -> None:
+    """Raise SpillError for messages kept under ``format = "auto"`` where that is not configured
+    any more, and the other way round: they name their format, or they don't."""
+    auto = isinstance(format_, AutoFormat)
+    for spill in found:
+        if bool(mark_in(spill.first.value)) != auto:
+            then = "without" if auto else "with"
+            raise SpillError(
+                f'{spill.target} is in quarantine with messages that were kept {then} format = "'
+                f'{AUTO}": release it with that (`binlogd tables retry`), then change the format'
+            )
 
 
 def open_spills(

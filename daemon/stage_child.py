@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from multiprocessing.connection import Connection
 
 from actors.messages import Staged, StageFailed
-from changes.formats import FORMATS
+from changes.formats.auto import make_format
 from daemon.collector import calm_collector
 from daemon.stage_process import Job, Pipelines
 from daemon.stage_work import ParquetTables, StageWork, Tables
@@ -22,7 +22,7 @@ def serve(pipe: Connection, memory: int, tables: Tables) -> None:
     try:
         pipelines: Pipelines = pipe.recv()
         works = {
-            name: StageWork(FORMATS[format_](options), tables)
+            name: StageWork(make_format(format_, options), tables)
             for name, (format_, options) in pipelines.formats.items()
         }
         while True:

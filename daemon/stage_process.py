@@ -7,6 +7,7 @@ and what comes back is a summary: the rows are in the file by then.
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import subprocess
@@ -94,6 +95,10 @@ class StageProcess:
         with self._lock:
             try:
                 sizes = self._hand_over(request.stretches)
+            except OSError as error:
+                reason = f"the batch can't be handed to its decoding process: {error}"
+                return StageFailed(request.route.name, reason)
+            try:
                 lean = tuple(
                     replace(stretch, offsets=array("q", stretch.offsets), values=())
                     for stretch in request.stretches
@@ -123,7 +128,8 @@ class StageProcess:
             self._process.wait()
 
     def _hand_over(self, stretches: Sequence[Stretch]) -> tuple[array[int], ...]:
-        """Write the values into the shared memory; gives their sizes."""
+        """Write the values into the shared memory; gives their sizes. Raises OSError: no memory,
+        or a limit on the size of files, which counts for it too."""
         at = 0
         for stretch in stretches:
             values = stretch.values
@@ -131,7 +137,7 @@ class StageProcess:
                 at += os.pwritev(self._memory, values[start : start + _BUFFERS_A_CALL], at)
         sizes = tuple(array("q", map(len, stretch.values)) for stretch in stretches)
         if at != sum(map(sum, sizes)):
-            raise MemoryError(f"{at} bytes of a batch could be handed over, not all of it")
+            raise OSError(errno.EFBIG, f"{at} bytes of it were taken, not all")
         return sizes
 
 

@@ -67,7 +67,8 @@ class StageWork:
         target = request.route.name
         era, decoder = self._decoders.get(target, (request.era, None))
         if decoder is None or era != request.era:
-            decoder = self._format.table_decoder(request.route.mode, request.route.keys)
+            route = request.route
+            decoder = self._format.table_decoder(route.mode, route.keys, route.types)
             self._decoders[target] = request.era, decoder
         decoded, bad = _decode_all(decoder, request.stretches)
         changes = sum(part.count for part in decoded)
@@ -113,7 +114,7 @@ def _decode_all(
         if changes is not None:
             decoded.append(_counted_on(changes, stretch.rows_before))
         if bad is not None:
-            return decoded, BadMessageAt(place, bad.index, bad.reason)
+            return decoded, BadMessageAt(place, bad.index, bad.reason, bad.of_table)
     return decoded, None
 
 

@@ -17,14 +17,19 @@ def state_id(state_dir: Path) -> str:
     the targets is another machine's to us, and goes when it is old enough. Raises OSError.
     """
     path = state_dir / "id"
-    try:
-        text = path.read_text(encoding="ascii").strip()
-    except (FileNotFoundError, UnicodeDecodeError):
-        text = ""
-    if _ID.fullmatch(text):
-        return text
+    if (known := known_id(state_dir)) is not None:
+        return known
     made = uuid4().hex[:12]
     temporary = state_dir / "id.new"
     temporary.write_text(f"{made}\n", encoding="ascii")
     os.replace(temporary, path)
     return made
+
+
+def known_id(state_dir: Path) -> str | None:
+    """The id where one was made. For whoever only looks: it makes none. Raises OSError."""
+    try:
+        text = (state_dir / "id").read_text(encoding="ascii").strip()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None
+    return text if _ID.fullmatch(text) else None

@@ -144,6 +144,8 @@ def _pipeline(
         "messages_sent_again": fetcher.repeated if fetcher else 0,
         "stale_acknowledgements": committer.stale if committer else 0,
         "parked_bytes": fetcher.parked_bytes if fetcher else 0,
+        "formats": dict(sorted(fetcher.formats.items())) if fetcher else {},
+        "formats_awaited": dict(sorted(fetcher.formats_awaited.items())) if fetcher else {},
         **{key: _sum(targets, key) for key in _SUMMED},
         "writes_in_flight": sum(t["write"] is not None for t in targets),
         "oldest_write_seconds": max(
@@ -258,7 +260,10 @@ def _target(
         "quarantine": _quarantine(figures.quarantine),
         **{
             key: getattr(figures, key)
-            for key in (*_SUMMED, "messages_read", "messages_dropped", "dead_letters")
+            for key in (
+                *_SUMMED, "messages_read", "messages_dropped", "dead_letters",
+                "ddl_not_understood",
+            )
         },
     }  # fmt: skip
 

@@ -49,6 +49,9 @@ def _print_pipeline(console: Console, p: Mapping[str, Any]) -> None:
         f"{p['writes_in_flight']} writes in flight, the oldest for "
         f"{duration(p['oldest_write_seconds'])}"
     )
+    if p["formats"]:
+        told = ", ".join(f"{topic} {name}" for topic, name in p["formats"].items())
+        console.print(f"  formats: {escape(told)}")
     for line in _troubles(p):
         console.print(f"  [bold]{escape(line)}[/bold]")
     if p["partitions"]:
@@ -68,6 +71,8 @@ def _troubles(p: Mapping[str, Any]) -> Iterable[str]:
         yield f"failed: {p['failure']}"
     if p["broker_unreachable_seconds"] is not None:
         yield f"no broker is connected for {duration(p['broker_unreachable_seconds'])}"
+    for topic, waiting in p["formats_awaited"].items():
+        yield f"{topic}: its format is not told yet, {waiting:,} messages wait for it"
     if p["held"]:
         yield "the memory or disk budget is used up: data is left waiting"
     elif p["paused"] and p["stage"] == "running":

@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 
 def list_tables(settings: Config, console: Console, as_json: bool) -> int:
-    """Print all targets, of the running daemon or else of the offset files; the exit status."""
+    """Print all targets, of the running daemon or else as they are recorded; the exit status."""
     try:
         status = control.ask(settings.daemon.state_dir, {"ask": "status"})
         rows = list(_rebuilding(settings, _running(status)))
@@ -95,19 +95,28 @@ def _rebuild_offline(settings: Config, target: str, flags: Mapping[str, bool]) -
 
 def _list_recorded(settings: Config, console: Console, as_json: bool) -> int:
     rows: list[Row] = []
-    for name in settings.pipeline:
-        file = OffsetFile(settings.daemon.state_dir, name)
+    damaged = False
+    for name, section in settings.pipeline.items():
         try:
-            loaded = file.load()
-        except OSError as error:
-            print(f"binlogd: {file.path} can't be read: {error}", file=sys.stderr)
+            if "file" in section.offset_stores:
+                loaded = OffsetFile(settings.daemon.state_dir, name).load()
+            elif section.remembers:
+                loaded = export_snapshot(settings, name)
+            else:
+                continue  # the group's commit knows no target
+        except (OSError, StoreError) as error:
+            said = settings.redactor.text(str(error))
+            print(
+                f"binlogd: pipeline.{name}: what is recorded can't be read: {said}", file=sys.stderr
+            )
             return Exit.UNUSABLE.value
         for damage in loaded.damage:
+            damaged = True
             print(f"binlogd: {damage}", file=sys.stderr)
         if loaded.snapshot is not None:
             rows += recorded_rows(name, loaded.snapshot)
     _print(console, rows, as_json)
-    return Exit.OK.value
+    return Exit.PIPELINE_FAILED.value if damaged else Exit.OK.value
 
 
 def recorded_rows(pipeline: str, snapshot: Snapshot) -> Iterable[Row]:

@@ -25,8 +25,9 @@ from actors.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
 from actors.processor import ProcessorLogic
 from actors.processor_settings import ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
-from changes.formats import FORMATS
+from changes.formats.auto import make_format
 from changes.formats.base import Format
+from changes.formats.recognise import TopicFormats
 from changes.model import TargetName
 from changes.routing import Router, shard_of
 from daemon.config import Config
@@ -58,6 +59,8 @@ class PipelineParts:
     found: tuple[Found, ...] = ()
     """The spills that an earlier run left."""
     dead_letters: DeadLetterStore | None = None
+    recent_letters_s: tuple[float, ...] = ()
+    """The ages of the letters that earlier runs stored within the last hour."""
     until: Mapping[TopicPartition, int] | None = None
     group: str = ""
     """See ``StagedBatch.group``."""
@@ -107,8 +110,7 @@ class Topology:
         config = self._config
         section = config.pipeline[parts.name]
         self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
-        make_format = FORMATS[section.format]
-        options = section.format_options()
+        options, topics = section.format_options(), TopicFormats(parts.recorded.formats)
         router = Router(section.routes(), stand_ins(parts.recorded))
         committer = Address(parts.name, "committer")
         logic = CommitterLogic(
@@ -123,9 +125,10 @@ class Topology:
             committer, logic, Mailbox(DataQueue(CONTROL_ONLY)), _just(CommitterEffects(parts.store))
         )
         if parts.dead_letters is not None:
-            letters = DeadLetterLogic(
-                parts.name, DeadLetterSettings(section.max_dead_letters_per_minute)
+            bounds = DeadLetterSettings(
+                section.max_bad_records_per_hour, retry_for_s=section.dead_letter_retry_s
             )
+            letters = DeadLetterLogic(parts.name, bounds, parts.recent_letters_s)
             self._start(
                 Address(parts.name, "dead-letters"),
                 letters,
@@ -134,14 +137,21 @@ class Topology:
             )
         for index in range(config.daemon.processors):
             self._start_processor(
-                Address(parts.name, "processor", index), make_format(options), router, parts
+                Address(parts.name, "processor", index),
+                make_format(section.format, options, topics),
+                router,
+                parts,
             )
         fetcher = FetcherLogic(
             parts.name,
-            make_format(options),
+            make_format(section.format, options, topics),
             router,
             config.daemon.processors,
-            FetcherSettings(dead_letters=parts.dead_letters is not None),
+            FetcherSettings(
+                dead_letters=parts.dead_letters is not None,
+                ddl_not_understood_stops=section.ddl.not_understood == "stop",
+                until=parts.until,
+            ),
         )
         self._start_fetcher(parts, fetcher)
         self.directory.tell(committer, Begin())

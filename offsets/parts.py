@@ -13,6 +13,10 @@ from typing import NamedTuple
 
 from offsets.position import Run, TopicPartition
 
+PART_OVERHEAD = 128
+"""Bytes that a part counts beside its data: what a Python object and its places in lists take. So
+many small parts, or many streams with one each, are bounded as well."""
+
 
 class Part(NamedTuple):
     """One part: the layout's version, how many parts the message has, which one this is, from 0."""
@@ -53,7 +57,7 @@ class _Open:
 
     def add(self, data: bytes) -> None:
         self.data.append(data)
-        self.size += len(data)
+        self.size += len(data) + PART_OVERHEAD
 
 
 class _Tail(NamedTuple):
@@ -152,7 +156,7 @@ class PartAssembler:
     def _reserve(
         self, source: TopicPartition, stream: str, offset: int, part: Part, freed: int = 0
     ) -> None:
-        held = self._held - freed + len(part.data)
+        held = self._held - freed + len(part.data) + PART_OVERHEAD
         if held > self._max_bytes:
             raise TooLarge(
                 f"{_place(source, stream, offset)}: with part {part.number} of {part.total} the "

@@ -42,6 +42,10 @@ class PositionError(Exception):
     """No position can be trusted: reading on would lose changes or skip them unseen."""
 
 
+class PositionUnknown(PositionError):
+    """Nobody could be asked, for as long as a member may ask: later it may be known."""
+
+
 def start_position(
     source: TopicPartition,
     *,

@@ -109,7 +109,10 @@ def plan_reset(recorded: Snapshot, around: Surroundings, request: ResetRequest) 
     plan = ResetPlan(recorded, tuple(partitions), tuple(marks), tuple(losses))
     if plan.nothing:
         return plan
-    return replace(plan, snapshot=_moved(recorded, partitions, marks))
+    snapshot = _moved(recorded, partitions, marks)
+    if request.target is None:
+        snapshot = replace(snapshot, formats=_formats_left(recorded, partitions))
+    return replace(plan, snapshot=snapshot)
 
 
 def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
@@ -253,6 +256,15 @@ class _Partition:
             for name, mark in sorted(self._recorded.targets.items())
             if self._source in mark.hwms and self._request.target in (None, name)
         }
+
+
+def _formats_left(recorded: Snapshot, moves: Iterable[PartitionMove]) -> Mapping[str, str]:
+    """The topics' formats, but for those that are read from another place: told anew there.
+
+    It is the way to have a topic that has got another format told again.
+    """
+    moved = {move.source.topic for move in moves if move.before != move.after}
+    return {topic: name for topic, name in recorded.formats.items() if topic not in moved}
 
 
 def _log_below(recorded: Snapshot, move: PartitionMove) -> LogEpoch | None:

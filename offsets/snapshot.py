@@ -24,6 +24,10 @@ class DamagedSnapshot(Exception):
     """The text is not a whole snapshot of ours: what is wrong with it, in one line."""
 
 
+class NewerSnapshot(DamagedSnapshot):
+    """It is whole, and of a version that this binlogd does not know."""
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionState:
     """Where one partition stands.
@@ -70,6 +74,7 @@ class Snapshot:
     """All that a pipeline must remember between two runs.
 
     ``forced`` is the configuration's force text that was carried out last: it works once.
+    ``formats``: by topic the format that was told from its messages (``format = "auto"``).
     """
 
     pipeline: str
@@ -80,6 +85,7 @@ class Snapshot:
     forced: str | None = None
     spills: Mapping[str, SpillMark] = field(default_factory=dict)
     rebuilds: Mapping[str, Rebuild] = field(default_factory=dict)
+    formats: Mapping[str, str] = field(default_factory=dict)
 
 
 def encode(snapshot: Snapshot) -> str:
@@ -91,19 +97,24 @@ def encode(snapshot: Snapshot) -> str:
 
 
 def decode(text: str, edited: bool = False) -> Snapshot:
-    """Read ``encode``'s text back. Raises DamagedSnapshot: cut short, altered, another version.
+    """Read ``encode``'s text back, with the mark before it that some editors put there.
+
+    Raises DamagedSnapshot: cut short, altered; NewerSnapshot.
 
     ``edited``: a person may have changed it. The checksum is not looked at, the members are the
     more: none may be unknown, so that a misspelt one is not lost in silence.
     """
     try:
-        document = json.loads(text)
-    except ValueError as error:
+        document = json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
         raise DamagedSnapshot(f"not JSON: {error}") from error
     if not isinstance(document, dict) or "version" not in document:
         raise DamagedSnapshot("not an offset file")
-    if document["version"] != VERSION:
-        raise DamagedSnapshot(f"version {document['version']!r}, this binlogd reads {VERSION}")
+    version = document["version"]
+    if version != VERSION:
+        newer = isinstance(version, int) and version > VERSION
+        kind = NewerSnapshot if newer else DamagedSnapshot
+        raise kind(f"version {version!r}, this binlogd reads {VERSION}")
     body = document.get("body")
     if not isinstance(body, dict):
         raise DamagedSnapshot("it has no body")
@@ -170,6 +181,7 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     forced: str | None
     spills: dict[str, _Spill] = {}
     rebuilds: dict[str, _Rebuild] = {}
+    formats: dict[str, str] = {}
 
 
 class _Names(dict[TopicPartition, str]):
@@ -188,7 +200,8 @@ def _body(snapshot: Snapshot) -> dict[str, Any]:
     }
     quarantined = {"spills": spills} if spills else {}  # as it is read by versions without them
     rebuilds = {name: rebuild_body(snapshot.rebuilds[name]) for name in sorted(snapshot.rebuilds)}
-    seldom = quarantined | ({"rebuilds": rebuilds} if rebuilds else {})
+    formats = {"formats": dict(sorted(snapshot.formats.items()))} if snapshot.formats else {}
+    seldom = quarantined | ({"rebuilds": rebuilds} if rebuilds else {}) | formats
     return seldom | {
         "pipeline": snapshot.pipeline,
         "group": snapshot.group,
@@ -285,6 +298,7 @@ def _from_body(body: dict[str, Any]) -> Snapshot:
             for lanes in (mark["lanes"],)
         },
         rebuilds={name: rebuild_of(found) for name, found in body.get("rebuilds", {}).items()},
+        formats=dict(body.get("formats", {})),
     )
 
 

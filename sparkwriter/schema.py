@@ -178,7 +178,8 @@ def plan_schema(
         raise TargetRefused(f"the table is kept as {stored.mode.value}, wanted is {mode.value}")
     if mode is Mode.UPSERT and _lower(stored.keys) != _lower(wanted.keys):
         raise TargetRefused(
-            f"the table's key is ({', '.join(stored.keys)}), wanted is ({', '.join(wanted.keys)})"
+            f"the table's key is ({', '.join(stored.keys)}), wanted is ({', '.join(wanted.keys)}):"
+            f" set keys in its route, and read it again: binlogd tables rebuild"
         )
     held = {column.name.lower(): column for column in stored.columns}
     steps: list[SchemaStep] = []
@@ -191,7 +192,10 @@ def plan_schema(
             steps.append(WidenColumn(LakeColumn(have.name, column.type)))
         elif not (have.type == column.type or widens(column.type, have.type)):
             raise TargetRefused(
-                f"column {have.name} is stored as {have.type}, which can't become {column.type}"
+                f"column {have.name} is stored as {have.type}, which can't become {column.type}: "
+                "declare a type that holds both in its route, such as "
+                f'types = {{ {have.name} = "string" }}, and read the table again: '
+                "binlogd tables rebuild"
             )
     return tuple(steps)
 

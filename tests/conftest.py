@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.changes import conformance
+
 NEED_A_JVM = {"spark", "broker"}
 
 
@@ -20,6 +22,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if NEED_A_JVM.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("integration")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A case of the samples of other projects is skipped, and says so, where they are missing."""
+    if item.get_closest_marker("conformance") is not None:
+        conformance.folder()
 
 
 @pytest.fixture(scope="session")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pyarrow as pa
 
+from changes.declared import Declared
 from changes.formats.aliyun_dts_avro import AliyunDtsAvro
 from changes.formats.base import Format
 from changes.formats.canal_json import CanalJson
 from changes.formats.canal_protobuf import CanalProtobuf
+from changes.formats.debezium_declared import Given
 from changes.formats.debezium_json import DebeziumJson
 from changes.formats.maxwell_json import MaxwellJson
 from changes.formats.ogg_json import OggJson
 from changes.formats.tencent_dts import TencentDts
-from changes.model import FormatOptions
+from changes.model import ColumnTypes
 
-FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
+FORMATS: dict[str, type[Format]] = {
     "aliyun-dts-avro": AliyunDtsAvro,
     "canal-json": CanalJson,
     "canal-protobuf": CanalProtobuf,
@@ -25,3 +27,19 @@ FORMATS: dict[str, Callable[[FormatOptions], Format]] = {
 }
 """Every format by the name that the configuration calls it. Making one raises ValueError where
 its options can't be met."""
+
+
+def declared_types(types: ColumnTypes) -> dict[str, pa.DataType]:
+    """What the lake keeps of the columns of declared types, by name in lower case."""
+    return {name: kind.arrow for name, kind in Given.of(types).types.items()}
+
+
+def check_types(format_name: str, types: ColumnTypes) -> None:
+    """Raise ValueError, with the column's name, for a declared type that the format can't read.
+
+    Debezium's own names of types are read by its format alone, and where the format is not named.
+    """
+    if format_name in FORMATS and format_name != "debezium-json":
+        Declared.of(types)
+    else:
+        Given.of(types)

@@ -16,10 +16,10 @@ from changes.formats.aliyun_record import (
 )
 from changes.formats.aliyun_rows import LETTERS, AliyunTableDecoder
 from changes.formats.aliyun_values import MYSQL_SOURCES, as_told_by_numbers
-from changes.formats.base import RowChange, Statement
+from changes.formats.base import Packed, RowChange, Sign, Statement
 from changes.formats.layout import Refused
 from changes.formats.untyped import as_text_columns
-from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
+from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 from changes.mysql_ddl import read_ddl
 
 _DDL = Head(Kind.DDL, None)
@@ -44,6 +44,19 @@ class AliyunDtsAvro:
             raise ValueError(f"{self.name} gives no positions")
         self._options = options
         self._known: dict[tuple[str, str | None], Head] = {}
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        if not record.value:
+            return Sign.OPEN
+        try:
+            found = read_record(record.value)
+        except Refused:
+            return Sign.NO
+        if found.object_name or found.tags:
+            return Sign.CERTAIN
+        # A few zeros are a record, too: an INSERT into nothing.
+        return Sign.OPEN if found.operation in LETTERS else Sign.LIKELY
 
     def peek(self, value: bytes | None) -> Head:
         if not value:
@@ -86,8 +99,10 @@ class AliyunDtsAvro:
             about = "" if table is None else f"{table}: "
             raise BadMessage(f"{about}{refused}") from refused
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> AliyunTableDecoder:
-        return AliyunTableDecoder(self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> AliyunTableDecoder:
+        return AliyunTableDecoder(self._options, mode, keys, types)
 
 
 def _judge(head: AvroHead) -> Head:

@@ -10,10 +10,12 @@ from msgspec import UNSET, Struct
 
 from changes.assemble import Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats.aliyun_record import Images, Record, read_record, table_name
 from changes.formats.aliyun_values import declared_types, text_of
-from changes.formats.layout import Layout, Refused
-from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
+from changes.formats.key_runs import KeyRun
+from changes.formats.layout import Layout, Refused, Unfit, other_key
+from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D", "INIT": "I"}
 """What happened to a row, by the operation of its record."""
@@ -65,7 +67,7 @@ def key_of(record: Record) -> tuple[str, ...]:
 
 
 def _image(record: Record, images: Images | str | None, types: Mapping[str, str]) -> Image | None:
-    if images is None or isinstance(images, str):
+    if not images or isinstance(images, str):
         return None
     if len(images) != len(record.fields):
         raise Refused(f"{len(images)} values for {len(record.fields)} fields")
@@ -94,11 +96,18 @@ class AliyunTableDecoder:
     bad one can be decoded again without it.
     """
 
-    def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
+    ) -> None:
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout: _Layout = _Layout({}, keys, {})
+        self._layout: _Layout = _Layout({}, keys, {}, given=Declared.of(types))
+        self._run = KeyRun()
         self._seen = False
 
     @property
@@ -112,12 +121,12 @@ class AliyunTableDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        reading = _Reading(self._layout, self._fixed)
+        reading = _Reading(self._layout, self._fixed, self._run.begun(partition, offsets))
         for place, value in enumerate(values):
             try:
                 reading.add(value, place)
             except Refused as refused:
-                raise _bad(place, str(refused), values) from refused
+                raise _bad(place, refused, values) from refused
         if not reading.segments:
             return None
         layout = reading.layout
@@ -126,27 +135,30 @@ class AliyunTableDecoder:
         try:
             table = assemble(pieces, converter, layout.declared, partition, offsets)
         except Misfit as misfit:
-            raise _bad(misfit.record, str(misfit), values) from misfit
+            raise _bad(misfit.record, misfit, values) from misfit
         assert table is not None
         self._layout, self._seen = layout, True
+        self._run = reading.run.ended(reading.count)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(table, layout.schema, mode, reading.count, converter.nulled)
 
 
-def _bad(place: int, reason: str, values: Sequence[bytes]) -> BadRecord:
+def _bad(place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
     """Put the table's name before the reason; several tables may feed one target."""
+    unfit = isinstance(error, Unfit)
     try:
         table = table_name(read_record(values[place]).object_name)
     except Refused:
-        return BadRecord(place, reason)
-    return BadRecord(place, f"{table}: {reason}")
+        return BadRecord(place, str(error), of_table=unfit)
+    return BadRecord(place, f"{table}: {error}", of_table=unfit)
 
 
 class _Reading:
     """One call's way through its records: rows as structs, in segments of one layout each."""
 
-    def __init__(self, layout: _Layout, fixed: bool) -> None:
+    def __init__(self, layout: _Layout, fixed: bool, run: KeyRun) -> None:
         self.layout = layout
+        self.run = run
         self.segments: list[Segment] = []
         self.count = 0
         self._fixed = fixed
@@ -161,13 +173,21 @@ class _Reading:
         if row.was is not None and layout.keys:
             before = self._struct(row.was)
             layout.complete_key(before, now)
-            if layout.moves(before, now):
+            if layout.moves(before, now) and self._leaves(before, now):
                 segment.add(layout.gone(before, now), "D", place)
                 segment.moved.append(len(segment.ops))
         segment.add(now, row.op, place)
         self.count += 1
         if segment.is_full:
             segment.seal()
+
+    def _leaves(self, before: Struct, now: Struct) -> bool:
+        """Tell whether the old key's row ends where this one moves away from it."""
+        layout = self.layout
+        after, had = layout.beside_key(now), layout.beside_key(before)
+        was = [new if old is UNSET else old for new, old in zip(after, had, strict=True)]
+        old = layout.key_of(layout.gone(before, now))
+        return self.run.moves(self.count, old, was, layout.key_of(now), after)
 
     def _struct(self, image: Image) -> Struct:
         fields = self.layout.fields
@@ -188,7 +208,7 @@ class _Reading:
             if layout.keys is None:
                 layout = layout.with_keys(row.keys)
             elif set(row.keys) != set(layout.keys):
-                raise Refused(f"the key was {_list(layout.keys)} and is now {_list(row.keys)}")
+                raise other_key(layout.keys, row.keys)
         if not layout.fields.keys() >= {*row.now, *(row.was or ())} or any(
             layout.declared.get(name) != declared for name, declared in row.types.items()
         ):
@@ -198,7 +218,3 @@ class _Reading:
             if key not in layout.columns:
                 raise Refused(f"key column {key} is missing")
         self.layout = layout
-
-
-def _list(keys: Sequence[str]) -> str:
-    return f"({', '.join(keys)})" if keys else "none"

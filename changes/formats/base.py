@@ -5,11 +5,22 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
-from changes.model import Changes, Ddl, Head, Kind, Mode, TableName, TableSchema
+from changes.model import (
+    Changes,
+    ColumnTypes,
+    Ddl,
+    FormatOptions,
+    Head,
+    Kind,
+    Mode,
+    TableName,
+    TableSchema,
+)
 from offsets.parts import Part
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -49,8 +60,33 @@ def pack(key: bytes | None, value: bytes | None, headers: Headers = ()) -> bytes
     return b"".join((sizes, value or b"", key or b"", told))
 
 
+_MARK = struct.Struct("<iB")
+_MARKED = -2
+"""In the place of a value's size, where no packed record has it: a format's name comes first."""
+
+_MARKED_BYTES = _MARKED.to_bytes(4, "little", signed=True)
+
+
+def mark_of(name: str) -> bytes:
+    """What goes before a packed record to say of which format it is (``format = "auto"``)."""
+    told = name.encode()
+    return _MARK.pack(_MARKED, len(told)) + told
+
+
+def mark_in(value: bytes) -> bytes:
+    """The mark before a packed record, empty where there is none."""
+    return value[: _MARK.size + value[4]] if value[:4] == _MARKED_BYTES else b""
+
+
+def marked_name(mark: bytes) -> str:
+    """The format that a mark names. Raises ValueError (UnicodeDecodeError) where it is damaged."""
+    return mark[_MARK.size :].decode()
+
+
 def unpack(packed: bytes) -> Packed:
-    """Take a record apart again. Raises ValueError where this is none of ``pack``'s."""
+    """Take a record apart again, marked or not. Raises ValueError where this is none of ours."""
+    if packed[:4] == _MARKED_BYTES:
+        packed = packed[len(mark_in(packed)) :]
     try:
         value_size, key_size, told = _PREFIX.unpack_from(packed)
         at = VALUE_AT + max(value_size, 0)
@@ -66,16 +102,31 @@ def unpack(packed: bytes) -> Packed:
         raise ValueError(f"not a packed record: {error}") from error
 
 
-def packed_header(packed: bytes, name: str) -> bytes | None:
-    """The last header of that name, None where there is none or it has no value.
-
-    Without the copies of ``unpack``, quickest where a record has no headers.
-    """
+def packed_headers(packed: bytes) -> Headers:
+    """The headers alone, without the copies of ``unpack``; quickest where there are none."""
     value_size, key_size, told = _PREFIX.unpack_from(packed)
     if not told:
-        return None
-    found = _headers.decode(packed[VALUE_AT + max(value_size, 0) + max(key_size, 0) :])
+        return ()
+    return _headers.decode(packed[VALUE_AT + max(value_size, 0) + max(key_size, 0) :])
+
+
+def packed_header(packed: bytes, name: str) -> bytes | None:
+    """The last header of that name, None where there is none or it has no value."""
+    found = packed_headers(packed)
     return next((value for key, value in reversed(found) if key == name), None)
+
+
+class Sign(IntEnum):
+    """What a format says of one record: is it its own? The surest one is believed."""
+
+    NO = 0
+    """It is not."""
+    OPEN = 1
+    """It may be, and says nothing of its own: a tombstone, a row without anything beside it."""
+    LIKELY = 2
+    """It has the form, in which other things may come too."""
+    CERTAIN = 3
+    """It has what nobody else writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +202,18 @@ class Format(Protocol):
     binary: bool
     """Whether messages are bytes that may hold anything: no file has one a line."""
 
+    def __init__(self, options: FormatOptions) -> None:
+        """Raises ValueError where an option can't be met."""
+        ...
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        """Tell whether a record, of which nothing is known, is of this format; raises nothing.
+
+        For ``format = "auto"``: what is wrong with a record of its own does not count.
+        """
+        ...
+
     def peek(self, value: bytes | None) -> Head:
         """Tell what a message is without decoding its rows; raises BadMessage."""
         ...
@@ -173,8 +236,11 @@ class Format(Protocol):
         """
         ...
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> TableDecoder:
-        """Make the decoder of one target. ``keys`` overrides what the messages name.
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> TableDecoder:
+        """Make the decoder of one target. ``keys`` overrides what the messages name, ``types`` are
+        those of columns of which messages tell none. Raises ValueError for a type that is none.
 
         With mode UPSERT and no key at all the decoder gives a changelog (mode APPEND).
         """
@@ -220,6 +286,7 @@ class Parted(Protocol):
         """
         ...
 
-    def whole(self, stream: str, data: bytes) -> bytes:
-        """Make a message of all parts' data, to be looked at as any other."""
+    def whole(self, value: bytes, data: bytes) -> bytes:
+        """Make a message of all parts' data, to be looked at as any other; ``value`` is the last
+        of them."""
         ...

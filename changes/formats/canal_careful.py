@@ -5,13 +5,14 @@ Every value is kept as the text that stood in the message, so no number passes t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from changes.formats.canal_layout import HandleKey
-from changes.formats.json_text import text_of
+from changes.formats.json_text import text_of, why_not
 from changes.formats.layout import Layout, Refused
 
 type_block = msgspec.json.Decoder(dict[str, str | None] | None)
@@ -28,7 +29,13 @@ class Message(Struct, gc=False):
     mysqlType: Raw = Raw()
     pkNames: Raw = Raw()
     sql: str | None = None
+    id: Any = None
     tidb: HandleKey | None = msgspec.field(default=None, name="_tidb")
+
+    @property
+    def is_ticdc(self) -> bool:
+        """Whether TiCDC wrote it: no message of Canal has this number."""
+        return type(self.id) is int and self.id == 0
 
     @property
     def before(self) -> list[dict[str, Raw] | None]:
@@ -38,13 +45,17 @@ class Message(Struct, gc=False):
 
 _message = msgspec.json.Decoder(Message)
 
+_TICDC_WORDS = {"decimal": "text", "decimal unsigned": "text", "bit": "bigint unsigned"}
+"""Without ``content-compatible`` TiCDC leaves the parameters of types out, and nobody knows how
+many digits or bits a column has: its values are kept as their digits, or as 64 bits."""
+
 
 def read(value: bytes) -> Message:
     """Raises Refused where the value is no such message."""
     try:
         message = _message.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(f"not a Canal message: {error}") from error
+        raise Refused(f"not a Canal message: {why_not(value, error)}") from error
     if message.data is UNSET:
         raise Refused(f"a message of type {message.type} without data")
     if not message.data and message.sql and message.sql.strip():
@@ -52,10 +63,7 @@ def read(value: bytes) -> Message:
             f"a change written as a statement, its rows can't be known; set binlog_format=ROW: "
             f"{' '.join(message.sql.split())[:80]!r}"
         )
-    cut = message.tidb is not None and (
-        message.tidb.onlyHandleKey or bool(message.tidb.claimCheckLocation)
-    )
-    if cut and message.type != "DELETE":
+    if message.tidb is not None and message.tidb.is_cut and message.type != "DELETE":
         raise Refused("a row too large for its producer, which sent only the key (TiCDC)")
     return message
 
@@ -73,6 +81,20 @@ def olds(message: Message, layout: Layout) -> list[Struct | None]:
     ]
 
 
+def befores(
+    message: Message, layout: Layout, updated: Sequence[Struct]
+) -> list[tuple[object, ...]]:
+    """Each updated row's values before it, those of the key left out: ``old`` over ``data``."""
+    found = []
+    for place, row in enumerate(updated):
+        values = message.before[place] if place < len(message.before) else None
+        fields = layout.fields.items()
+        now = {field: getattr(row, field) for _, field in fields}
+        now |= _fields(values or {}, layout, layout.columns)
+        found.append(tuple([now[f] for _, f in fields if f not in layout.key_fields]))
+    return found
+
+
 def carried(message: Message) -> list[str]:
     """Name the columns that the rows carry, in order."""
     names: dict[str, None] = {}
@@ -87,7 +109,10 @@ def types(message: Message) -> dict[str, str]:
         block = type_block.decode(message.mysqlType) if bytes(message.mysqlType) else None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Refused(f"mysqlType is not an object of texts: {error}") from error
-    return {name: text for name, text in (block or {}).items() if text is not None}
+    told = {name: text for name, text in (block or {}).items() if text is not None}
+    if message.is_ticdc:
+        told = {name: _TICDC_WORDS.get(text.lower(), text) for name, text in told.items()}
+    return told
 
 
 def key_names(message: Message) -> tuple[str, ...]:

@@ -11,11 +11,13 @@ import msgspec
 from msgspec import Struct
 
 from changes.convert import check_zone
-from changes.formats.base import RowChange, Statement
+from changes.formats import glance
+from changes.formats.base import Packed, RowChange, Sign, Statement
 from changes.formats.canal_explain import explain_rows, moment
 from changes.formats.canal_rows import CanalTableDecoder
+from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
-from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
+from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 from changes.mysql_ddl import read_ddl
 
 _KINDS = dict.fromkeys(("INSERT", "UPDATE", "DELETE", "INIT"), Kind.ROWS)
@@ -30,6 +32,9 @@ _KINDS |= dict.fromkeys(("TRANSACTIONBEGIN", "TRANSACTIONEND"), Kind.NOTHING)
 
 POSITIONS = "tidb-commit-ts"
 """The positions that TiCDC's messages carry."""
+
+_OWN = frozenset(("isDdl", "mysqlType", "sqlType", "pkNames", "_tidb", "opType", "updateBefore"))
+"""Members that no other format has beside a type such as INSERT."""
 
 _HEADS_KEPT = 10_000
 """Heads kept ready, some for each table; making one anew costs half a microsecond."""
@@ -82,13 +87,23 @@ class CanalJson:
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str, bool | None, str | None, str | None], Head] = {}
 
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        found = glance.members(record.value)
+        if glance.word(found, "type") not in _KINDS:
+            return Sign.NO
+        if found.keys() & _OWN:
+            return Sign.CERTAIN
+        listed = glance.is_list(found, "data") or glance.word(found, "sql")
+        return Sign.LIKELY if listed else Sign.OPEN
+
     def peek(self, value: bytes | None) -> Head:
         if value is None:
             raise BadMessage("a message without a value (a tombstone); Canal writes none")
         try:
             head = self._head(value)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise BadMessage(f"not a Canal message: {error}") from error
+            raise BadMessage(f"not a Canal message: {why_not(value, error)}") from error
         return self._heads.get(head.key) or self._new_head(head)
 
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
@@ -150,5 +165,7 @@ class CanalJson:
         except Refused as refused:
             raise BadMessage(f"{table}: {refused}") from refused
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> CanalTableDecoder:
-        return CanalTableDecoder(self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> CanalTableDecoder:
+        return CanalTableDecoder(self._options, mode, keys, types)

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
+from msgspec.structs import astuple
 
 from changes.formats.layout import Layout
+from changes.positions import position_text
 
 LETTERS = {"INSERT": "I", "INIT": "I", "UPDATE": "U", "DELETE": "D"}
 """What happened to a row, by the type of its message."""
@@ -23,6 +25,11 @@ class HandleKey(Struct, gc=False):
     onlyHandleKey: bool = False
     claimCheckLocation: str | None = None
     commitTs: int | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the message has that mark."""
+        return self.onlyHandleKey or bool(self.claimCheckLocation)
 
 
 class CanalLayout(Layout):
@@ -51,6 +58,11 @@ class CanalLayout(Layout):
         """Tell whether any old image holds a key column: most updates' don't."""
         return olds.count(None) + olds.count(self.no_key) < len(olds)
 
+    def any_moves(self, data: Sequence[Struct], olds: Sequence[Struct | None]) -> bool:
+        """Tell whether any of a message's updates may have changed its key."""
+        pairs = zip(data, olds, strict=False)
+        return any(old is not None and self.moves(old, row) for row, old in pairs)
+
     def keeps_keys(
         self,
         ops: Sequence[str | None],
@@ -74,3 +86,18 @@ class CanalLayout(Layout):
             return False
         key = operator.attrgetter(*self.key_fields)
         return list(map(key, images)) == list(map(key, itertools.chain.from_iterable(after)))
+
+
+def place_texts(
+    marks: Sequence[HandleKey | None],
+    ops: Sequence[str | None],
+    data: Sequence[Sequence[Struct]],
+) -> list[str] | None:
+    """The positions of messages, None where one tells none, or has a row that lacks a column."""
+    commits = [-1 if mark is None or mark.commitTs is None else mark.commitTs for mark in marks]
+    if min(commits) < 0:
+        return None
+    kept = (rows for op, rows in zip(ops, data, strict=True) if op != "D")
+    if any(UNSET in astuple(row) for row in itertools.chain.from_iterable(kept)):
+        return None
+    return list(map(position_text, commits))

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
+from changes.formats.base import Sign
 from changes.formats.proto_files import messages
 from changes.model import BadMessage, Kind, TableName
 
@@ -25,20 +27,20 @@ _change_head = _ENTRY["RowChangeHead"].FromString
 _TYPES = _PACKET["Packet"].DESCRIPTOR.fields_by_name["type"].enum_type
 _COMPRESSIONS = _PACKET["Packet"].DESCRIPTOR.fields_by_name["compression"].enum_type
 
-_ACK, _MESSAGES, _HEARTBEAT = 3, 7, 11
-_PLAIN = (0, 1)
+_ACK, MESSAGES, _HEARTBEAT = 3, 7, 11
+PLAIN = frozenset((0, 1))
 """Compressions that are none: the one of the older protocol, and NONE."""
 
 INSERT, UPDATE, DELETE = 1, 2, 3
 _STATEMENTS = (4, 5, 6, 8, 9, 10, 11)
 """Event types that are statements where no RowChange says otherwise: CREATE, ALTER, ERASE…"""
-_REMARKS = (7, 12, 13, 14, 15)
+REMARKS = (7, 12, 13, 14, 15)
 """QUERY, GTID, XACOMMIT, XAROLLBACK, MHEARTBEAT."""
 _EVENTS = _ENTRY["Header"].DESCRIPTOR.fields_by_name["eventType"].enum_type
 
 ROWDATA = 2
 _ROWS = (0, ROWDATA)
-_MARKS = (1, 3, 4, 5)
+MARKS = frozenset((1, 3, 4, 5))
 """TRANSACTIONBEGIN, TRANSACTIONEND, HEARTBEAT, GTIDLOG."""
 
 
@@ -47,11 +49,11 @@ def entries_of(value: bytes) -> Sequence[bytes]:
     try:
         packet = _packet(value)
         kind = packet.type
-        if kind != _MESSAGES:
+        if kind != MESSAGES:
             if kind == _HEARTBEAT:
                 return ()
             raise BadMessage(_other(packet))
-        if packet.compression not in _PLAIN:
+        if packet.compression not in PLAIN:
             name = _name(_COMPRESSIONS, packet.compression)
             raise BadMessage(f"a Canal packet with compression {name}; only NONE can be read")
         entries: Sequence[bytes] = _messages(packet.body).messages
@@ -60,11 +62,36 @@ def entries_of(value: bytes) -> Sequence[bytes]:
     return entries
 
 
+def packet_sign(value: bytes) -> Sign:
+    """Tell whether a message is a packet of Canal's. Fields that nobody knows make it less sure."""
+    try:
+        packet = _packet(value)
+        if packet.type not in (_ACK, MESSAGES, _HEARTBEAT):
+            return Sign.NO
+        if packet.type != MESSAGES or packet.compression not in PLAIN:
+            return Sign.NO if _odd(packet) else Sign.LIKELY
+        body = _messages(packet.body)
+        entries = [_entry(raw) for raw in body.messages]
+    except DecodeError:
+        return Sign.NO
+    if any(not each.HasField("header") for each in entries):
+        return Sign.NO
+    odd = any(map(_odd, (packet, body, *entries)))
+    if not entries:
+        return Sign.NO if odd else Sign.LIKELY
+    return Sign.LIKELY if odd else Sign.CERTAIN
+
+
+def _odd(message: Any) -> bool:
+    """Whether there are fields that the definition does not have."""
+    return len(UnknownFieldSet(message)) > 0
+
+
 def heads_of(value: bytes) -> Sequence[Any]:
     """The entries of a packet, what they hold still bytes; raises BadMessage."""
     try:
         packet = _heads_packet(value)
-        if packet.type == _MESSAGES and packet.compression in _PLAIN:
+        if packet.type == MESSAGES and packet.compression in PLAIN:
             entries: Sequence[Any] = packet.body.messages
             return entries
     except DecodeError:
@@ -81,7 +108,7 @@ def rows_of(value: bytes) -> Iterator[tuple[Any, Any]]:
         packet = _rows_packet(value)
     except DecodeError:
         packet = None
-    if packet is None or packet.type != _MESSAGES or packet.compression not in _PLAIN:
+    if packet is None or packet.type != MESSAGES or packet.compression not in PLAIN:
         for raw in entries_of(value):
             entry = read_entry(raw)
             if kind_of(entry) is Kind.ROWS:
@@ -114,7 +141,7 @@ def packed_entries(entries: Sequence[bytes]) -> bytes:
     """A packet of these entries, as Canal's producer writes one."""
     body = _PACKET["Messages"](messages=entries).SerializeToString()
     packet: bytes = _PACKET["Packet"](
-        magic_number=17, version=1, type=_MESSAGES, compression=1, body=body
+        magic_number=17, version=1, type=MESSAGES, compression=1, body=body
     ).SerializeToString()
     return packet
 
@@ -136,7 +163,7 @@ def table_of(entry: Any) -> TableName:
 def kind_of(entry: Any) -> Kind:
     """What an entry is; raises BadMessage."""
     kind = entry.entryType
-    if kind in _MARKS:
+    if kind in MARKS:
         return Kind.NOTHING
     table = table_of(entry)
     if kind not in (0, ROWDATA):
@@ -159,7 +186,7 @@ def kind_of(entry: Any) -> Kind:
         raise BadMessage(f"{table}: rows in an entry of type {_name(_EVENTS, event)}")
     if head.isDdl or event in _STATEMENTS:
         return Kind.DDL
-    if event in _REMARKS:
+    if event in REMARKS:
         return Kind.NOTHING
     raise BadMessage(f"{table}: a Canal entry of unknown event type {event}")
 

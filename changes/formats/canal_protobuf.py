@@ -6,21 +6,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from changes.convert import Converter, check_zone
-from changes.formats.base import Piece, RowChange, Statement
+from changes.formats.base import Packed, Piece, RowChange, Sign, Statement
+from changes.formats.canal_flat import heads_of_many
 from changes.formats.canal_packet import (
     entries_of,
     heads_of,
     kind_of,
     packed_entries,
+    packet_sign,
     read_entry,
     row_change,
     table_of,
 )
 from changes.formats.canal_wire import CanalWireDecoder, letter_of, text_rows
+from changes.formats.flat_heads import heads_of_all
 from changes.formats.layout import Refused
 from changes.formats.row_images import explain_rows
 from changes.formats.several import head_of
-from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
+from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 from changes.mysql_ddl import read_ddl
 
 
@@ -37,11 +40,15 @@ class CanalProtobuf:
             raise ValueError(f"{self.name} gives no positions")
         self._options = options
 
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        return Sign.NO if record.value is None else packet_sign(record.value)
+
     def peek(self, value: bytes | None) -> Head:
         return head_of(self._entries(value))
 
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
-        return map(self.peek, values)
+        return heads_of_all(values, heads_of_many, self.peek)
 
     def _entries(self, value: bytes | None) -> Iterator[tuple[Kind, TableName]]:
         for entry in heads_of(_present(value)):
@@ -84,8 +91,10 @@ class CanalProtobuf:
                     raise BadMessage(f"{table_of(entry)}: {refused}") from refused
         return tuple(told)
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> CanalWireDecoder:
-        return CanalWireDecoder(self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> CanalWireDecoder:
+        return CanalWireDecoder(self._options, mode, keys, types)
 
 
 def _present(value: bytes | None) -> bytes:

@@ -14,10 +14,12 @@ from msgspec.structs import astuple
 
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats import canal_careful as careful
-from changes.formats.canal_layout import LETTERS, CanalLayout
-from changes.formats.layout import Refused
-from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
+from changes.formats.canal_layout import LETTERS, CanalLayout, HandleKey, place_texts
+from changes.formats.key_runs import KeyRun
+from changes.formats.layout import Refused, Unfit, other_key
+from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 from changes.positions import position_text
 
 _FIRST_MESSAGES = 32
@@ -32,14 +34,21 @@ class CanalTableDecoder:
     bad one can be decoded again without it.
     """
 
-    def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
+    ) -> None:
         self._options = options
         self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = CanalLayout({}, keys, {})
+        self._layout = CanalLayout({}, keys, {}, given=Declared.of(types))
         self._types = Raw()
         self._names = Raw()
+        self._run = KeyRun()
         self._seen = False
 
     @property
@@ -53,7 +62,8 @@ class CanalTableDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        reading = _Reading(self._layout, self._fixed, self._types, self._names)
+        run = self._run.begun(partition, offsets)
+        reading = _Reading(self._layout, self._fixed, self._types, self._names, run)
         if self._positions is not None:
             reading.positions = {}
         refused = reading.read(values)
@@ -67,12 +77,13 @@ class CanalTableDecoder:
             try:
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
             except Misfit as misfit:
-                raise _bad(misfit.record, str(misfit), values) from misfit
+                raise _bad(misfit.record, misfit, values) from misfit
         if refused is not None:
-            raise _bad(reading.place, str(refused), values) from refused
+            raise _bad(reading.place, refused, values) from refused
         if table is None:
             return None
         self._layout, self._seen = layout, True
+        self._run = reading.run.ended(reading.count)
         # Copies: the parts of a message keep all of it in memory.
         self._types, self._names = reading.types.copy(), reading.names.copy()
         return Changes(table, layout.schema, mode, reading.count, converter.nulled)
@@ -86,20 +97,24 @@ class _Named(Struct, gc=False):
 _named = msgspec.json.Decoder(_Named)
 
 
-def _bad(place: int, reason: str, values: Sequence[bytes]) -> BadRecord:
+def _bad(place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
     """Put the table's name before the reason; several tables may feed one target."""
+    unfit = isinstance(error, Unfit)
     try:
         named = _named.decode(values[place])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return BadRecord(place, reason)
-    return BadRecord(place, f"{named.database}.{named.table}: {reason}")
+        return BadRecord(place, str(error), of_table=unfit)
+    return BadRecord(place, f"{named.database}.{named.table}: {error}", of_table=unfit)
 
 
 class _Reading:
     """One call's way through its messages: rows as structs, in segments of one layout each."""
 
-    def __init__(self, layout: CanalLayout, fixed: bool, types: Raw, names: Raw) -> None:
+    def __init__(
+        self, layout: CanalLayout, fixed: bool, types: Raw, names: Raw, run: KeyRun
+    ) -> None:
         self.layout = layout
+        self.run = run
         self.types = types
         """The block of types of the latest message, and ``names`` its key's."""
         self.names = names
@@ -138,8 +153,7 @@ class _Reading:
     def _read_block(self, values: Sequence[bytes]) -> None:
         """Read these messages, or as many as the present layout's decoder is good for."""
         layout = self.layout
-        # Only TiCDC tells positions, and its messages take the careful way in any case.
-        messages = _decoded(layout, values) if self.positions is None else []
+        messages = _decoded(layout, values)
         if not messages or not self._take_alike(messages):
             for message, value in zip(messages, values, strict=False):
                 if not self._take(message):
@@ -160,7 +174,7 @@ class _Reading:
         layout, count = self.layout, len(messages)
         data, types, olds, names, kinds, tidb, before = zip(*map(astuple, messages), strict=True)
         ops = list(map(LETTERS.get, kinds))
-        if not all(data) or None in ops or any(before) or tidb.count(None) < count:
+        if not all(data) or None in ops or any(before) or any(map(_is_cut, tidb)):
             return False
         if names.count(self.names) < count:
             return False
@@ -168,6 +182,11 @@ class _Reading:
             return False
         if layout.keys and not layout.keeps_keys(ops, data, olds):
             return False
+        if self.positions is not None:
+            texts = place_texts(tidb, ops, data)
+            if texts is None:
+                return False
+            self.positions.update(enumerate(texts, self.place))
         self._add_alike(data, "".join(map(str, ops)))
         self.types = types[-1]
         return True
@@ -190,7 +209,13 @@ class _Reading:
     def _take(self, message: Any) -> bool:
         """Add a message of a known shape; False if it is not and has to be read with care."""
         layout, data, op = self.layout, message.data, LETTERS.get(message.type)
-        if not data or op is None or message.tidb is not None or message.pkNames != self.names:
+        if (
+            self.positions is not None
+            or not data
+            or op is None
+            or _is_cut(message.tidb)
+            or message.pkNames != self.names
+        ):
             return False
         if message.mysqlType != self.types:
             if bytes(message.mysqlType) not in layout.known:
@@ -200,7 +225,9 @@ class _Reading:
             if message.updateBefore:
                 return False
             if message.old and layout.names_key(message.old):
-                self._add_update(data, message.old)
+                if layout.any_moves(data, message.old):
+                    return False
+                self._add_update(data, message.old, ())
                 return True
         segment = self._segment()
         segment.rows += data
@@ -220,7 +247,8 @@ class _Reading:
         self._learn(message)
         rows = careful.rows(message, self.layout)
         if letter == "U" and self.layout.keys:
-            self._add_update(rows, careful.olds(message, self.layout))
+            olds = careful.olds(message, self.layout)
+            self._add_update(rows, olds, careful.befores(message, self.layout, rows))
             return
         segment = self._segment()
         segment.rows += rows
@@ -235,30 +263,52 @@ class _Reading:
             if layout.keys is None:
                 layout = layout.with_keys(names)
             elif set(names) != set(layout.keys):
-                raise Refused(f"the key was {_list(layout.keys)} and is now {_list(names)}")
+                raise other_key(layout.keys, names)
         self.names = message.pkNames
         self.types = message.mysqlType
         text = bytes(message.mysqlType)
-        layout = layout.grown(careful.types(message), careful.carried(message), text)
+        carried = careful.carried(message)
+        if not layout.knows(carried, text):
+            layout = layout.grown(careful.types(message), carried, text)
         for key in layout.keys or ():
             if key not in layout.columns:
                 raise Refused(f"key column {key} is missing")
         self.layout = layout
 
-    def _add_update(self, rows: Sequence[Struct], olds: Sequence[Struct | None]) -> None:
-        """Add updated rows, before each whose key changed the old key's end."""
+    def _add_update(
+        self,
+        rows: Sequence[Struct],
+        olds: Sequence[Struct | None],
+        befores: Sequence[tuple[object, ...]],
+    ) -> None:
+        """Add updated rows, before each whose key changed the old key's end.
+
+        ``befores`` are the old rows' other values, where any key changed.
+        """
         layout = self.layout
         segment = self._segment()
         for index, row in enumerate(rows):
             before = olds[index] if index < len(olds) else None
             if before is not None:
                 layout.complete_key(before, row)
-                if layout.moves(before, row):
+                if layout.moves(before, row) and self._leaves(before, row, befores[index]):
                     segment.add(layout.gone(before, row), "D", self.place)
                     self._moved += 1
                     # Full as it may look: columns that no message has named yet may be missing.
                     segment.moved.append(len(segment.ops))
             segment.add(row, "U", self.place)
+
+    def _leaves(self, before: Struct, row: Struct, beside: tuple[object, ...]) -> bool:
+        """Tell whether the old key's row ends where this one moves away from it."""
+        layout = self.layout
+        old = layout.key_of(layout.gone(before, row))
+        after = layout.beside_key(row)
+        return self.run.moves(self.count, old, beside, layout.key_of(row), after)
+
+
+def _is_cut(tidb: HandleKey | None) -> bool:
+    """Tell whether a message may have been too large for TiCDC: with care it is seen."""
+    return tidb is not None and tidb.is_cut
 
 
 def _decoded(layout: CanalLayout, values: Sequence[bytes]) -> list[Any]:
@@ -290,7 +340,3 @@ def _missing(message: careful.Message) -> str | None:
         if any(row is not None and name not in row for row in message.data or ()):
             return name
     return None
-
-
-def _list(keys: Sequence[str]) -> str:
-    return f"({', '.join(keys)})" if keys else "none"

@@ -9,11 +9,24 @@ from typing import Any
 from msgspec import UNSET
 
 from changes.convert import Converter
-from changes.formats.canal_packet import DELETE, INSERT, UPDATE, rows_of
-from changes.formats.layout import Refused
+from changes.declared import Declared
+from changes.formats.canal_flat import rows_of_many, texts_of, told_of
+from changes.formats.canal_packet import DELETE, INSERT, UPDATE, rows_of, table_of
+from changes.formats.flat_rows import Leftover, Trying, moved_records
+from changes.formats.key_runs import KeyRun
+from changes.formats.layout import Refused, Unfit
 from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
-from changes.model import BadMessage, BadRecord, Changes, FormatOptions, Mode, TableSchema
+from changes.model import (
+    BadMessage,
+    BadRecord,
+    Changes,
+    ColumnTypes,
+    FormatOptions,
+    Mode,
+    TableName,
+    TableSchema,
+)
 
 _SQL_SHOWN = 80
 """Characters of a statement that an error quotes."""
@@ -31,13 +44,21 @@ class CanalWireDecoder:
     bad one can be decoded again without it.
     """
 
-    def __init__(self, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
+    ) -> None:
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = BlockLayout({}, keys, {})
+        self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
         self._shapes: dict[tuple[Any, ...], Shape] = {}
+        self._run = KeyRun()
         self._seen = False
+        self._trying = Trying()
 
     @property
     def schema(self) -> TableSchema | None:
@@ -50,46 +71,68 @@ class CanalWireDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        blocks = RowBlocks(self._layout, self._fixed)
-        reading = _Reading(blocks, self._shapes)
-        refused: Exception | None = None
-        place = 0
-        for place, value in enumerate(values):
-            try:
-                reading.add(value, place)
-            except (Refused, BadMessage) as found:
-                refused = found
-                break
+        blocks = RowBlocks(self._layout, self._fixed, self._run.begun(partition, offsets))
+        reading = _Reading(blocks, self._shapes, self._trying)
+        bad = reading.add_all(values)
         converter = Converter(self._options.time_zone, self._options.zero_dates)
         try:
             changes = blocks.changes(converter, partition, offsets)
-        except BadRecord as bad:
-            raise BadRecord(bad.index, f"{reading.tables[bad.index]}: {bad.reason}") from bad
-        if refused is not None:
-            raise BadRecord(place, f"{reading.about}{refused}") from refused
+        except BadRecord as misfit:
+            table = last_table(values[misfit.index])
+            raise BadRecord(misfit.index, f"{table}: {misfit.reason}") from misfit
+        if bad is not None:
+            raise bad
         if changes is not None:
             self._layout, self._seen = blocks.layout, True
+            self._run = blocks.run.ended(blocks.count)
         return changes
 
 
 class _Reading:
     """One call's way through its packets."""
 
-    def __init__(self, blocks: RowBlocks, shapes: dict[tuple[Any, ...], Shape]) -> None:
-        self.tables: dict[int, str] = {}
-        """By the record's place, for errors."""
-        self.about = ""
+    def __init__(
+        self, blocks: RowBlocks, shapes: dict[tuple[Any, ...], Shape], trying: Trying
+    ) -> None:
+        self._about = ""
         self._blocks = blocks
+        self._trying = trying
         self._shapes = shapes
 
-    def add(self, value: bytes, place: int) -> None:
+    def add_all(self, values: Sequence[bytes]) -> BadRecord | None:
+        """Take packets in, up to the first that can't be read: gives what is wrong with it."""
+        for start, some in self._trying.left_over(values, self._add_many):
+            for place, value in enumerate(some, start):
+                try:
+                    self._add_packet(value, place)
+                except (Refused, BadMessage) as refused:
+                    unfit = isinstance(refused, Unfit)
+                    return BadRecord(place, f"{self._about}{refused}", of_table=unfit)
+        return None
+
+    def _add_many(self, values: Sequence[bytes], start: int) -> Iterator[Leftover] | None:
+        """Take packets in at once where all of their rows are alike, else nothing of them."""
+        flat = rows_of_many(values)
+        told = None if flat is None else told_of(flat)
+        if flat is None or told is None:
+            return None
+        shape, blocks = self._shape(*told, more=()), self._blocks
+        try:
+            blocks.learn(shape)
+        except Refused:
+            return None  # read one by one they tell at which record
+        moved = moved_records(flat, shape.names, blocks.layout.keys or ())
+        texts = None if moved is None else texts_of(flat, told)
+        if moved is None or texts is None:
+            return None
+        left = blocks.add_flat(shape, texts, flat, moved, start)
+        return ((place, [values[place - start]]) for place in left)
+
+    def _add_packet(self, value: bytes, place: int) -> None:
         """Take a packet in; raises Refused, BadMessage."""
-        self.about = ""
+        self._about = ""
         for entry, change in rows_of(value):
-            header = entry.header
-            table = f"{header.schemaName}.{header.tableName}"
-            self.about = f"{table}: "
-            self.tables[place] = table
+            self._about = f"{table_of(entry)}: "
             self._add(change, letter_of(change, entry), place)
 
     def _add(self, change: Any, op: str, place: int) -> None:
@@ -117,7 +160,7 @@ class _Reading:
         self, rows: Sequence[Any], flat: Sequence[Any], names: tuple[str, ...], op: str, place: int
     ) -> None:
         cells: list[Cell] = [None if column.isNull else column.value for column in flat]
-        shape = self._shape(rows[0], flat[: len(names)], names, op)
+        shape = self._shape_of(rows[0], flat[: len(names)], names, op)
         blocks = self._blocks
         blocks.learn(shape)
         keys = blocks.layout.keys
@@ -128,14 +171,26 @@ class _Reading:
         wider, cells = with_keys(shape, cells, keys)
         if wider is not shape:
             blocks.learn(wider)
-        blocks.update(wider, cells, olds, place)
+        blocks.update(
+            wider, cells, olds, place, lambda row: _old_key(rows[row].beforeColumns, wider.names)
+        )
 
-    def _shape(self, row: Any, columns: Sequence[Any], names: tuple[str, ...], op: str) -> Shape:
+    def _shape_of(self, row: Any, columns: Sequence[Any], names: tuple[str, ...], op: str) -> Shape:
         types = tuple([column.mysqlType for column in columns])
         keyed = tuple([column.isKey for column in columns])
         # What an update's new row lacks, its old one may tell: a key's columns and types.
         beside = row.beforeColumns if op == "U" and not any(keyed) else ()
-        more = tuple([(c.name, c.mysqlType) for c in beside if c.isKey])
+        return self._shape(
+            names, types, keyed, tuple([(c.name, c.mysqlType) for c in beside if c.isKey])
+        )
+
+    def _shape(
+        self,
+        names: tuple[str, ...],
+        types: tuple[str, ...],
+        keyed: tuple[bool, ...],
+        more: tuple[tuple[str, str], ...],
+    ) -> Shape:
         told = (names, types, keyed, more)
         shape = self._shapes.get(told)
         if shape is None:
@@ -179,6 +234,12 @@ def _old_key(columns: Sequence[Any], keys: Sequence[str]) -> list[Cell]:
             column = next((each for each in columns if each.name == key), None)
         found.append(UNSET if column is None else None if column.isNull else column.value)
     return found
+
+
+def last_table(value: bytes) -> TableName | str:
+    """The table of a packet's last rows, for an error."""
+    tables = [table_of(entry) for entry, _ in rows_of(value)]
+    return tables[-1] if tables else "a packet without rows"
 
 
 def text_rows(change: Any, op: str) -> Iterator[TextRow]:

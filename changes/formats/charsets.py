@@ -27,6 +27,8 @@ _CODECS = {
     "koi8r": "koi8_r",
     "koi8u": "koi8_u",
     "tis620": "tis_620",
+    "hp8": "hp_roman8",
+    "macce": "mac_latin2",
 }
 """Python's names of MySQL's character sets, where they differ."""
 

@@ -7,6 +7,7 @@ value.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,8 +15,16 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changes.convert import ValueMisfit
+from changes.convert import Converter, ValueMisfit
 from changes.formats import debezium_values as values
+from changes.formats.debezium_infinite import PRINTED, infinite
+from changes.formats.debezium_numbers import (
+    decimal_at_scale,
+    decimals,
+    integer,
+    unquoted,
+    wrapped_integer,
+)
 from changes.formats.debezium_types import Sense, Wire, WireType
 from changes.model import ZeroDates
 from changes.types import SourceType
@@ -29,26 +38,16 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _DAY_US = 86_400_000_000
 _FIRST_US, _LAST_US = _FIRST_DAY * _DAY_US, (_LAST_DAY + 1) * _DAY_US - 1
 
-_INFINITE_DAYS = 2_147_400_000
-"""Beyond PostgreSQL's last date (the year 5874897), either way, there is only infinity."""
-
-_INFINITE_MILLIS = (9223372036825200, -9223372036832400)
-_INFINITE_MICROS = (9223372036825200000, -9223372036832400000)
-_LONG_ENDS = (2**63 - 1, -(2**63))
-_INFINITE = {
-    Sense.MILLIS: frozenset(map(str, (*_INFINITE_MILLIS, *_INFINITE_MICROS, *_LONG_ENDS))),
-    Sense.MICROS: frozenset(map(str, (*_INFINITE_MICROS, *_LONG_ENDS))),
-    Sense.NANOS: frozenset(map(str, _LONG_ENDS)),
-}
-"""How Debezium writes PostgreSQL's infinity, by its versions."""
-
-_INFINITE_TEXT = r"^([+-]?infinity|[+-][0-9]{6,}-.*)$"
-"""Of zoned timestamps: a year that PostgreSQL does not have."""
+_NANOS, _PRINTED_NANOS = re.compile(r"-?\d{4,19}"), re.compile(r".*\.\d{7,}(Z|[+-][\d:]+)?")
+_FINE = {
+    Sense.NANOS: _NANOS, Sense.ZONED: _PRINTED_NANOS, Sense.ISO_TIMESTAMP: _PRINTED_NANOS,
+}  # fmt: skip
+"""Values that may be good, but have more digits of a second than the lake."""
 
 _ZERO_FRACTION = r"(\.[0-9]{6})0+"
 _PER_SECOND = {Sense.TIME_MS: 10**3, Sense.TIME_US: 10**6, Sense.TIME_NS: 10**9}
 _PARTS = frozenset((Sense.PARTS_DATE, Sense.PARTS_TIMESTAMP, Sense.PARTS_ZONED))
-_DATED = _PARTS | {Sense.DAYS, Sense.MILLIS, Sense.MICROS, Sense.NANOS, Sense.ZONED}
+_DATED = _PARTS | PRINTED | {Sense.DAYS, Sense.MILLIS, Sense.MICROS, Sense.NANOS}
 _ONES: dict[Sense, Callable[[str], object]] = {
     Sense.BYTES: values.base64_bytes,
     Sense.VARIABLE: values.variable_text,
@@ -59,10 +58,9 @@ _ONES: dict[Sense, Callable[[str], object]] = {
     Sense.PARTS_TIMESTAMP: values.parts_timestamp,
     Sense.PARTS_ZONED: values.parts_zoned,
 }
+_CODED = frozenset((Sense.BYTES, Sense.BITS))
 _STRUCTURED = _PARTS | {Sense.PARTS_TIME, Sense.VARIABLE, Sense.GEOMETRY, Sense.DOCUMENT}
 """Those that read JSON themselves."""
-
-_json = msgspec.json.Decoder(str)
 
 
 class DebeziumConverter:
@@ -71,8 +69,9 @@ class DebeziumConverter:
     ``nulled`` counts the infinite dates that became null.
     """
 
-    def __init__(self, zero_dates: ZeroDates) -> None:
+    def __init__(self, zero_dates: ZeroDates, zone: str = "UTC") -> None:
         self._zero_dates = zero_dates
+        self._zone = zone
         self.nulled = 0
 
     def column(
@@ -84,12 +83,17 @@ class DebeziumConverter:
         """
         assert isinstance(kind, WireType)
         plain = _plain(text, kind)
+        if kind.sense is Sense.PLAIN:
+            converter = Converter(self._zone, self._zero_dates)
+            found = converter.column(plain, kind, declared, key=key)
+            self.nulled += converter.nulled
+            return found
         try:
             return _convert(plain, kind)
         except pa.ArrowInvalid:
             pass
         if kind.sense in _DATED and not key and self._zero_dates == "null":
-            endless = _infinite(plain, kind.sense)
+            endless = infinite(plain, kind.sense)
             plain = pc.if_else(endless, pa.scalar(None, pa.string()), plain)
             self.nulled += pc.sum(endless, min_count=0).as_py()
         if _fits(plain, kind):
@@ -98,19 +102,21 @@ class DebeziumConverter:
         shown = repr(plain[row].as_py()[:_VALUE_SHOWN])
         kinds = declared or str(kind.arrow)
         article = "an" if kinds[:1].lower() in "aeiou" else "a"
-        raise ValueMisfit(row, f"{shown} is not {article} {kinds}")
+        finer = kind.sense in _FINE and _FINE[kind.sense].fullmatch(plain[row].as_py())
+        why = ": the lake keeps microseconds" if finer else ""
+        raise ValueMisfit(row, f"{shown} is not {article} {kinds}{why}")
 
 
 def _plain(text: pa.Array, kind: WireType) -> pa.Array:
     """Of raw JSON the strings without their quotes; decimals keep those, they tell base64."""
     if kind.wire is not Wire.RAW or kind.sense in _STRUCTURED or kind.sense is Sense.DECIMAL:
         return text
-    return pa.array([None if v is None else unquoted(v) for v in text.to_pylist()], pa.string())
-
-
-def unquoted(raw: str) -> str:
-    """A JSON string's own text; anything else as it stands."""
-    return _json.decode(raw) if raw.startswith('"') else raw
+    found = [None if v is None else unquoted(v) for v in text.to_pylist()]
+    if kind.sense in _CODED:
+        # By its digits a number may well be the base64 of something.
+        raws = zip(found, text.to_pylist(), strict=True)
+        found = [v if raw is None or raw[:1] == '"' else f"{v} (no text)" for v, raw in raws]
+    return pa.array(found, pa.string())
 
 
 def _convert(text: pa.Array, kind: WireType) -> pa.Array:
@@ -119,35 +125,43 @@ def _convert(text: pa.Array, kind: WireType) -> pa.Array:
         case Sense.TEXT | Sense.DOCUMENT:
             return text
         case Sense.WHOLE:
-            return _whole(text, kind.arrow)
+            return _whole_or_truth(text, kind.arrow)
         case Sense.FLOAT:
             return _floats(text, kind.arrow)
         case Sense.BOOLEAN:
             return _booleans(text)
         case Sense.DAYS:
             return _days(text)
+        case Sense.DATE:
+            return _dates(text)
         case Sense.MILLIS | Sense.MICROS | Sense.NANOS:
             return _moments(text, kind)
         case Sense.ZONED:
-            return _zoned(text, kind.arrow)
+            return _printed(text, kind.arrow)
         case Sense.ISO_DATE | Sense.ISO_TIMESTAMP:
-            return _in_range(pc.replace_substring_regex(text, "Z$", "").cast(kind.arrow))
+            return _printed(pc.replace_substring_regex(text, "Z$", ""), kind.arrow)
         case Sense.DECIMAL | Sense.BITS | Sense.WRAPPED:
             return _integers(text, kind)
         case Sense.TIME_MS | Sense.TIME_US | Sense.TIME_NS:
             per_second = _PER_SECOND[kind.sense]
-            return _each(text, lambda value: values.time_text(_int(value), per_second), kind.arrow)
+            return _each(
+                text, lambda value: values.time_text(integer(value), per_second), kind.arrow
+            )
         case _:
             return _in_range(_each(text, _ONES[kind.sense], kind.arrow))
 
 
-def _whole(text: pa.Array, arrow: pa.DataType) -> pa.Array:
-    odd = pc.match_substring_regex(text, "[^0-9-]")
-    if pc.any(odd).as_py():
+def _whole_or_truth(text: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """MySQL's TINYINT(1) comes as either."""
+    if pc.any(pc.match_substring_regex(text, "[^0-9-]")).as_py():
         text = pc.if_else(pc.equal(text, "true"), "1", text)
         text = pc.if_else(pc.equal(text, "false"), "0", text)
-        if pc.any(pc.match_substring_regex(text, "[^0-9-]")).as_py():
-            raise pa.ArrowInvalid("not a whole number")
+    return _whole(text, arrow)
+
+
+def _whole(text: pa.Array, arrow: pa.DataType) -> pa.Array:
+    if pc.any(pc.match_substring_regex(text, "[^0-9-]")).as_py():
+        raise pa.ArrowInvalid("not a whole number")
     return text.cast(arrow)
 
 
@@ -173,6 +187,14 @@ def _days(text: pa.Array) -> pa.Array:
     days = _whole(text, pa.int32())
     _between(days, _FIRST_DAY, _LAST_DAY)
     return days.cast(pa.date32())
+
+
+def _dates(text: pa.Array) -> pa.Array:
+    """Each in days or as ISO text."""
+    counted = pc.fill_null(pc.match_substring_regex(text, "^-?[0-9]+$"), False)
+    none = pa.scalar(None, pa.string())
+    read = _in_range(pc.if_else(counted, none, text).cast(pa.date32()))
+    return pc.coalesce(read, _days(pc.if_else(counted, text, none)))
 
 
 def _moments(text: pa.Array, kind: WireType) -> pa.Array:
@@ -204,7 +226,7 @@ def _in_range(found: pa.Array) -> pa.Array:
     return found
 
 
-def _zoned(text: pa.Array, arrow: pa.DataType) -> pa.Array:
+def _printed(text: pa.Array, arrow: pa.DataType) -> pa.Array:
     try:
         found = text.cast(arrow)
     except pa.ArrowInvalid:
@@ -219,9 +241,9 @@ def _integers(text: pa.Array, kind: WireType) -> pa.Array:
     if kind.sense is Sense.BITS:
         read = lambda value: values.bits(value, length)  # noqa: E731
     elif kind.sense is Sense.WRAPPED:
-        read = lambda value: _int(value) % (1 << 64)  # noqa: E731
+        read = wrapped_integer
     elif raw:
-        read = lambda value: _decimal(value, scale)  # noqa: E731
+        read = lambda value: decimal_at_scale(value, scale)  # noqa: E731
     else:
         read = values.unscaled
     found = _ones(text.to_pylist(), read)
@@ -234,34 +256,6 @@ def _integers(text: pa.Array, kind: WireType) -> pa.Array:
     return decimals(found, kind.arrow, kind.arrow.scale - scale)
 
 
-def decimals(unscaled: Sequence[int | None], arrow: pa.DataType, missing: int) -> pa.Array:
-    """Decimals of unscaled integers that lack so many digits of the type's scale."""
-    factor, bound = 10 ** max(missing, 0), 10**arrow.precision
-    if missing < 0:
-        raise pa.ArrowInvalid("a scale that does not fit")
-    scaled = [None if value is None else value * factor for value in unscaled]
-    if any(value is not None and not -bound < value < bound for value in scaled):
-        raise pa.ArrowInvalid("too many digits")
-    words = b"".join([(value or 0).to_bytes(16, "little", signed=True) for value in scaled])
-    valid = None
-    if None in scaled:
-        valid = pa.array([value is not None for value in scaled]).buffers()[1]
-    return pa.Array.from_buffers(arrow, len(scaled), [valid, pa.py_buffer(words)])
-
-
-def _decimal(raw: str, scale: int) -> int:
-    """A decimal of either form, as raw JSON."""
-    text = unquoted(raw)
-    return values.unscaled(text) if raw.startswith('"') else values.number_at_scale(text, scale)
-
-
-def _int(text: str) -> int:
-    """Python's ``int`` also reads spaces and underscores."""
-    if not text.removeprefix("-").isdecimal() or not text.isascii():
-        raise ValueError("not a whole number")
-    return int(text)
-
-
 def _each(text: pa.Array, read: Callable[[str], object], arrow: pa.DataType) -> pa.Array:
     return pa.array(_ones(text.to_pylist(), read), arrow)
 
@@ -271,28 +265,6 @@ def _ones(texts: Sequence[str | None], read: Callable[[str], Any]) -> list[Any]:
         return [None if text is None else read(text) for text in texts]
     except (ValueError, ArithmeticError, RecursionError, msgspec.DecodeError) as error:
         raise pa.ArrowInvalid(str(error)) from error
-
-
-def _infinite(text: pa.Array, sense: Sense) -> pa.Array:
-    if sense in _INFINITE:
-        found = pc.is_in(text, value_set=pa.array(sorted(_INFINITE[sense])))
-    elif sense is Sense.DAYS:
-        digits = pc.match_substring_regex(text, "^-?[0-9]{1,12}$")
-        days = pc.if_else(digits, text, pa.scalar(None, pa.string())).cast(pa.int64())
-        found = pc.greater_equal(pc.abs(days), _INFINITE_DAYS)
-    elif sense is Sense.ZONED:
-        found = pc.match_substring_regex(text, _INFINITE_TEXT)
-    else:
-        found = pa.array([v is not None and _is_infinite(v) for v in text.to_pylist()])
-    return pc.fill_null(found, False)
-
-
-def _is_infinite(raw: str) -> bool:
-    try:
-        value = values.parsed(raw)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and value.get("specialValue") in values.INFINITE
 
 
 def _first_misfit(text: pa.Array, kind: WireType) -> int:

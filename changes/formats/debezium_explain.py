@@ -16,6 +16,7 @@ from changes.formats.base import RowChange
 from changes.formats.debezium_convert import DebeziumConverter
 from changes.formats.debezium_keys import ended, replaced
 from changes.formats.debezium_layout import NULL, string_of
+from changes.formats.debezium_places import moment
 from changes.formats.debezium_record import Record
 from changes.formats.debezium_shapes import Unavailable
 from changes.formats.debezium_types import Field, Sense, Wire, WireType, from_schema, words
@@ -33,7 +34,7 @@ def explain_row(
     table = record.table or TableName("", "")
     key = careful.key_of(packed, lenient=True)
     keys = () if key is None else tuple(key.columns)
-    ts_ms = careful.moment(record.payload)
+    ts_ms = moment(record.payload)
     shown = _Shown(record.fields or careful.columns_of(key.field if key else None), options)
     if record.letter == "D":
         if record.before is None and key is None:

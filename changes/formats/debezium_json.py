@@ -13,16 +13,19 @@ from msgspec import Raw, Struct
 
 from changes.convert import check_zone
 from changes.formats import debezium_record as careful
-from changes.formats.base import VALUE_AT, RowChange, Statement, sizes
+from changes.formats.base import VALUE_AT, Packed, RowChange, Sign, Statement, sizes
 from changes.formats.debezium_explain import explain_row
 from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_names import Names, Source
+from changes.formats.debezium_places import moment
 from changes.formats.debezium_record import Record
 from changes.formats.debezium_rows import DebeziumTableDecoder
 from changes.formats.debezium_shapes import Unavailable
+from changes.formats.debezium_sign import sign_of
 from changes.formats.layout import Refused
 from changes.model import (
     BadMessage,
+    ColumnTypes,
     Ddl,
     FormatOptions,
     Head,
@@ -88,6 +91,10 @@ class DebeziumJson:
         self._beginnings: dict[tuple[int, bytes], bytes] = {}
         self._latest = b"\0"
 
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        return sign_of(record)
+
     def peek(self, value: bytes | None) -> Head:
         if value is None:
             raise BadMessage("a record that was not packed")
@@ -128,7 +135,7 @@ class DebeziumJson:
             source = Source(None, head.db, head.schema, head.table)
         elif source is None or head.op not in _ROWS:
             return None
-        key = (source.connector, source.db, source.schema, source.table)
+        key = (source.connector, source.db, source.schema, source.table, source.keyspace)
         return self._heads.get(key) or self._new_head(source, key)
 
     def _new_head(self, source: Source, key: tuple[str | None, ...]) -> Head | None:
@@ -173,15 +180,19 @@ class DebeziumJson:
                 return ()
             if record.kind is Kind.ROWS:
                 return tuple(explain_row(value, record, self._options, self._unavailable))
-            ts_ms = careful.moment(record.payload)
+            ts_ms = moment(record.payload)
             found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in self._ddl(record)]
             return tuple(found) or (Statement(_header(record), _member(record, "ddl"), ts_ms),)
         except Refused as refused:
             table = "" if record is None or record.table is None else f"{record.table}: "
             raise BadMessage(f"{table}{refused}") from refused
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> DebeziumTableDecoder:
-        return DebeziumTableDecoder(self._options, self._names, self._unavailable, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> DebeziumTableDecoder:
+        return DebeziumTableDecoder(
+            self._options, self._names, self._unavailable, mode, keys, types
+        )
 
 
 def _header(record: Record) -> TableName:

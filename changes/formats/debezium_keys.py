@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from changes.formats.debezium_layout import NULL
-from changes.formats.debezium_record import Key, Members, Record
+from changes.formats.debezium_record import Key, Members, Record, columns_of
+from changes.formats.debezium_types import Field
 from changes.formats.layout import Refused
 
 _FULL = "PostgreSQL tells it under REPLICA IDENTITY FULL"
@@ -72,6 +73,16 @@ def replaced(
             old[name] = before[name]
     changed = any(name in after and bytes(old[name]) != bytes(after[name]) for name in keys)
     return old if changed else None
+
+
+def beside(image: Members, columns: Iterable[str], keys: Sequence[str]) -> list[object]:
+    """A row's values but for its key; UNSET for those that it does not hold."""
+    return [bytes(image[name]) if name in image else UNSET for name in columns if name not in keys]
+
+
+def key_fields(key: Key | None) -> Mapping[str, Field]:
+    """The types of a tombstone's key: all that it tells of the table's columns."""
+    return {} if key is None else columns_of(key.field)
 
 
 def _is_told(image: Mapping[str, Raw], name: str) -> bool:

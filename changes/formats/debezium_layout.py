@@ -6,6 +6,7 @@ A layout only ever grows. How a column's values stand in JSON is part of it: whe
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -17,8 +18,10 @@ import pyarrow as pa
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import astuple
 
+from changes.formats.debezium_declared import NOTHING_GIVEN, Given
+from changes.formats.debezium_places import Place
 from changes.formats.debezium_types import UNDECLARED, Wire, WireType
-from changes.formats.layout import Refused, check_name, json_name
+from changes.formats.layout import Refused, Unfit, check_name, json_name, spelled
 from changes.model import Column, TableSchema
 from changes.types import widen
 
@@ -57,10 +60,16 @@ class Layout:
         keys: tuple[str, ...] | None,
         declared: Mapping[str, str],
         unsettled: Iterable[str] = (),
+        given: Given = NOTHING_GIVEN,
+        *,
+        placed: bool = False,
     ) -> None:
+        """``placed``: messages also tell their ``Place``."""
         self.columns: Final = dict(columns)
         self.keys: Final = keys
+        self.placed: Final = placed
         self.declared: Final = dict(declared)
+        self.given: Final = given
         self.unsettled: Final = frozenset(unsettled)
         """Columns that had only nulls so far: how their values stand is not known."""
         self.fields: Final = {name: f"f{place}" for place, name in enumerate(columns)}
@@ -71,7 +80,13 @@ class Layout:
         old = self._struct("Old", [key for key in keys or () if key in columns], strict=False)
         before: Any = old if keys else self.row
         after: Any = self.row
-        members = [("before", before | None, None), ("after", after | None, None), ("op", str, "")]
+        members: list[tuple[str, Any, Any]] = [
+            ("before", before | None, None),
+            ("after", after | None, None),
+            ("op", str, ""),
+        ]
+        if placed:
+            members.append(("source", Place | None, None))
         self.message: Final = msgspec.defstruct("Message", members, gc=False)
         self.decode: Final[Callable[[bytes], Any]] = msgspec.json.Decoder(self.message).decode
         self._flat: dict[tuple[str, ...], Callable[[bytes], Any]] = {}
@@ -125,13 +140,15 @@ class Layout:
         """Fix the key; raises Refused where a column has a name that the changelog needs."""
         for name in self.columns:
             check_name(name, (), keys)
-        return Layout(self.columns, keys, self.declared, self.unsettled)
+        return Layout(
+            self.columns, keys, self.declared, self.unsettled, self.given, placed=self.placed
+        )
 
     def grown(self, told: Mapping[str, Told], carried: Mapping[str, Raw]) -> Layout:
         """Give the layout that also holds these columns; raises Refused where none can.
 
-        ``carried`` are the values of a record. Without a type a column is text, or stays what it
-        is.
+        ``carried`` are the values of a record. Without a type a column is what the configuration
+        says, else text, or stays what it is.
         """
         columns, unsettled = dict(self.columns), set(self.unsettled)
         for name in (*carried, *told):
@@ -139,8 +156,8 @@ class Layout:
             stored = columns.get(name)
             if stored is None:
                 check_name(name, columns, self.keys)
-                columns[name] = seen or UNDECLARED
-                unsettled |= set() if seen else {name}
+                columns[name] = self._first(name, seen, told)
+                unsettled |= {name} if columns[name] == UNDECLARED and not seen else set()
             elif seen is not None and seen != stored:
                 columns[name] = self._wider(name, stored, seen, told[name].words)
         self.declared.update({name: column.words for name, column in told.items() if column.type})
@@ -153,7 +170,16 @@ class Layout:
         unsettled -= {name for name, raw in carried.items() if bytes(raw) != NULL}
         if columns == self.columns and unsettled == self.unsettled:
             return self
-        return Layout(columns, self.keys, self.declared, unsettled)
+        keys = spelled(self.keys, columns)
+        return Layout(columns, keys, self.declared, unsettled, self.given, placed=self.placed)
+
+    def _first(self, name: str, seen: WireType | None, told: Mapping[str, Told]) -> WireType:
+        """The type of a column that is new here."""
+        given = self.given.type_of(name)
+        if given is None:
+            return seen or UNDECLARED
+        self.declared.setdefault(name, self.given.words_of(name))
+        return given if seen is None else self._wider(name, given, seen, told[name].words)
 
     def _wider(self, name: str, stored: WireType, seen: WireType, words: str) -> WireType:
         if stored.means(seen) and stored.arrow.equals(seen.arrow):
@@ -165,7 +191,8 @@ class Layout:
         wider = widen(stored.arrow, seen.arrow)
         if wider is None:
             was = self.declared.get(name, "text of no declared type")
-            raise Refused(
+            error = Unfit if name in self.columns else Refused
+            raise error(
                 f"{name}: the type {was} ({stored.arrow}) can't become {words} ({seen.arrow}) "
                 f"in the lake"
             )
@@ -205,13 +232,14 @@ def wire_of(raw: bytes) -> Wire | None:
 
 
 def _takes(column: Wire, value: Wire, raw: bytes) -> bool:
-    if column is Wire.RAW or column is value:
+    if column is Wire.RAW:
         return True
     if column is Wire.FLOAT:
-        return value is Wire.INT or (
-            value is Wire.STR and _NOT_FINITE.fullmatch(string_of(raw)) is not None
-        )
-    return False
+        if value is Wire.STR:
+            return _NOT_FINITE.fullmatch(string_of(raw)) is not None
+        # Too large a number would be an infinity.
+        return value in (Wire.INT, Wire.FLOAT) and math.isfinite(float(raw))
+    return column is value
 
 
 def string_of(raw: bytes) -> str:

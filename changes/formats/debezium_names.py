@@ -35,6 +35,7 @@ class Source(msgspec.Struct, gc=False):
     schema: str | None = None
     table: str | None = None
     collection: str | None = None
+    keyspace: str | None = None
 
     def name(self, names: Names) -> TableName | None:
         """The table as routes name it: schema or database, whichever holds tables there.
@@ -43,7 +44,7 @@ class Source(msgspec.Struct, gc=False):
         """
         if not self.table:
             return None
-        database = self.schema or self.db or names.database
+        database = self.schema or self.db or self.keyspace or names.database
         if self.connector == "sqlserver" and self.schema and self.db:
             database = f"{self.db}.{self.schema}"
         return TableName(database, self.table) if database else None

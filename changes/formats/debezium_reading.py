@@ -8,20 +8,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple
 
 from changes.assemble import BLOCK_ROWS
 from changes.formats import debezium_record as careful
 from changes.formats.base import VALUE_AT, packed_header, sizes
-from changes.formats.debezium_keys import deleted, ended, replaced
-from changes.formats.debezium_layout import Layout, Told, cell
+from changes.formats.debezium_keys import beside, deleted, ended, key_fields, replaced
+from changes.formats.debezium_layout import NULL, Layout, Told, cell
 from changes.formats.debezium_names import Names
-from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record, position_of
+from changes.formats.debezium_places import Place, place_texts, position_of
+from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record
 from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
-from changes.formats.layout import Refused
+from changes.formats.key_runs import KeyRun
+from changes.formats.layout import Refused, other_key, spelled
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
 
@@ -47,7 +49,12 @@ class _Ended:
 class Reading:
     """One call's way through its records: rows as structs, in segments of one layout each."""
 
-    def __init__(self, state: State, fixed: bool, names: Names, unavailable: Unavailable) -> None:
+    def __init__(
+        self, state: State, fixed: bool, names: Names, unavailable: Unavailable, run: KeyRun
+    ) -> None:
+        self.run = run
+        self._run_at = 0
+        """Rows that were added for first halves: a changed key counts as one."""
         self.positions: dict[int, str] | None = None
         """By the record's place; None: the pipeline is not told to keep any."""
         self.state = replace(state, shapes=state.shapes.copy())
@@ -64,6 +71,11 @@ class Reading:
     def count(self) -> int:
         """Row changes so far; one that changes a key makes two rows."""
         return sum(len(segment.ops) for segment in self.segments) - self._moved
+
+    @property
+    def numbered(self) -> int:
+        """The number of the next row, both halves of a changed key being one."""
+        return self.count - self._run_at
 
     def read(self, values: Sequence[bytes]) -> Refused | None:
         """Take the records in; give what stopped it at ``place``, None when all are in."""
@@ -103,7 +115,7 @@ class Reading:
     def _decoded(self, values: Sequence[bytes]) -> list[Any]:
         """Decode records up to the first that has another shape."""
         layout, shapes = self.state.layout, self.state.shapes
-        if layout.keys is None or self.positions is not None:
+        if layout.keys is None or (layout.placed and shapes.added is not None):
             return []
         payloads: list[bytes] = []
         check, keys = None if self._fixed else shapes.bare_key, []
@@ -135,7 +147,7 @@ class Reading:
         A loop over them would cost as much as their decoding.
         """
         layout = self.state.layout
-        befores, rows, ops = zip(*map(astuple, messages), strict=True)
+        befores, rows, ops, *sources = zip(*map(astuple, messages), strict=True)
         letters = "".join([_LETTERS.get(op, "?") for op in ops])
         if "D" in letters or "?" in letters or None in rows:
             return False
@@ -148,6 +160,8 @@ class Reading:
             key = layout.key
             if [key(old) for old, _ in known] != [key(new) for _, new in known]:
                 return False
+        if sources and not (self._unavailable.spares(rows) and self._place(sources[0])):
+            return False
         segment = self._segment()
         segment.rows += rows
         segment.ops += letters.encode()
@@ -172,9 +186,21 @@ class Reading:
                 return False
         if row is None or letter is None:
             return False
+        if layout.placed:
+            whole = letter == "D" or self._unavailable.spares((row,))
+            if not (whole and self._place((message.source,))):
+                return False
         self._segment().add(row, letter, self.place)
         self._ended = ended
         self.place += 1
+        return True
+
+    def _place(self, sources: Sequence[Place | None]) -> bool:
+        """Keep the positions of records from here on; False, and none, if one tells it not."""
+        texts = place_texts(sources)
+        if self.positions is None or texts is None:
+            return False
+        self.positions.update(enumerate(texts, self.place))
         return True
 
     def _gone(self, before: Struct | None) -> Struct | None:
@@ -183,7 +209,7 @@ class Reading:
         if not layout.keys or before is None:
             return before
         key = {name: getattr(before, name) for name in layout.key_fields}
-        known = None not in key.values() and msgspec.UNSET not in key.values()
+        known = None not in key.values() and UNSET not in key.values()
         return layout.gone(key) if known and len(key) == len(layout.keys) else None
 
     # --- with care
@@ -193,7 +219,9 @@ class Reading:
         if record.table is None or record.letter not in ("I", "U", "D"):
             return
         key = careful.key_of(packed, lenient=self._fixed)
-        if not self._fixed:
+        if self._fixed:
+            self._spell_key(record, key)
+        else:
             self._learn_key(key)
         keys = self.state.layout.keys or ()
         if key is not None and keys and not self.state.covered:
@@ -203,7 +231,7 @@ class Reading:
         if self.positions is not None:
             if record.is_tombstone:  # it repeats a delete, and tells no position
                 return
-            self.positions[self.place] = position_of(record)
+            self.positions[self.place] = position_of(record.payload or {})
         if record.letter == "D":
             self._end(packed, record, key)
         else:
@@ -218,6 +246,13 @@ class Reading:
         """Whether a tombstone says more than the delete just before it."""
         return key is not None and (self._ended is None or self._ended.key != key.text)
 
+    def _spell_key(self, record: Record, key: Key | None) -> None:
+        """Take the configured key as the records spell it."""
+        names = {*(record.after or ()), *(record.before or ()), *(key.columns if key else ())}
+        keys = spelled(self.state.layout.keys, names)
+        if keys is not None and keys != self.state.layout.keys:
+            self.state = replace(self.state, layout=self.state.layout.with_keys(keys))
+
     def _learn_key(self, key: Key | None) -> None:
         layout = self.state.layout
         names = () if key is None else tuple(key.columns)
@@ -225,7 +260,7 @@ class Reading:
             self.state = replace(self.state, layout=layout.with_keys(names))
             self.state.shapes.keyless = not names
         elif set(names) != set(layout.keys):
-            raise Refused(f"the key was {_list(layout.keys)} and is now {_list(names)}")
+            raise other_key(layout.keys, names)
 
     def _learn(
         self, told: Mapping[str, Field], carried: Mapping[str, Raw], unsent: Sequence[str] = ()
@@ -250,15 +285,35 @@ class Reading:
         keys = self.state.layout.keys or ()
         if keys:
             image = ended(record, key, keys, configured=self._fixed)
-            self._learn(record.fields or _key_fields(key), image)
+            self._learn(record.fields or key_fields(key), image)
             row = self._ended_row(image)
         else:
             image = deleted(record, key)
             self._learn(record.fields or {}, image)
             row = self.state.layout.make(image)
-        self._segment().add(row, "D", self.place)
         moves = packed_header(packed, NEW_KEY) is not None
+        if not (moves and keys) or self._leaves(record, image):
+            self._segment().add(row, "D", self.place)
+            self._run_at += moves
+        else:
+            moves = False  # an insert that lacks something can't have it from there
         self._ended = None if key is None else _Ended(key.text, moves)
+
+    def _leaves(self, record: Record, old: Mapping[str, Raw]) -> bool:
+        """Tell whether a key's row ends where its row moves away: not if another one has come."""
+        keys = self.state.layout.keys or ()
+        before = beside(record.before or {}, self.state.layout.columns, keys)
+        # Under REPLICA IDENTITY DEFAULT null is what was not told.
+        told = [UNSET if value == NULL else value for value in before]
+        key = tuple([bytes(old[name]) for name in keys])
+        return self.run.leaves(self.numbered, key, told)
+
+    def _arrives(self, sent: Mapping[str, Raw]) -> None:
+        """Note that a row has come to its key by the second half of a change."""
+        keys = self.state.layout.keys or ()
+        key = tuple([bytes(sent.get(name, NULL)) for name in keys])
+        after = beside(sent, self.state.layout.columns, keys)
+        self.run.arrives(self.numbered, key, after)
 
     def _ended_row(self, key: Mapping[str, Raw]) -> Struct:
         layout = self.state.layout
@@ -294,6 +349,8 @@ class Reading:
             if not (self._ended and self._ended.moves and packed_header(packed, OLD_KEY)):
                 raise Refused(f"{lost}: {NOT_AT_HAND}")
             self._came_from_there()
+        if record.letter == "I" and keys and packed_header(packed, OLD_KEY) is not None:
+            self._arrives(sent)
         self._segment().add(row, record.letter, self.place)
 
     def _came_from_there(self) -> None:
@@ -306,12 +363,3 @@ class Reading:
 def announces(packed: bytes) -> bool:
     """Tell whether a record's headers say that it is half of a key change."""
     return any(packed_header(packed, name) is not None for name in (NEW_KEY, OLD_KEY))
-
-
-def _key_fields(key: Key | None) -> Mapping[str, Field]:
-    """The types of a tombstone's key: all that it tells of the table's columns."""
-    return {} if key is None else careful.columns_of(key.field)
-
-
-def _list(keys: Sequence[str]) -> str:
-    return f"({', '.join(keys)})" if keys else "none"

@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -18,10 +17,11 @@ from changes.bare_numbers import with_text_for_bare_numbers
 from changes.formats.base import Packed, unpack
 from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_names import Names, Source, table_of
+from changes.formats.debezium_side import side_topic
 from changes.formats.debezium_types import Field
+from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
 from changes.model import Kind, TableName
-from changes.positions import position_text
 
 Members = Mapping[str, Raw]
 
@@ -32,10 +32,16 @@ NEW_KEY = "__debezium.newkey"
 """The header on its first half."""
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
-_WRAPPED = frozenset(("schema", "payload"))
-_HEARTBEAT = frozenset(("ts_ms", "ts_us", "ts_ns"))
-_MYSQL = frozenset(("mysql", "mariadb"))
-_MARKS = frozenset(("__op", "__deleted", "__table", "__db", "__schema"))
+WRAPPED = frozenset(("schema", "payload"))
+"""What JsonConverter puts around a key or value, with ``schemas.enable``."""
+
+_ENVELOPE = frozenset(
+    ("before", "after", "source", "op", "ts_ms", "ts_us", "ts_ns", "transaction", "message")
+)
+_MYSQL = frozenset(("mysql", "mariadb", "ticdc"))
+MARKS = frozenset(("__op", "__deleted", "__table", "__db", "__schema"))
+"""Of those below the ones by which a row without an envelope is known."""
+
 _METADATA = re.compile(
     r"__(op|deleted|table|db|schema|lsn|ts_ms|ts_us|ts_ns|name|connector|version|snapshot|sequence"
     r"|txId|xmin|server_id|gtid|file|pos|row|thread|query|collection"
@@ -94,10 +100,10 @@ def read(packed: bytes, names: Names) -> Record:
     if value is None or value.strip() in (b"", NULL):
         return _tombstone(parts, names)
     top = members(value, "the value")
-    if top.keys() <= _WRAPPED and "payload" in top:
+    if top.keys() <= WRAPPED and "payload" in top:
         if bytes(top["payload"]) == NULL:
             return _tombstone(parts, names)
-        field = field_of(top.get("schema"))
+        field = field_of(top.get("schema"), "value")
         prefix = _prefix(value, bytes(top["payload"]))
         return _judged(members(bytes(top["payload"]), "the payload"), field, prefix, names)
     return _judged(top, None, b"", names)
@@ -112,15 +118,18 @@ def members(text: bytes, what: str) -> Members:
         except msgspec.DecodeError:
             return _members.decode(with_text_for_bare_numbers(text))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(f"{what} is not an object of Debezium's JSON: {error}") from error
+        raise Refused(
+            f"{what} is not an object of Debezium's JSON: {why_not(text, error)}"
+        ) from error
 
 
-def field_of(raw: Raw | None) -> Field | None:
-    """A schema block; one that is none of Connect's tells nothing."""
+def field_of(raw: Raw | None, whose: str) -> Field | None:
+    """A schema block. Raises Refused where it is none of Connect's: values would lose their types,
+    and a number of days would be kept as text."""
     try:
         return None if raw is None else _field.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(f"the schema of the {whose} can't be read: {error}") from error
 
 
 def key_of(packed: bytes, *, lenient: bool = False) -> Key | None:
@@ -133,17 +142,17 @@ def key_of(packed: bytes, *, lenient: bool = False) -> Key | None:
         return None
     try:
         top = members(text, "the record key")
-        if not (top.keys() <= _WRAPPED and "payload" in top):
+        if not (top.keys() <= WRAPPED and "payload" in top):
             return Key(text, top, None, b"")
         payload = bytes(top["payload"])
         if payload == NULL:
             return None
         inner = members(payload, "the record key")
+        return Key(text, inner, field_of(top.get("schema"), "key"), _prefix(text, payload))
     except Refused:
         if lenient:
             return None
         raise
-    return Key(text, inner, field_of(top.get("schema")), _prefix(text, payload))
 
 
 def columns_of(field: Field | None) -> Mapping[str, Field]:
@@ -170,7 +179,7 @@ def _tombstone(parts: Packed, names: Names) -> Record:
     if packed.key is not None:
         try:
             top = members(packed.key, "the record key")
-            field = field_of(top.get("schema")) if top.keys() <= _WRAPPED else None
+            field = field_of(top.get("schema"), "key") if top.keys() <= WRAPPED else None
             table = table_of(field.name if field else None) or table
             empty = bytes(top.get("payload", Raw(b"{}"))) == NULL
         except Refused:
@@ -181,19 +190,33 @@ def _tombstone(parts: Packed, names: Names) -> Record:
 
 
 def _judged(found: Members, field: Field | None, prefix: bytes | None, names: Names) -> Record:
-    if "op" in found and ("source" in found or "after" in found or "before" in found):
+    if is_envelope(found):
         return _envelope(found, field, prefix, names)
-    if found.keys() & _MARKS:
+    if found.keys() & MARKS:
         return _flat(found, field, prefix, names)
     if "ddl" in found and ("databaseName" in found or "tableChanges" in found):
         source = _source(found)
-        mysql = source is None or source.connector is None or source.connector in _MYSQL
+        mysql = source is None or source.connector is None or source.connector.lower() in _MYSQL
         return Record(Kind.DDL if mysql else Kind.NOTHING, "ddl", payload=found)
-    if found.keys() >= {"status", "id", "event_count"}:
-        return Record(Kind.NOTHING, "transaction")
-    if found.keys() and found.keys() <= _HEARTBEAT:
-        return Record(Kind.NOTHING, "heartbeat")
+    side = side_topic(found, None if field is None else field.name)
+    if side is not None:
+        return Record(Kind.NOTHING, side)
     return _flat(found, field, prefix, names)
+
+
+def is_envelope(found: Members) -> bool:
+    """Tell an envelope from a flattened row whose columns have the same names."""
+    if "op" not in found:
+        return False
+    if any(_is_object(found, name) for name in ("before", "after")):
+        return True
+    if found.keys() & MARKS:
+        return False
+    return _is_object(found, "source") or found.keys() <= _ENVELOPE
+
+
+def _is_object(found: Members, name: str) -> bool:
+    return name in found and bytes(found[name]).startswith(b"{")
 
 
 def _envelope(found: Members, field: Field | None, prefix: bytes | None, names: Names) -> Record:
@@ -231,7 +254,7 @@ def _image(found: Members, name: str) -> Members | None:
 
 def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Names) -> Record:
     """A row of ExtractNewRecordState: the columns, and what its options add."""
-    marked = bool(found.keys() & _MARKS)
+    marked = bool(found.keys() & MARKS)
     if field is not None and (field.name or "").endswith(".Key"):
         raise Refused("a record key in the place of a value")
     own = Source(
@@ -268,38 +291,3 @@ def _source(found: Members) -> Source | None:
 def _text(found: Members, name: str) -> str | None:
     raw = bytes(found.get(name, Raw(NULL)))
     return string_of(raw) if raw.startswith(b'"') else None
-
-
-def position_of(record: Record) -> str:
-    """Where in PostgreSQL's log the row was changed: each change of a key has an LSN of its own.
-
-    Raises Refused where the record does not tell it.
-    """
-    found = record.payload or {}
-    try:
-        inner: Members = _members.decode(found["source"]) if "source" in found else {}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        inner = {}
-    for where, name in ((inner, "lsn"), (found, "__source_lsn"), (found, "__lsn")):
-        text = bytes(where[name]) if name in where else b""
-        if text.isdigit() and len(text) < 21:
-            return position_text(int(text))
-    raise Refused("the record has no source.lsn, which the configured positions are")
-
-
-def moment(found: Members | None) -> int | None:
-    """When the change happened (``source.ts_ms``), else when the record was made, in ms.
-
-    Zero is what old connectors write for "unknown".
-    """
-    if found is None:
-        return None
-    try:
-        inner: Any = _members.decode(found["source"]) if "source" in found else {}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        inner = {}
-    for where, name in ((inner, "ts_ms"), (found, "__source_ts_ms"), (found, "ts_ms")):
-        text = bytes(where[name]).strip(b'"') if name in where else b""
-        if text.isdigit() and 0 < len(text) < 18 and int(text) > 0:
-            return int(text)
-    return None

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from changes.assemble import Misfit, Pieces, assemble
 from changes.formats import debezium_record as careful
 from changes.formats.debezium_convert import DebeziumConverter
+from changes.formats.debezium_declared import Given
 from changes.formats.debezium_layout import Layout
 from changes.formats.debezium_names import Names
 from changes.formats.debezium_reading import Reading, State
 from changes.formats.debezium_shapes import Unavailable
-from changes.formats.layout import Refused
-from changes.model import BadRecord, Changes, FormatOptions, Mode, TableSchema
+from changes.formats.key_runs import KeyRun
+from changes.formats.layout import Refused, Unfit
+from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
 
 class DebeziumTableDecoder:
@@ -29,6 +31,7 @@ class DebeziumTableDecoder:
         unavailable: Unavailable,
         mode: Mode,
         keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
     ) -> None:
         self._options = options
         self._names = names
@@ -36,7 +39,11 @@ class DebeziumTableDecoder:
         self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._state = State(Layout({}, keys, {}), covered=keys is None)
+        self._state = State(
+            Layout({}, keys, {}, given=Given.of(types), placed=self._positions is not None),
+            covered=keys is None,
+        )
+        self._run = KeyRun()
         self._seen = False
 
     @property
@@ -50,10 +57,11 @@ class DebeziumTableDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        reading = Reading(self._state, self._fixed, self._names, self._unavailable)
+        run = self._run.begun(partition, offsets)
+        reading = Reading(self._state, self._fixed, self._names, self._unavailable, run)
         if self._positions is not None:
             reading.positions = {}
-        converter = DebeziumConverter(self._options.zero_dates)
+        converter = DebeziumConverter(self._options.zero_dates, self._options.time_zone)
         table = None
         try:
             refused = reading.read(values)
@@ -63,19 +71,21 @@ class DebeziumTableDecoder:
                 pieces = Pieces(reading.segments, layout.columns, keys, self._fixed, marks)
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
         except Misfit as misfit:
-            raise self._bad(misfit.record, str(misfit), values) from misfit
+            raise self._bad(misfit.record, misfit, values) from misfit
         if refused is not None:
-            raise self._bad(reading.place, str(refused), values) from refused
+            raise self._bad(reading.place, refused, values) from refused
         if table is None:
             return None
         self._state, self._seen = reading.state, True
+        self._run = reading.run.ended(reading.numbered)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(table, layout.schema, mode, reading.count, converter.nulled)
 
-    def _bad(self, place: int, reason: str, values: Sequence[bytes]) -> BadRecord:
+    def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
         """Put the table's name before the reason; several tables may feed one target."""
         try:
             table = careful.read(values[place], self._names).table
         except Refused:
             table = None
-        return BadRecord(place, reason if table is None else f"{table}: {reason}")
+        reason = str(error) if table is None else f"{table}: {error}"
+        return BadRecord(place, reason, of_table=isinstance(error, Unfit))

@@ -7,13 +7,16 @@ compared, not parsed.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, Struct
+from msgspec.structs import astuple
 
 from changes.formats.base import VALUE_AT
 from changes.formats.layout import json_name
@@ -36,6 +39,8 @@ class Shapes:
     """What stands before the columns of a key that is wrapped, the latest first."""
     bare_key: Any = None
     """The decoder of a key that is not wrapped; it takes just these columns."""
+    bare_names: tuple[str, ...] = ()
+    """The names of what such a key has."""
     keyless: bool = False
     added: tuple[str, ...] | None = None
     """What flattened rows have beside the columns; None: records are envelopes."""
@@ -76,13 +81,49 @@ class Shapes:
         if prefix:
             if prefix not in self.keys:
                 self.keys = (prefix, *self.keys[: _MOST - 1])
-        elif prefix is not None and all(json_name(name, "") == name for name in names):
+        elif (
+            prefix is not None
+            and tuple(names) != self.bare_names
+            and all(json_name(name, "") == name for name in names)
+        ):
+            self.bare_names = tuple(names)
             cells = [(f"f{place}", Raw) for place in range(len(names))]
             rename = {f"f{place}": name for place, name in enumerate(names)}
             key = msgspec.defstruct(
                 "Key", cells, rename=rename, gc=False, forbid_unknown_fields=True
             )
             self.bare_key = msgspec.json.Decoder(key).decode
+
+
+_PLACES = frozenset(
+    (
+        b'{"wkb":"AQEAACDmEAAAAAAA/IPXl8EAAAD8g9eXwQ==","srid":4326}',
+        b'{"wkb":"AQEAACDmEAAADCHn/f9/ZkAYQs77/39WQA==","srid":4326}',
+        b'{"x":-9.9999999E7,"y":-9.9999999E7,"wkb":"AQEAAAAAAAD8g9eXwQAAAPyD15fB","srid":null}',
+    )
+)
+"""Places that stand for a geometry, geography and point which were not sent: none is on Earth."""
+
+
+def _structured(octets: bytes, text: str) -> Iterator[Any]:
+    """The lists that stand for one which was not sent: of texts, or with a number for each byte."""
+    yield [text]
+    yield [_coded(octets)]
+    yield [str(uuid.UUID(bytes=hashlib.md5(octets, usedforsecurity=False).digest(), version=3))]
+    numbers = [byte - 256 if byte > 127 else byte for byte in octets]  # Java's bytes have a sign
+    yield numbers
+    yield list(map(float, numbers))
+    decimals = [_coded(bytes((byte,))) for byte in octets]
+    yield decimals
+    yield [{"scale": 0, "value": decimal} for decimal in decimals]
+
+
+def _coded(octets: bytes) -> str:
+    return base64.b64encode(octets).decode()
+
+
+def _dumped(form: Any) -> str:
+    return json.dumps(form, separators=(",", ":"), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +143,10 @@ class Unavailable:
         if placeholder.startswith("hex:"):
             octets = bytes.fromhex(placeholder.removeprefix("hex:"))
         text = octets.decode("utf-8", "replace")
-        coded = base64.b64encode(octets).decode()
-        forms: list[Any] = [text, coded, [text], [coded], list(octets), {text: text}]
-        raws = [json.dumps(f, separators=(",", ":"), ensure_ascii=False).encode() for f in forms]
-        raws.append(json.dumps(raws[-1].decode(), ensure_ascii=False).encode())  # a map as text
-        return cls(frozenset((text, coded, raws[5].decode())), frozenset(raws))
+        mapped = _dumped({text: text})
+        texts = (text, _coded(octets), octets.hex(), mapped)
+        raws = {_dumped(form).encode() for form in (*texts, *_structured(octets, text))}
+        return cls(frozenset(texts), frozenset(raws | {mapped.encode()} | _PLACES))
 
     def among(self, values: Sequence[Any]) -> set[int]:
         """The places of values, text or raw JSON, that stand for one that was not sent."""
@@ -119,6 +159,11 @@ class Unavailable:
             for place, value in enumerate(values)
             if isinstance(value, Raw) and bytes(value) in self.raws
         }
+
+    def spares(self, rows: Sequence[Struct]) -> bool:
+        """Tell whether all values of these rows were sent, and none is missing."""
+        columns = zip(*map(astuple, rows), strict=True)
+        return not any(UNSET in values or self.among(values) for values in columns)
 
     def without(self, values: Mapping[str, Raw]) -> dict[str, Raw]:
         """The values that were sent."""

@@ -30,6 +30,10 @@ class Sense(Enum):
     """What a value means. Times and dates count from midnight or 1970, as their names say."""
 
     TEXT = "text"
+    PLAIN = "plain"
+    """What the type alone says of a text (``changes.convert``): a declared type."""
+    DATE = "date"
+    """In days, or as text: a declared date."""
     WHOLE = "whole"
     WRAPPED = "wrapped"
     """An unsigned 64-bit integer that came through a signed one."""
@@ -83,7 +87,7 @@ class Field(Struct, gc=False):
     """A field of a Connect schema, as JsonConverter writes it; what it holds is optional."""
 
     type: str = ""
-    field: str = ""
+    field: str | None = None
     name: str | None = None
     parameters: dict[str, Any] | None = None
     fields: list[Field] | None = None
@@ -167,8 +171,15 @@ def from_schema(field: Field) -> WireType:
     return _NAMED.get(name) or _LITERALS.get(field.type.lower(), UNDECLARED)
 
 
+def is_named(name: str) -> bool:
+    """Tell whether this is a semantic name that says all of a type."""
+    return name in _NAMED
+
+
 def words(field: Field) -> str:
     """The type as an error message names it."""
+    if field.type == "bytes" and not field.name:
+        return "value of bytes in base64"
     return field.name or field.type or "value of no declared type"
 
 

@@ -15,8 +15,11 @@ from typing import Any
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _DAY_S = 86_400
-_ISO_TIME = re.compile(r"(-?)(\d{2,3}):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?Z?", re.ASCII)
+_ISO_TIME = re.compile(r"(-?)(\d{2,3}):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?Z?", re.ASCII)
+_NUMERIC = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(E[+-]?\d+)?|NaN|[+-]?Infinity", re.I | re.ASCII)
 _SRID_BYTES = 4
+_LONGEST_TIME_S = 839 * 3600
+"""MySQL's TIME ends before 839 hours, either way; all others before 24."""
 _MOST_DIGITS = 1000
 _EXACT = Context(prec=_MOST_DIGITS, traps=[InvalidOperation, Inexact, Overflow])
 """More digits than any source has; nothing computed in it is rounded."""
@@ -77,12 +80,14 @@ def variable_text(raw: str) -> str:
         if isinstance(given, str):
             return decimal_text(unscaled(given), scale)
         return decimal_text(number_at_scale(str(given), scale), scale)
-    if isinstance(value, str):  # of decimal.handling.mode=string
+    if isinstance(value, str) and _NUMERIC.fullmatch(value):
         return value
-    if isinstance(value, int | Decimal) and not isinstance(value, bool):
-        if isinstance(value, Decimal) and abs(value.adjusted()) > _MOST_DIGITS:
+    if isinstance(value, Decimal):
+        if abs(value.adjusted()) > _MOST_DIGITS:
             raise ValueError("not a number of a source")
         return f"{value:f}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)  # formatting it as ``f`` would make a float of it
     raise ValueError("not a decimal")
 
 
@@ -97,6 +102,8 @@ def bits(text: str, length: int) -> int:
 def time_text(ticks: int, per_second: int) -> str:
     """A time as ``[-]HH:MM:SS[.ffffff]``, nine digits where six don't show all of it."""
     seconds, rest = divmod(abs(ticks), per_second)
+    if seconds >= _LONGEST_TIME_S:
+        raise ValueError("more hours than any time has")
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)
     part = ""
@@ -112,7 +119,7 @@ def iso_time(text: str) -> str:
     if found is None:
         raise ValueError("not a time")
     sign, hour, minute, second, part = found.groups()
-    seconds = (int(hour) * 60 + int(minute)) * 60 + int(second)
+    seconds = (int(hour) * 60 + int(minute)) * 60 + int(second or 0)
     ticks = seconds * 10**9 + int((part or "").ljust(9, "0") or 0)
     return time_text(-ticks if sign else ticks, 10**9)
 

@@ -75,7 +75,7 @@ def images_of(
 
 def _shown(value: object, kind: SourceType) -> object:
     """The lake's value, but an integer as one, and a float by the digits that tell it apart."""
-    if isinstance(value, Decimal) and kind.reading is Reading.WHOLE:
+    if isinstance(value, Decimal) and kind.reading in (Reading.WHOLE, Reading.UNSIGNED):
         return int(value)
     if isinstance(value, float) and pa.types.is_float32(kind.arrow):
         return shortest(value)

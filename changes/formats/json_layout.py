@@ -15,6 +15,7 @@ import pyarrow as pa
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from changes.assemble import Text, as_texts
+from changes.declared import NOTHING_DECLARED, Declared
 from changes.formats.json_text import text_of
 from changes.formats.layout import Layout, Refused
 from changes.types import TEXT, SourceType
@@ -40,12 +41,13 @@ class JsonLayout(Layout):
         keys: tuple[str, ...] | None,
         declared: Mapping[str, str],
         documents: Iterable[str] = (),
+        given: Declared = NOTHING_DECLARED,
     ) -> None:
         self._message = message
         self.documents = frozenset(documents)
         fields = {f"f{place}" for place, name in enumerate(columns) if name in self.documents}
         self._document_fields = frozenset(fields)
-        super().__init__(columns, keys, declared)
+        super().__init__(columns, keys, declared, given=given)
         self.kinds = list(self.columns.values())
 
     def message_type(self) -> type[Struct]:
@@ -63,12 +65,14 @@ class JsonLayout(Layout):
         keys: tuple[str, ...] | None,
         known: Iterable[bytes],
     ) -> Self:
-        return type(self)(self._message, columns, keys, self.declared, self.documents)
+        return type(self)(self._message, columns, keys, self.declared, self.documents, self.given)
 
     def with_documents(self, names: Iterable[str]) -> Self:
         """Give the layout that reads these columns as the bytes that stand in the message."""
         documents = self.documents.union(names)
-        return type(self)(self._message, self.columns, self.keys, self.declared, documents)
+        return type(self)(
+            self._message, self.columns, self.keys, self.declared, documents, self.given
+        )
 
     def row_of(self, values: Mapping[str, Raw]) -> Struct:
         """Make a row of values as they stand; columns that are not known here are left out."""

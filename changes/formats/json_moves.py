@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct
 
 from changes.assemble import Text
 from changes.formats.json_layout import JsonLayout
+from changes.formats.key_runs import KeyRun
 
 _INSERT, _UPDATE = b"IU"
 
@@ -36,9 +37,16 @@ def may_move(layout: JsonLayout, ops: bytes, rows: Sequence[Struct], olds: Seque
 
 
 def moves(
-    layout: JsonLayout, ops: bytes, rows: Sequence[Struct], olds: Sequence[Any], first: int
+    layout: JsonLayout,
+    ops: bytes,
+    rows: Sequence[Struct],
+    olds: Sequence[Any],
+    first: int,
+    run: KeyRun,
+    number: int,
 ) -> tuple[bytes, list[Struct], list[Any], list[int], list[int]]:
-    """Put before each row whose key changed the old key's end.
+    """Put before each row whose key changed the old key's end. ``first`` is the first row's record,
+    ``number`` its number in the run.
 
     Gives ops, rows, what they replaced, their records, and the places of those that moved.
     """
@@ -47,7 +55,7 @@ def moves(
     for record, (op, row, old) in enumerate(zip(ops, rows, olds, strict=True), first):
         if op == _UPDATE and isinstance(old, layout.row):
             layout.complete_key(old, row)
-            if layout.moves(old, row):
+            if layout.moves(old, row) and _leaves(layout, old, row, run, number + record - first):
                 all_ops += b"D"
                 found.append(layout.gone(old, row))
                 replaced.append(None)
@@ -58,6 +66,14 @@ def moves(
         replaced.append(old)
         records.append(record)
     return bytes(all_ops), found, replaced, records, moved
+
+
+def _leaves(layout: JsonLayout, old: Struct, row: Struct, run: KeyRun, number: int) -> bool:
+    """Tell whether the old key's row ends where this one moves away from it."""
+    after, was = layout.beside_key(row), layout.beside_key(old)
+    before = [now if had is UNSET else had for now, had in zip(after, was, strict=True)]
+    key = layout.key_of(layout.gone(old, row))
+    return run.moves(number, key, before, layout.key_of(row), after)
 
 
 def with_nulls(

@@ -17,10 +17,20 @@ from msgspec.structs import astuple
 
 from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats.json_layout import Documents, JsonLayout, is_document
 from changes.formats.json_moves import may_move, moves, with_nulls
-from changes.formats.layout import Refused
-from changes.model import BadRecord, Changes, FormatOptions, Mode, TableName, TableSchema
+from changes.formats.key_runs import KeyRun
+from changes.formats.layout import Refused, Unfit, other_key
+from changes.model import (
+    BadRecord,
+    Changes,
+    ColumnTypes,
+    FormatOptions,
+    Mode,
+    TableName,
+    TableSchema,
+)
 
 _DELETE = ord("D")
 
@@ -45,6 +55,9 @@ class Dialect(Protocol):
 
     letters: Mapping[str, str]
     """I, U or D by what stands in ``kind``."""
+
+    deletes_by_was: bool
+    """Which of two images of a deleted row counts."""
 
     drops_nulls: bool
     """Whether nulls may be left out: then an insert lacks nothing, and what an update lacks
@@ -81,14 +94,20 @@ class JsonTableDecoder:
     """
 
     def __init__(
-        self, dialect: Dialect, options: FormatOptions, mode: Mode, keys: tuple[str, ...] | None
+        self,
+        dialect: Dialect,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
     ) -> None:
         self._dialect = dialect
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = JsonLayout(dialect.message, {}, keys, {})
+        self._layout = JsonLayout(dialect.message, {}, keys, {}, given=Declared.of(types))
         self._names: frozenset[bytes] = frozenset()
+        self._run = KeyRun()
         self._seen = False
 
     @property
@@ -102,7 +121,8 @@ class JsonTableDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        reading = _Reading(self._dialect, self._layout, self._fixed, self._names)
+        run = self._run.begun(partition, offsets)
+        reading = _Reading(self._dialect, self._layout, self._fixed, self._names, run)
         refused = reading.read(values)
         layout = reading.layout
         converter = Converter(self._options.time_zone, self._options.zero_dates)
@@ -112,28 +132,36 @@ class JsonTableDecoder:
             try:
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
             except Misfit as misfit:
-                raise self._bad(misfit.record, str(misfit), values) from misfit
+                raise self._bad(misfit.record, misfit, values) from misfit
         if refused is not None:
-            raise self._bad(reading.place, str(refused), values) from refused
+            raise self._bad(reading.place, refused, values) from refused
         if table is None:
             return None
         self._layout, self._names, self._seen = layout, frozenset(reading.names), True
+        self._run = reading.run.ended(reading.count)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(table, layout.schema, mode, reading.count, converter.nulled)
 
-    def _bad(self, place: int, reason: str, values: Sequence[bytes]) -> BadRecord:
+    def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
         """Put the table's name before the reason; several tables may feed one target."""
         table = self._dialect.table_of(values[place])
-        return BadRecord(place, reason if table is None else f"{table}: {reason}")
+        reason = str(error) if table is None else f"{table}: {error}"
+        return BadRecord(place, reason, of_table=isinstance(error, Unfit))
 
 
 class _Reading:
     """One call's way through its messages: columns of text, in segments of one layout each."""
 
     def __init__(
-        self, dialect: Dialect, layout: JsonLayout, fixed: bool, names: frozenset[bytes]
+        self,
+        dialect: Dialect,
+        layout: JsonLayout,
+        fixed: bool,
+        names: frozenset[bytes],
+        run: KeyRun,
     ) -> None:
         self.layout = layout
+        self.run = run
         self.names = set(names)
         """The texts that name the key of the layout."""
         self.place = 0
@@ -193,12 +221,13 @@ class _Reading:
             return False
         ops = "".join(map(letters.__getitem__, kinds)).encode()
         rows: list[Any] = list(nows)
-        if set(map(type, nows)) != {row}:
-            for place, now in enumerate(nows):
-                if not isinstance(now, row):
-                    if ops[place] != _DELETE or not isinstance(wases[place], row):
-                        return False
-                    rows[place] = wases[place]
+        told_by_was = self._dialect.deletes_by_was and b"D" in ops
+        if told_by_was or set(map(type, nows)) != {row}:
+            for place, op in enumerate(ops):
+                if op == _DELETE:
+                    rows[place] = self._ended(nows[place], wases[place])
+                if not isinstance(rows[place], row):
+                    return False
         self._add(ops, rows, wases)
         return True
 
@@ -208,11 +237,16 @@ class _Reading:
         if message.kind not in letters or message.odd is not None:
             return False
         op = letters[message.kind]
-        now = message.was if op == "D" and not isinstance(message.now, row) else message.now
+        now = self._ended(message.now, message.was) if op == "D" else message.now
         if not isinstance(now, row) or not self._name_key((message.names,), (value,)):
             return False
         self._add(op.encode(), [now], (message.was,))
         return True
+
+    def _ended(self, now: object, was: object) -> object:
+        """The image of a deleted row."""
+        first, second = (was, now) if self._dialect.deletes_by_was else (now, was)
+        return first if isinstance(first, self.layout.row) else second
 
     def _name_key(self, names: Sequence[Raw], values: Sequence[bytes]) -> bool:
         """Tell whether these all name the key that the layout has."""
@@ -226,7 +260,9 @@ class _Reading:
         after = self.place + len(rows)
         moved: list[int] = []
         if layout.keys and may_move(layout, ops, rows, olds):
-            ops, rows, olds, records, moved = moves(layout, ops, rows, olds, self.place)
+            ops, rows, olds, records, moved = moves(
+                layout, ops, rows, olds, self.place, self.run, self.count
+            )
         try:
             texts = layout.texts(rows)
         except Documents as found:
@@ -263,12 +299,14 @@ class _Reading:
             if layout.keys is None:
                 layout = layout.with_keys(row.keys)
             elif set(row.keys) != set(layout.keys):
-                raise Refused(f"the key was {_list(layout.keys)} and is now {_list(row.keys)}")
+                raise other_key(layout.keys, row.keys)
             self.names.add(row.names)
         images = (row.now, row.was or {})
         if not row.now:
             raise Refused("a row without columns")
-        layout = layout.grown({}, dict.fromkeys(name for image in images for name in image), b"")
+        carried = dict.fromkeys(name for image in images for name in image)
+        if not layout.knows(carried, b""):
+            layout = layout.grown({}, carried, b"")
         for key in layout.keys or ():
             if key not in layout.columns:
                 raise Refused(f"key column {key} is missing")
@@ -276,6 +314,11 @@ class _Reading:
             name for image in images for name, raw in image.items() if is_document(raw)
         } - layout.documents
         self.layout = layout.with_documents(documents) if documents else layout
+
+
+def _has_both(op: int, now: object, was: object) -> bool:
+    """Tell whether a delete has two images: the format says which of them ends."""
+    return op == _DELETE and isinstance(now, Struct) and isinstance(was, Struct)
 
 
 def _list(keys: Sequence[str]) -> str:

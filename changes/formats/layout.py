@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import abc
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Self
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from changes.declared import NOTHING_DECLARED, Declared
 from changes.model import CHANGELOG_COLUMNS, Column, TableSchema
 from changes.mysql_types import from_mysql
-from changes.types import TEXT, SourceType, widen
+from changes.types import TEXT, Reading, SourceType, widen
 
 _RESERVED_PREFIX = "__binlogd_"
 _CHANGELOG_NAMES = frozenset(name for name, _ in CHANGELOG_COLUMNS)
@@ -32,11 +33,16 @@ class Refused(Exception):
     """A message can't be applied: the reason, without the table's name."""
 
 
+class Unfit(Refused):
+    """A message's columns or key don't go together with those of the messages before it."""
+
+
 class Layout(abc.ABC):
     """Columns with their types, the key, and the structs that read a message of these.
 
-    ``keys`` is None until a message has told them; an empty key makes a changelog. Not changed
-    once made, but for ``known`` and ``declared``, which only save work and name types in errors.
+    ``keys`` is None until a message has told them; an empty key makes a changelog. ``given`` are
+    the types of columns whose type no message tells. Not changed once made, but for ``known`` and
+    ``declared``, which only save work and name types in errors.
     Each format says by ``message_type`` what a message with such rows is.
     """
 
@@ -46,11 +52,13 @@ class Layout(abc.ABC):
         keys: tuple[str, ...] | None,
         declared: Mapping[str, str],
         known: Iterable[bytes] = (),
+        given: Declared = NOTHING_DECLARED,
     ) -> None:
         self.columns: Final = dict(columns)
         self.keys: Final = keys
         self.declared: Final = dict(declared)
         self.known: Final = set(known)
+        self.given: Final = given
         self.fields: Final = {name: f"f{place}" for place, name in enumerate(columns)}
         names = {field: json_name(name, field) for name, field in self.fields.items()}
         self.row: Final = self._struct("Row", self.fields.values(), names, strict=True)
@@ -78,7 +86,7 @@ class Layout(abc.ABC):
         known: Iterable[bytes],
     ) -> Self:
         """Make another layout of this kind."""
-        return type(self)(columns, keys, self.declared, known)
+        return type(self)(columns, keys, self.declared, known, self.given)
 
     def _struct(
         self, title: str, fields: Iterable[str], names: Mapping[str, str], *, strict: bool
@@ -120,18 +128,31 @@ class Layout(abc.ABC):
             for field in self.key_fields
         )
 
+    def key_of(self, row: Struct) -> tuple[object, ...]:
+        """A row's key."""
+        return tuple([getattr(row, field) for field in self.key_fields])
+
+    def beside_key(self, row: Struct) -> tuple[object, ...]:
+        """A row's other values, UNSET for those that it does not hold."""
+        keys = self.key_fields
+        return tuple([getattr(row, f) for f in self.fields.values() if f not in keys])
+
     def with_keys(self, keys: tuple[str, ...]) -> Self:
         """Fix the key; raises Refused where a column has a name that the changelog needs."""
         for name in self.columns:
             check_name(name, (), keys)
         return self.made_anew(self.columns, keys, self.known)
 
+    def knows(self, carried: Iterable[str], text: bytes) -> bool:
+        """Tell whether ``grown`` would surely give this same layout."""
+        return text in self.known and all(name in self.columns for name in carried)
+
     def grown(self, types: Mapping[str, str], carried: Iterable[str], text: bytes) -> Self:
         """Give the layout that also holds these columns; raises Refused where none can.
 
         ``types`` is the message's type block and ``text`` its bytes; ``carried`` are the columns
-        that its rows name, in their order. Without a type there a column is text, or stays what
-        it is.
+        that its rows name, in their order. Without a type there a column is what the configuration
+        says, else text, or stays what it is.
         """
         columns = dict(self.columns)
         same_words = True
@@ -141,7 +162,7 @@ class Layout(abc.ABC):
             stored = columns.get(name)
             if stored is None:
                 check_name(name, columns, self.keys)
-                columns[name] = TEXT if seen is None else seen
+                columns[name] = self._first(name, seen, declared)
             elif seen is not None:
                 columns[name] = self._wider(name, stored, seen, declared)
                 same_words &= _same_words(stored, columns[name])
@@ -153,21 +174,39 @@ class Layout(abc.ABC):
             return self
         # Where a number stands for another label now, the blocks known so far mean other columns.
         known = (*self.known, text) if same_words else (text,)
-        return self.made_anew(columns, self.keys, known)
+        return self.made_anew(columns, spelled(self.keys, columns), known)
+
+    def _first(self, name: str, seen: SourceType | None, declared: str | None) -> SourceType:
+        """The type of a column that is new here."""
+        given = self.given.type_of(name)
+        if given is None:
+            return TEXT if seen is None else seen
+        self.declared.setdefault(name, self.given.words_of(name) or "")
+        if seen is not None and given == TEXT and seen.reading is not Reading.BYTES:
+            return _as_text(seen)
+        return given if seen is None else self._wider(name, given, seen, declared)
 
     def _wider(
         self, name: str, stored: SourceType, seen: SourceType, declared: str | None
     ) -> SourceType:
+        if self.given.type_of(name) == TEXT and seen.reading is not Reading.BYTES:
+            seen = _as_text(seen)
         wider = widen(stored.arrow, seen.arrow)
         if wider is None:
             was = self.declared.get(name, "text of no declared type")
-            raise Refused(
+            error = Unfit if name in self.columns else Refused
+            raise error(
                 f"{name}: the type {was} ({stored.arrow}) can't become {declared} ({seen.arrow}) "
                 f"in the lake"
             )
         if seen.reading is stored.reading and _begins(stored.labels, seen.labels):
             return replace(stored, arrow=wider)
         return replace(seen, arrow=wider)
+
+
+def _as_text(seen: SourceType) -> SourceType:
+    """A column that is declared as text: its values as they come, labels as such."""
+    return replace(seen, arrow=TEXT.arrow)
 
 
 def _begins(labels: tuple[str, ...], part: tuple[str, ...]) -> bool:
@@ -180,14 +219,39 @@ def _same_words(stored: SourceType, now: SourceType) -> bool:
     return stored.reading is now.reading and _begins(now.labels, stored.labels)
 
 
+def other_key(was: tuple[str, ...], now: tuple[str, ...]) -> Refused:
+    """What is wrong with a message whose key is not the one that the table has.
+
+    Without any key it is a bad message of its table; with another one the table has changed.
+    """
+    reason = f"the key was {_list(was)} and is now {_list(now)}"
+    return Unfit(reason) if now else Refused(reason)
+
+
+def _list(keys: tuple[str, ...]) -> str:
+    return f"({', '.join(keys)})" if keys else "none"
+
+
 def check_name(name: str, others: Iterable[str], keys: tuple[str, ...] | None) -> None:
-    """Raise Refused for a name that is ours, or differs from another's by case only."""
+    """Raise Refused for a name that is ours, Unfit where it differs from another's by case only.
+
+    The lake takes both for one column. So it is, where the source spells it anew: a decoder that
+    knows nothing of before takes the new spelling. Both at once are refused by that one too.
+    """
     lower = name.lower()
     if lower.startswith(_RESERVED_PREFIX) or (keys == () and lower in _CHANGELOG_NAMES):
         raise Refused(f"the column name {name} is one that binlogd needs for itself")
     for other in others:
         if other.lower() == lower:
-            raise Refused(f"the column names {other} and {name} differ by case only")
+            raise Unfit(f"the column names {other} and {name} differ by case only")
+
+
+def spelled(keys: tuple[str, ...] | None, columns: Collection[str]) -> tuple[str, ...] | None:
+    """The key's columns as the messages spell them; the configuration may do it otherwise."""
+    if keys is None or all(key in columns for key in keys):
+        return keys
+    lower = {name.lower(): name for name in columns}
+    return tuple(key if key in columns else lower.get(key.lower(), key) for key in keys)
 
 
 def json_name(name: str, field: str) -> str:

@@ -101,7 +101,12 @@ def _of_table(message: _Statement, sql: str) -> list[Ddl]:
         # Passed over in silence, a change would be lost.
         refused = f"a statement about {told[0].table} in a message about {before}"
     if refused is not None:
-        return [Ddl(before, sql, refused=refused)]
+        lenient = mine[0].lenient if len(mine) == 1 and before == after else ()
+        return [Ddl(before, sql, refused=refused, lenient=lenient)]
+    unread = next((ddl.unread for ddl in mine if ddl.unread), None)
+    if unread is not None:
+        names = dict.fromkeys((before, after))
+        return [Ddl(name, sql, unread=unread) for name in names]
     steps: list[DdlStep] = [
         step for ddl in mine for step in ddl.steps if not isinstance(step, NameStep)
     ]

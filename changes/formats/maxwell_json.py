@@ -9,15 +9,17 @@ import msgspec
 from msgspec import Struct
 
 from changes.convert import check_zone
-from changes.formats.base import VALUE_AT, RowChange, Statement, sizes
+from changes.formats import glance
+from changes.formats.base import VALUE_AT, Packed, RowChange, Sign, Statement, sizes
 from changes.formats.json_explain import explain_row
 from changes.formats.json_rows import JsonTableDecoder
+from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
 from changes.formats.maxwell_ddl import TYPES, read_statement, statement_of
-from changes.formats.maxwell_keys import body
+from changes.formats.maxwell_keys import body, is_record_key
 from changes.formats.maxwell_rows import LETTERS, MaxwellDialect, moment
 from changes.formats.maxwell_sealed import NO_KEY, Opener
-from changes.model import BadMessage, Ddl, FormatOptions, Head, Kind, Mode, TableName
+from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 
 _KINDS = dict.fromkeys(LETTERS, Kind.ROWS)
 _KINDS |= dict.fromkeys(TYPES, Kind.DDL)
@@ -44,7 +46,8 @@ class MaxwellJson:
     """The ``Format`` of Maxwell's JSON. Records come packed (``Format.keyed``): the key tells which
     columns are the table's key where the message does not.
 
-    The option ``encryption_key`` opens what was encrypted. Raises ValueError where it is no AES
+    The option ``encryption_key`` opens what was encrypted, ``default_database`` and
+    ``default_table`` name the table of rows that don't. Raises ValueError where the key is no AES
     key, or where the time zone isn't known here.
     """
 
@@ -57,10 +60,27 @@ class MaxwellJson:
         if options.extra.get("positions") is not None:
             raise ValueError(f"{self.name} gives no positions")
         self._options = options
+        self._database = options.extra.get("default_database")
+        self._table = options.extra.get("default_table")
         key = options.extra.get("encryption_key")
         self._opener = None if key is None else Opener(key)
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str, str | None, str | None], Head] = {}
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        if glance.is_empty(record.value):
+            return Sign.CERTAIN if is_record_key(record.key) else Sign.OPEN
+        found = glance.members(record.value)
+        if glance.members(found.get("encrypted")).keys() >= {"iv", "bytes"}:
+            return Sign.CERTAIN
+        if glance.word(found, "type") not in _KINDS and "reason" not in found:
+            return Sign.NO
+        told = [glance.is_object(found, "data"), glance.is_object(found, "def"), "sql" in found]
+        named = bool(glance.word(found, "database"))
+        if named and any(told) and found.keys() & {"ts", "xid", "reason"}:
+            return Sign.CERTAIN
+        return Sign.LIKELY if told[0] or named else Sign.OPEN
 
     def peek(self, value: bytes | None) -> Head:
         text = b"" if value is None else body(value)
@@ -71,7 +91,7 @@ class MaxwellJson:
             if not head.type and head.encrypted is not None:
                 head = self._head(self._plain(text))
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            raise BadMessage(f"not a Maxwell message: {error}") from error
+            raise BadMessage(f"not a Maxwell message: {why_not(text, error)}") from error
         except Refused as refused:
             raise BadMessage(f"a Maxwell message that is {refused}") from refused
         return self._judge(head)
@@ -86,7 +106,7 @@ class MaxwellJson:
                 yield self.peek(value)  # which says what is wrong with it, or that nothing is
                 continue
             seen = known((head.type, head.database, head.table))
-            if seen is None:
+            if seen is None or head.reason is not None:
                 seen = self.peek(value)
                 if head.type:
                     if len(self._heads) >= _HEADS_KEPT:
@@ -95,19 +115,23 @@ class MaxwellJson:
             yield seen
 
     def _judge(self, head: _Head) -> Head:
-        kind = _KINDS.get(head.type)
-        if kind is Kind.ROWS:
-            if not head.database or not head.table:
-                part = "table" if head.database else "database"
-                raise BadMessage(f"a Maxwell message of type {head.type} without a {part}")
-            return Head(Kind.ROWS, TableName(head.database, head.table))
-        if kind is not None:
-            return _DDL if kind is Kind.DDL else _NOTHING
         if head.reason is not None:
             raise BadMessage(
                 f"{head.database}.{head.table}: a row that Maxwell could not send, all but its "
                 f"key is missing: {head.reason}"
             )
+        kind = _KINDS.get(head.type)
+        if kind is Kind.ROWS:
+            database, table = head.database or self._database, head.table or self._table
+            if not database or not table:
+                part = "table" if database else "database"
+                raise BadMessage(
+                    f"a Maxwell message of type {head.type} without a {part}, and no "
+                    f"default_{part} is set"
+                )
+            return Head(Kind.ROWS, TableName(database, table))
+        if kind is not None:
+            return _DDL if kind is Kind.DDL else _NOTHING
         what = f"of unknown type {head.type!r}" if head.type else "without a type"
         raise BadMessage(f"a Maxwell message {what}")
 
@@ -142,5 +166,7 @@ class MaxwellJson:
             raise Refused(NO_KEY)
         return self._opener.opened(text)
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> JsonTableDecoder:
-        return JsonTableDecoder(MaxwellDialect(self._opener), self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> JsonTableDecoder:
+        return JsonTableDecoder(MaxwellDialect(self._opener), self._options, mode, keys, types)

@@ -54,6 +54,21 @@ def record_names(key: bytes | None) -> tuple[str, ...]:
     return tuple(name.removeprefix(_PREFIX) for name in members if name.startswith(_PREFIX))
 
 
+def is_record_key(key: bytes | None) -> bool:
+    """Whether a record's key is one of Maxwell's: a table's name, and its key or a random one."""
+    if key is None:
+        return False
+    try:
+        if key.startswith(b"["):
+            _array.decode(key)
+            return True
+        members = _hash.decode(key)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    told = any(name.startswith(_PREFIX) or name == "_uuid" for name in members)
+    return told and members.keys() >= {"database", "table"}
+
+
 def found_columns(names: Collection[str], carried: Collection[str]) -> tuple[str, ...]:
     """Find the columns that are meant by names among those of a row.
 

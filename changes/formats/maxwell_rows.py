@@ -12,6 +12,7 @@ from msgspec import Raw, Struct, UnsetType
 
 from changes.formats.base import VALUE_AT, sizes
 from changes.formats.json_rows import Row
+from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
 from changes.formats.maxwell_keys import body, found_columns, record_key, record_names, told_names
 from changes.formats.maxwell_sealed import NO_KEY, Opener
@@ -64,6 +65,7 @@ class MaxwellDialect:
     the shape of record keys."""
 
     letters: Mapping[str, str] = LETTERS
+    deletes_by_was = False
     drops_nulls = True
 
     def __init__(self, opener: Opener | None) -> None:
@@ -158,7 +160,8 @@ class MaxwellDialect:
             message = self.message_of(value)
         except Refused:
             return None
-        return TableName(message.database or "", message.table or "")
+        named = message.database and message.table
+        return TableName(message.database or "", message.table or "") if named else None
 
 
 def moment(value: bytes) -> int | None:
@@ -176,4 +179,4 @@ def _read(value: bytes) -> Message:
     try:
         return _message.decode(value)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise Refused(f"not a Maxwell message: {error}") from error
+        raise Refused(f"not a Maxwell message: {why_not(value, error)}") from error

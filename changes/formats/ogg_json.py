@@ -8,13 +8,16 @@ import msgspec
 from msgspec import Struct
 
 from changes.convert import check_zone
-from changes.formats.base import RowChange, Statement
+from changes.formats import glance
+from changes.formats.base import Packed, RowChange, Sign, Statement
 from changes.formats.json_explain import explain_row
 from changes.formats.json_rows import JsonTableDecoder
+from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
 from changes.formats.ogg_rows import LETTERS, OggDialect, moment, read_message, table_name
 from changes.model import (
     BadMessage,
+    ColumnTypes,
     Ddl,
     FormatOptions,
     Head,
@@ -43,7 +46,8 @@ class _Head(Struct, gc=False):
 class OggJson:
     """The ``Format`` of GoldenGate's JSON; raises ValueError where the time zone isn't known here.
 
-    The option ``default_database`` is the schema of tables that are named without one.
+    The option ``default_database`` is the schema of tables that are named without one,
+    ``default_table`` the table of messages that name none.
     """
 
     name: str = "ogg-json"
@@ -56,9 +60,22 @@ class OggJson:
             raise ValueError(f"{self.name} gives no positions")
         self._options = options
         self._schema = options.extra.get("default_database")
+        self._default = options.extra.get("default_table")
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str | None, str], Head] = {}
         self._dialect = OggDialect()
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        if glance.is_empty(record.value):
+            return Sign.OPEN
+        found = glance.members(record.value)
+        op = glance.word(found, "op_type")
+        if op not in LETTERS and op != _TRUNCATE:
+            return Sign.NO
+        if glance.word(found, "table") and found.keys() & {"op_ts", "current_ts", "pos"}:
+            return Sign.CERTAIN
+        return Sign.LIKELY if found.keys() & {"before", "after", "table"} else Sign.OPEN
 
     def peek(self, value: bytes | None) -> Head:
         if not value:
@@ -66,7 +83,7 @@ class OggJson:
         try:
             head = self._head(value)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            raise BadMessage(f"not a GoldenGate message: {error}") from error
+            raise BadMessage(f"not a GoldenGate message: {why_not(value, error)}") from error
         return self._judge(head)
 
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
@@ -94,14 +111,16 @@ class OggJson:
 
     def _table(self, name: str | None) -> TableName:
         table = table_name(name)
-        if table is None and name and self._schema and "." not in name:
-            return TableName(self._schema, name)
-        if table is None:
-            raise BadMessage(
-                f"a GoldenGate message of table {name!r}: SCHEMA.TABLE is wanted, and no "
-                "default_database is set"
-            )
-        return table
+        if table is not None:
+            return table
+        plain = name or self._default
+        if plain and self._schema and "." not in plain:
+            return TableName(self._schema, plain)
+        missing = "default_table" if self._schema and not plain else "default_database"
+        raise BadMessage(
+            f"a GoldenGate message of table {name!r}: SCHEMA.TABLE is wanted, and no {missing} "
+            "is set"
+        )
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         try:
@@ -125,5 +144,7 @@ class OggJson:
             about = "" if table is None else f"{table}: "
             raise BadMessage(f"{about}{refused}") from refused
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> JsonTableDecoder:
-        return JsonTableDecoder(self._dialect, self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> JsonTableDecoder:
+        return JsonTableDecoder(self._dialect, self._options, mode, keys, types)

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct, UnsetType
 
 from changes.formats.json_rows import Row
+from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
 from changes.model import TableName
 
@@ -37,6 +38,7 @@ class OggDialect:
     """The ``Dialect`` of GoldenGate."""
 
     letters: Mapping[str, str] = LETTERS
+    deletes_by_was = True
     drops_nulls = False
 
     def message(self, row: type[Struct]) -> type[Struct]:
@@ -90,7 +92,7 @@ def read_message(value: bytes) -> Message:
     try:
         return _message.decode(value)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise Refused(f"not a GoldenGate message: {error}") from error
+        raise Refused(f"not a GoldenGate message: {why_not(value, error)}") from error
 
 
 def table_name(name: str | None) -> TableName | None:

@@ -11,13 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 from changes.convert import Converter, check_zone
-from changes.formats.base import Piece, RowChange, Statement
+from changes.formats.base import Packed, Piece, RowChange, Sign, Statement
+from changes.formats.flat_heads import heads_of_all
 from changes.formats.layout import Refused
 from changes.formats.row_images import explain_rows
 from changes.formats.several import head_of
+from changes.formats.tencent_flat import heads_of_many
 from changes.formats.tencent_message import (
     check_packed,
     envelope_of,
+    envelope_sign,
     event_of,
     heads_of,
     items_joined,
@@ -33,6 +36,7 @@ from changes.formats.tencent_rows import UTC, TencentTableDecoder, text_rows
 from changes.model import (
     BadMessage,
     ChangeColumn,
+    ColumnTypes,
     Ddl,
     DdlStep,
     DropTable,
@@ -68,6 +72,10 @@ class TencentDts:
             raise ValueError(f"{self.name} gives no positions")
         self._options = options
 
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        return Sign.NO if record.value is None else envelope_sign(record)
+
     def peek(self, value: bytes | None) -> Head:
         packed = check_packed(value)
         if envelope_of(packed).total > 1:
@@ -75,7 +83,7 @@ class TencentDts:
         return head_of((kind, table) for kind, table, _ in heads_of(packed))
 
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
-        return map(self.peek, values)
+        return heads_of_all(values, heads_of_many, self.peek)
 
     def part(self, value: bytes) -> tuple[str, Part] | None:
         return part_of(check_packed(value))
@@ -83,8 +91,8 @@ class TencentDts:
     def running(self, value: bytes) -> tuple[str, int | None]:
         return running_of(check_packed(value))
 
-    def whole(self, stream: str, data: bytes) -> bytes:
-        return whole_of(data, stream)
+    def whole(self, value: bytes, data: bytes) -> bytes:
+        return whole_of(data, shard_of(value))
 
     def pieces(self, value: bytes) -> Sequence[Piece]:
         found = []
@@ -125,8 +133,10 @@ class TencentDts:
                     raise BadMessage(f"{table}: {refused}") from refused
         return tuple(told)
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> TencentTableDecoder:
-        return TencentTableDecoder(self._options, mode, keys)
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> TencentTableDecoder:
+        return TencentTableDecoder(self._options, mode, keys, types)
 
 
 def _sql(table: TableName, entry: Any) -> Any:
@@ -144,9 +154,11 @@ def _of_one_shard(ddl: Ddl, shard: str) -> Ddl:
 
     What takes something away, or names it anew, concerns this shard's rows alone.
     """
-    if not any(map(_takes_away, ddl.steps)):
+    if not any(map(_takes_away, (*ddl.steps, *ddl.lenient))):
         return ddl
-    return replace(ddl, steps=(), refused=f"what shard {shard} alone says of a sharded table")
+    return replace(
+        ddl, steps=(), lenient=(), refused=f"what shard {shard} alone says of a sharded table"
+    )
 
 
 def _takes_away(step: DdlStep) -> bool:

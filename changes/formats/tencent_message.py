@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
-from changes.formats.base import VALUE_AT, pack, packed_header, sizes
+from changes.formats.base import VALUE_AT, Packed, Sign, pack, packed_headers, sizes
 from changes.formats.proto_files import messages
 from changes.model import BadMessage, Kind, TableName
 from offsets.parts import Part
@@ -23,11 +24,14 @@ _column = _PROTO["Column"].FromString
 _head = _PROTO["EntryHead"].FromString
 _event = _PROTO["Event"].FromString
 
-_VERSION = 1
+VERSION = 1
 """The one in which ``data`` holds Entries."""
 
+_WHOLE = b"\x08\x01\x10\x01\x22"
+"""What the envelope of a whole message begins with: version 1, 1 part, its data."""
+
 DML, DDL = 2, 3
-_TAGS = {0: 0x0A, 1: 0x1A, DML: 0x12, DDL: 0x22, 4: 0x2A, 5: 0x32, 6: 0x3A}
+TAGS = {0: 0x0A, 1: 0x1A, DML: 0x12, DDL: 0x22, 4: 0x2A, 5: 0x32, 6: 0x3A}
 """By the type of a message: the first byte of its event, which is its member's number."""
 _MEMBERS = {
     0: "beginEvent",
@@ -38,7 +42,7 @@ _MEMBERS = {
     5: "heartbeatEvent",
     6: "checkpointEvent",
 }
-_SOURCES = (0, 1, 3)
+SOURCES = frozenset((0, 1, 3))
 """MySQL and MariaDB; 0 is on the wire what is not told at all, and no subscription has Oracle."""
 _PGSQL = 2
 
@@ -62,17 +66,41 @@ def envelope_of(packed: bytes) -> Any:
         envelope = _envelope(record_value(packed))
     except DecodeError as error:
         raise BadMessage(f"not an envelope of Tencent DTS: {_line(error)}") from error
-    if envelope.version != _VERSION:
+    if envelope.version != VERSION:
         raise BadMessage(
-            f"an envelope of version {envelope.version}; version {_VERSION} is expected"
+            f"an envelope of version {envelope.version}; version {VERSION} is expected"
         )
     if envelope.index >= envelope.total:
         raise BadMessage(f"an envelope with part {envelope.index} of {envelope.total}")
     return envelope
 
 
+def envelope_sign(record: Packed) -> Sign:
+    """Tell whether a record is an envelope. Fields that nobody knows make it less sure.
+
+    Of a part, whose bytes mean nothing by themselves, only its headers can make sure.
+    """
+    try:
+        envelope = _envelope(record.value or b"")
+        if envelope.version != VERSION or envelope.index >= envelope.total or not envelope.data:
+            return Sign.NO
+        if any(name in (_SHARD, _RUNNING) for name, _ in record.headers):
+            return Sign.CERTAIN
+        if envelope.total > 1:
+            return Sign.LIKELY
+        entries = _heads(envelope.data)
+    except DecodeError:
+        return Sign.NO
+    if not entries.items or not all(each.HasField("header") for each in entries.items):
+        return Sign.NO
+    odd = any(len(UnknownFieldSet(each)) for each in (envelope, entries, *entries.items))
+    return Sign.LIKELY if odd else Sign.CERTAIN
+
+
 def part_of(packed: bytes) -> tuple[str, Part] | None:
     """The shard's name (empty without shards) and the part, None of a whole; raises BadMessage."""
+    if packed.startswith(_WHOLE, VALUE_AT):
+        return None
     envelope = envelope_of(packed)
     if envelope.total == 1:
         return None
@@ -82,33 +110,39 @@ def part_of(packed: bytes) -> tuple[str, Part] | None:
 
 def shard_of(packed: bytes) -> str:
     """The shard that a record is from, empty where its source has none; raises BadMessage."""
-    name = _header(packed, _SHARD)
+    return _shard(_headers(packed))
+
+
+def running_of(packed: bytes) -> tuple[str, int | None]:
+    """The shard and the running number that the record's headers tell; raises BadMessage."""
+    headers = _headers(packed)
+    told = headers.get(_RUNNING)
+    if told is None:
+        return _shard(headers), None
+    if not told.isdigit() or len(told) > _LONGEST_NUMBER or int(told) >= 1 << 64:
+        raise BadMessage(f"a header {_RUNNING} that is no number: {told[:30]!r}")
+    return _shard(headers), int(told)
+
+
+def _shard(headers: Mapping[str, bytes | None]) -> str:
+    name = headers.get(_SHARD)
     try:
         return "" if name is None else name.decode()
     except UnicodeDecodeError as error:
         raise BadMessage(f"a header {_SHARD} that is no text: {name!r}") from error
 
 
-def running_of(packed: bytes) -> tuple[str, int | None]:
-    """The shard and the running number that the record's headers tell; raises BadMessage."""
-    told = _header(packed, _RUNNING)
-    if told is None:
-        return shard_of(packed), None
-    if not told.isdigit() or len(told) > _LONGEST_NUMBER or int(told) >= 1 << 64:
-        raise BadMessage(f"a header {_RUNNING} that is no number: {told[:30]!r}")
-    return shard_of(packed), int(told)
-
-
-def _header(packed: bytes, name: str) -> bytes | None:
+def _headers(packed: bytes) -> Mapping[str, bytes | None]:
+    """By name, the last of each."""
     try:
-        return packed_header(packed, name)
+        return dict(packed_headers(packed))
     except (struct.error, msgspec.DecodeError) as error:
         raise BadMessage(f"not a packed record: {_line(error)}") from error
 
 
 def whole_of(data: bytes, shard: str = "") -> bytes:
     """A record of one envelope that holds it all."""
-    envelope = _PROTO["Envelope"](version=_VERSION, total=1, data=data)
+    envelope = _PROTO["Envelope"](version=VERSION, total=1, data=data)
     headers = [(_SHARD, shard.encode())] if shard else []
     return pack(None, envelope.SerializeToString(), headers)
 
@@ -179,7 +213,7 @@ def judged(entry: Any) -> tuple[Kind, TableName, Any]:
     if not table.database or not table.table:
         part = "table" if table.database else "database"
         raise BadMessage(f"an entry of type DML without a {part}")
-    if header.sourceType not in _SOURCES:
+    if header.sourceType not in SOURCES:
         named = "PGSQL" if header.sourceType == _PGSQL else str(header.sourceType)
         raise BadMessage(f"{table}: the source is {named}; MySQL, MariaDB and TDSQL are read")
     return Kind.ROWS, table, entry
@@ -187,7 +221,7 @@ def judged(entry: Any) -> tuple[Kind, TableName, Any]:
 
 def _check_event(kind: int, event: bytes, table: TableName) -> None:
     """A type that is left out reads as BEGIN: so the event must be the one that the type says."""
-    expected = _TAGS.get(kind)
+    expected = TAGS.get(kind)
     if expected is None:
         raise BadMessage(f"{table}: an entry of unknown type {kind}")
     if event and event[0] == expected:

@@ -18,12 +18,15 @@ from changes.formats.row_blocks import Cell
 from changes.mysql_types import from_mysql
 from changes.types import TIMESTAMP_UTC, Reading
 
-_NIL, _BYTES, _DECIMAL, _STRING, _NA = 0, 11, 12, 13, 14
-_NUMBERS = frozenset((*range(1, 11), _DECIMAL))
+NIL, BYTES, _DECIMAL, STRING, NA = 0, 11, 12, 13, 14
+NUMBERS = frozenset((*range(1, 11), _DECIMAL))
 """INT8 to FLOAT64, and DECIMAL: text in ``sv``."""
 
-_STRINGS = {_STRING}
-_UTF8 = frozenset(("utf8mb4", "utf8", "utf8mb3", ""))
+_STRINGS = {STRING}
+UTF8 = frozenset(("utf8mb4", "utf8", "utf8mb3", ""))
+
+ZONE_UTC = " +00:00"
+"""What a TIMESTAMP ends with in all that was seen."""
 
 _ZONED = re.compile(r"(.*\d) ?([+-])(\d\d):?(\d\d)", re.ASCII)
 _ZERO = re.compile(r"\d{4}-(00-\d\d|\d\d-00)", re.ASCII)
@@ -68,12 +71,12 @@ def cells_of(
     try:
         for value, way in zip(values, ways, strict=True):
             kind = value.dataType
-            if kind == _STRING and way is Way.TEXT and value.charset in _UTF8:
+            if kind == STRING and way is Way.TEXT and value.charset in UTF8:
                 cells.append(value.bv.decode())
-            elif kind in _NUMBERS and way is Way.TEXT:
+            elif kind in NUMBERS and way is Way.TEXT:
                 cells.append(value.sv or _number(""))
             else:
-                cells.append(_cell(kind, value, way, zone))
+                cells.append(cell_of(kind, value, way, zone))
     except UnicodeDecodeError as error:
         reason = f"{error.object[:30]!r} is not text in utf8"
         raise Refused(f"{names[len(cells)]}: {reason}") from error
@@ -109,7 +112,7 @@ def cells_of_rows(
 
 
 def _any(value: Any, way: Way, zone: str) -> Cell:
-    return _cell(value.dataType, value, way, zone)
+    return cell_of(value.dataType, value, way, zone)
 
 
 def _column(values: Sequence[Any], kinds: set[int], way: Way) -> list[Cell] | None:
@@ -117,32 +120,33 @@ def _column(values: Sequence[Any], kinds: set[int], way: Way) -> list[Cell] | No
     if way is not Way.TEXT or len(kinds) > 1:
         return None
     if kinds == _STRINGS:
-        if not _UTF8.issuperset([value.charset for value in values]):
+        if not UTF8.issuperset([value.charset for value in values]):
             return None
         try:
             return [value.bv.decode() for value in values]
         except UnicodeDecodeError:
             return None
-    if not kinds <= _NUMBERS:
+    if not kinds <= NUMBERS:
         return None
     texts: list[Cell] = [value.sv for value in values]
     return None if "" in texts else texts
 
 
-def _cell(kind: int, value: Any, way: Way, zone: str) -> Cell:
-    if kind in (_NIL, _NA):
+def cell_of(kind: int, value: Any, way: Way, zone: str) -> Cell:
+    """One value as text, None for null, UNSET for none at all; raises Refused."""
+    if kind in (NIL, NA):
         if value.sv or value.bv:
-            named = "NIL" if kind == _NIL else "NA"
+            named = "NIL" if kind == NIL else "NA"
             raise Refused(f"a value {(value.sv or value.bv)[:30]!r} of type {named}")
-        return None if kind == _NIL else UNSET
-    if kind in _NUMBERS:
+        return None if kind == NIL else UNSET
+    if kind in NUMBERS:
         if way is Way.LABEL:
             raise Refused(f"a number ({value.sv[:30]!r}) for a label; STRING is expected")
         if way is Way.BYTES:
             raise Refused(f"a number ({value.sv[:30]!r}) for bytes; BYTES is expected")
         text = _number(value.sv)
         return _bits(text) if way is Way.BIT else text
-    if kind not in (_STRING, _BYTES):
+    if kind not in (STRING, BYTES):
         raise Refused(f"a value of unknown type {kind}")
     raw: bytes = value.bv
     if value.sv:
@@ -170,8 +174,8 @@ def _bits(text: str) -> str:
 
 def _instant(text: str, zone: str) -> str:
     """A TIMESTAMP as UTC: it tells its own zone, or is in the configured one."""
-    if text.endswith(" +00:00"):
-        return text[:-7]
+    if text.endswith(ZONE_UTC):
+        return text[: -len(ZONE_UTC)]
     zoned = _ZONED.fullmatch(text)
     local = text if zoned is None or ":" not in zoned[1] else zoned[1]
     if _ZERO.match(local) or (local == text and zone == "UTC"):

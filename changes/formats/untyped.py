@@ -1,15 +1,21 @@
-"""Statements about tables whose rows come without types, or with fewer than their source has."""
+"""Statements about tables whose rows come without types, or with fewer than their source has.
+
+What a configuration declares stands in the place of the missing ones.
+"""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
+import pyarrow as pa
+
+from changes.convert import convert
 from changes.model import AddColumn, ChangeColumn, Column, Ddl, DdlStep, RenameColumn
-from changes.types import TEXT
+from changes.types import TEXT, TIMESTAMP_UTC, Reading, SourceType, widen
 
 
 def as_text_columns(ddl: Ddl) -> Ddl:
@@ -19,11 +25,14 @@ def as_text_columns(ddl: Ddl) -> Ddl:
 
 def retyped(ddl: Ddl, column: Callable[[AddColumn], AddColumn | None]) -> Ddl:
     """The statement with its new columns as rows will have them, None where rows will add it."""
-    return replace(ddl, steps=tuple(_steps(ddl, column)))
+    steps, lenient = tuple(_steps(ddl.steps, column)), tuple(_steps(ddl.lenient, column))
+    return replace(ddl, steps=steps, lenient=lenient)
 
 
-def _steps(ddl: Ddl, column: Callable[[AddColumn], AddColumn | None]) -> Iterator[DdlStep]:
-    for step in ddl.steps:
+def _steps(
+    steps: Iterable[DdlStep], column: Callable[[AddColumn], AddColumn | None]
+) -> Iterator[DdlStep]:
+    for step in steps:
         match step:
             case AddColumn():
                 added = column(step)
@@ -39,6 +48,26 @@ def _steps(ddl: Ddl, column: Callable[[AddColumn], AddColumn | None]) -> Iterato
 def as_text_column(step: AddColumn) -> AddColumn:
     """The new column as text."""
     return AddColumn(Column(step.column.name, TEXT.arrow), _printed(step.default))
+
+
+def as_declared(step: AddColumn, arrow: pa.DataType) -> AddColumn:
+    """The new column with the type that the configuration declares, or a wider one of the source.
+
+    Raises ValueError where its default is none of that type.
+    """
+    kind = widen(arrow, step.column.type) or arrow
+    column = Column(step.column.name, kind)
+    text = _printed(step.default)
+    if text is None:
+        return AddColumn(column)
+    if kind.equals(TIMESTAMP_UTC):
+        raise ValueError("a point in time as a DEFAULT depends on a session's time zone")
+    reading = Reading.BASE64 if pa.types.is_binary(kind) else Reading.PLAIN
+    try:
+        found = convert(pa.array([text], pa.string()), SourceType(kind, reading), "UTC")
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"DEFAULT {text!r} is none of the declared type {kind}") from error
+    return AddColumn(column, found[0].as_py())
 
 
 def _printed(value: object) -> str | None:

@@ -35,6 +35,8 @@ class _Partition(msgspec.Struct, omit_defaults=True):
     leader_epoch: LogEpoch | None = None
     reset: bool = False
     running: Running | None = None
+    format: str | None = None
+    """Of its topic; here, so that no frontier is there without it."""
 
 
 class _Target(msgspec.Struct, omit_defaults=True):
@@ -75,7 +77,13 @@ def records(batch: Snapshot) -> Records:
             _record(
                 (*place, "partition", str(source)),
                 _Partition(
-                    VERSION, state.frontier, state.confirmed, state.log, state.reset, state.running
+                    VERSION,
+                    state.frontier,
+                    state.confirmed,
+                    state.log,
+                    state.reset,
+                    state.running,
+                    batch.formats.get(source.topic),
                 ),
             )
             for source, state in sorted(batch.partitions.items())
@@ -142,6 +150,7 @@ class Entries:
         """The entries as a snapshot, None without any; damaged ones are left out and told."""
         partitions: dict[TopicPartition, PartitionState] = {}
         targets: dict[str, TargetMark] = {}
+        formats: dict[str, str] = {}
         rest = _Pipeline(VERSION, {}, None)
         damage: list[str] = []
         for key, value in self._values.items():
@@ -157,6 +166,8 @@ class Entries:
                             state.reset,
                             state.running,
                         )
+                        if state.format is not None:
+                            formats[source.topic] = state.format
                     case ["target", name]:
                         mark = _read(value, _Target)
                         hwms = {TopicPartition.parse(s): hwm for s, hwm in mark.hwms.items()}
@@ -179,6 +190,7 @@ class Entries:
                 targets,
                 rest.forced,
                 rebuilds={name: rebuild_of(body) for name, body in rest.rebuilds.items()},
+                formats=formats,
             ),
             tuple(damage),
         )

@@ -71,13 +71,13 @@ class ProcessorRig:
     def __init__(
         self,
         state_dir: Path | None = None,
-        format_: str = "canal-json",
+        format_name: str = "canal-json",
         routes: Sequence[Route] = ROUTES,
         **settings: Any,
     ) -> None:
-        self.format = format_
         self.routes = routes
         self.now = 0.0
+        self._format_name = format_name
         self.state_dir = state_dir
         self.log: dict[int, bytes] = {}
         self.listed: dict[str, SpillMark] = {}
@@ -98,7 +98,7 @@ class ProcessorRig:
 
     def start(self) -> None:
         """A process begins: nothing is left of an earlier one but the sink."""
-        make = FORMATS[self.format](FormatOptions())
+        make = FORMATS[self._format_name](FormatOptions())
         self.router = Router(self.routes)
         self.work.clear()
         self.told.clear()

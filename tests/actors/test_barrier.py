@@ -263,3 +263,62 @@ def test_a_table_that_was_renamed_is_not_rebuilt(sql: str, table: str) -> None:
     stand_in = {TargetName("lake", "s", "t"): TargetName("lake", "s", "t__rebuild_1")}
     with pytest.raises(DataError, match=r"RENAME TABLE while lake\.s\.t is being rebuilt"):
         plan(sql, table=table, router=Router((ALL,), stand_in))
+
+
+def test_a_statement_that_nobody_understands_is_reported_and_rows_go_on() -> None:
+    """The columns are learned anew from the rows that follow; nothing is written for it."""
+    unread = plan("ALTER TABLE t FROBNICATE a")
+    assert (unread.batch, unread.forget, unread.notes) == (None, True, [])
+    (what,) = unread.unread
+    assert what.startswith("s.t: a statement that is not understood")
+    assert "ALTER TABLE t FROBNICATE a" in what
+
+
+def test_a_statement_that_nobody_understands_stops_where_that_is_wanted() -> None:
+    """Named with its place, as any that is not followed."""
+    with pytest.raises(DataError, match=r"offset 6: s\.t: a statement that is not understood"):
+        plan("ALTER TABLE t FROBNICATE a", policy=DdlPolicy(not_understood="stop"))
+
+
+NOW = "ALTER TABLE t ADD made datetime DEFAULT now()"
+
+
+def test_a_new_column_whose_stored_values_are_unknown_stops() -> None:
+    """In the source all stored rows show the moment of the statement."""
+    with pytest.raises(DataError, match=r"ADD COLUMN made: DEFAULT now .* is not a constant"):
+        plan(NOW)
+
+
+def test_a_new_column_whose_stored_values_are_unknown_is_null_where_that_is_wanted() -> None:
+    """Added, and the log says what differs from the source."""
+    told = plan(NOW, policy=DdlPolicy(unknown_default="null"))
+    assert steps(told) == [AddColumn(Column("made", pa.timestamp("us")))]
+    (note,) = told.notes
+    assert note.startswith("s.t ADD COLUMN made: ")
+    assert note.endswith("NULL in stored rows")
+
+
+def test_a_changelog_needs_no_default() -> None:
+    """Its stored events did not have the column, in the source either."""
+    log = TargetState(SCHEMA, Mode.APPEND, {P0: 5}, "1")
+    assert steps(plan(NOW, state=log)) == [AddColumn(Column("made", pa.timestamp("us")))]
+
+
+TYPED = replace(ALL, types=(("N", "bigint"), ("a", "string")))
+
+
+def test_an_added_column_has_its_declared_type() -> None:
+    """As the rows that follow will bring it, its default too."""
+    told = plan("ALTER TABLE t ADD n int DEFAULT 5", routes=[TYPED])
+    assert steps(told) == [AddColumn(Column("n", pa.int64()), 5)]
+    text = plan("ALTER TABLE t ADD n varchar(9) DEFAULT '7'", routes=[TYPED])
+    assert steps(text) == [AddColumn(Column("n", pa.int64()), 7)]
+    with pytest.raises(DataError, match="ADD COLUMN n: DEFAULT 'x' is none of the declared type"):
+        plan("ALTER TABLE t ADD n varchar(9) DEFAULT 'x'", routes=[TYPED])
+
+
+def test_a_column_of_a_declared_type_is_not_renamed() -> None:
+    """Under its new name its rows would have another type; its case may change."""
+    with pytest.raises(DataError, match="renaming a, of a declared type, is not followed"):
+        plan("ALTER TABLE t RENAME COLUMN a TO b", routes=[TYPED])
+    assert plan("ALTER TABLE t RENAME COLUMN a TO A", routes=[TYPED]).batch is not None

@@ -10,7 +10,7 @@ from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.messages import Address
 from changes.formats import FORMATS
-from changes.model import FormatOptions
+from changes.model import FormatOptions, TargetName
 from changes.routing import Router
 from offsets.recovery import Watermarks
 from tests.actors.processor_rig import COMMITTER, LETTERS, ROUTES, S0, ProcessorRig, canal
@@ -123,6 +123,23 @@ def test_without_the_policy_a_bad_record_stops_its_pipeline() -> None:
     assert len(rig.heard(msg.PipelineFailed)) == 1
 
 
+def test_what_came_before_a_refused_letter_is_still_written() -> None:
+    """Its write is under way when the refusal comes: then the target stops."""
+    rig = ProcessorRig(dead_letters=True)
+    rig.send("t", (1, GOOD), (2, BAD), (3, GOOD))
+    rig.tick()
+    rig.write()
+    rig.tick()
+    letter = the_letter(rig)
+    assert letter.target is not None
+    rig.feed(msg.DeadLetterRefused(letter.target, "the store fails"))
+    assert not rig.heard(msg.PipelineFailed)
+    rig.settle()
+    assert rig.rows["lake.db.t"] == {(1,): "a"}
+    assert rig.done("lake.db.t") == 1
+    assert rig.heard(msg.PipelineFailed)[0].reason == "the store fails"
+
+
 def test_a_refused_letter_stops_its_target_before_the_record() -> None:
     """There were too many: the record stays open."""
     rig = ProcessorRig(dead_letters=True)
@@ -212,22 +229,102 @@ def test_a_store_that_fails_is_asked_again_later() -> None:
     assert logic.handle(Tick(), 1.0) == [fx.KeepDeadLetter(letter(1))]
 
 
-def test_more_than_the_bound_within_a_minute_stops_the_pipeline() -> None:
+def refusal(out: list[object]) -> str:
+    """What the supervisor is told, once."""
+    (told,) = [e for e in out if isinstance(e, fx.Tell) and e.to == Address("p", "supervisor")]
+    assert isinstance(told.message, msg.PipelineFailed)
+    return told.message.reason
+
+
+def test_more_than_the_bound_within_an_hour_stops_the_pipeline() -> None:
     """A wrong option of the format would send everything here."""
-    logic = DeadLetterLogic("p", DeadLetterSettings(per_minute=2))
+    logic = DeadLetterLogic("p", DeadLetterSettings(per_hour=2))
     for offset in (1, 2):
         logic.handle(letter(offset), 0.0)
         logic.handle(msg.DeadLetterKept(letter(offset)), 0.0)
-    (told,) = logic.handle(letter(3), 59.0)
-    assert isinstance(told, fx.Tell)
-    assert told.to == Address("p", "supervisor")
-    assert "too many bad records" in told.message.reason  # type: ignore[attr-defined]
+    said = refusal(logic.handle(letter(3), 3599.0))
+    assert said == (
+        "too many bad records: more than 2 within an hour (max_bad_records_per_hour), the last is "
+        "binlog:0 offset 3: bad"
+    )
 
 
-def test_the_bound_counts_a_minute_only() -> None:
+def test_the_bound_counts_an_hour_only() -> None:
     """A bad record now and then goes on for ever."""
-    logic = DeadLetterLogic("p", DeadLetterSettings(per_minute=1))
-    for minute in range(3):
-        now = minute * 60.0
-        assert logic.handle(letter(minute), now) == [fx.KeepDeadLetter(letter(minute))]
-        logic.handle(msg.DeadLetterKept(letter(minute)), now)
+    logic = DeadLetterLogic("p", DeadLetterSettings(per_hour=1))
+    for hour in range(3):
+        now = hour * 3600.0
+        assert logic.handle(letter(hour), now) == [fx.KeepDeadLetter(letter(hour))]
+        logic.handle(msg.DeadLetterKept(letter(hour)), now)
+
+
+def test_what_earlier_runs_stored_within_the_hour_counts() -> None:
+    """Or a daemon that is started again and again would take any number of bad records."""
+    logic = DeadLetterLogic("p", DeadLetterSettings(per_hour=2), (3500.0, 10.0))
+    assert "too many bad records" in refusal(logic.handle(letter(1), 1e6))
+
+
+def test_what_earlier_runs_stored_passes_out_of_the_hour() -> None:
+    """By the age that it had when the run began."""
+    logic = DeadLetterLogic("p", DeadLetterSettings(per_hour=2), (3600.0, 10.0))
+    assert logic.handle(letter(1), 1e6) == [fx.KeepDeadLetter(letter(1))]
+
+
+def failing(logic: DeadLetterLogic, until: float, log_away: bool = False) -> list[object]:
+    """Refuse what is asked for at each wake-up, until some time; what the last refusal gave."""
+    from actors.mailbox import Tick
+
+    now = 0.0
+    while True:
+        out = logic.handle(msg.DeadLetterNotKept("disk full", log_away), now)
+        wakes = [e.when for e in out if isinstance(e, fx.WakeAt)]
+        if not wakes or wakes[0] > until:
+            return out
+        now = wakes[0]
+        assert logic.handle(Tick(), now)
+
+
+def test_a_store_that_fails_for_long_stops_the_pipeline() -> None:
+    """Named: the store, for how long, and the record that is still open."""
+    logic = DeadLetterLogic("p", DeadLetterSettings(retry_for_s=60.0))
+    logic.handle(letter(1), 0.0)
+    said = refusal(failing(logic, 1000.0))
+    assert said.startswith("the dead-letter store has taken nothing for 62 s")
+    assert said.endswith("disk full; binlog:0 offset 1 is not stored: bad")
+
+
+def test_nothing_that_waits_for_a_store_that_is_given_up_counts_as_done() -> None:
+    """Each target hears that its record stays open, and later ones are not stored either."""
+    from actors.mailbox import Tick
+
+    logic = DeadLetterLogic("p", DeadLetterSettings(retry_for_s=1.0))
+    processor = Address("p", "processor", 0)
+    mine = msg.DeadLetter(S0, 1, 1, b"x", "bad", TargetName("lake", "db", "t"), processor)
+    logic.handle(mine, 0.0)
+    logic.handle(letter(2), 0.0)
+    out = failing(logic, 1000.0)
+    refusal(out)
+    assert [e.message for e in out if isinstance(e, fx.Tell) and e.to == processor] == [
+        msg.DeadLetterRefused(TargetName("lake", "db", "t"), refusal(out))
+    ]
+    assert logic.handle(Tick(), 1e4) == []
+    refusal(logic.handle(letter(3), 1e4))
+
+
+def test_a_broker_that_does_not_give_the_record_is_waited_for() -> None:
+    """The whole pipeline waits for it; it is no fault of the store's."""
+    logic = DeadLetterLogic("p", DeadLetterSettings(retry_for_s=1.0))
+    logic.handle(letter(1), 0.0)
+    out = failing(logic, 10_000.0, log_away=True)
+    assert any(isinstance(effect, fx.WakeAt) for effect in out)
+
+
+def test_a_store_that_takes_one_letter_has_its_time_again() -> None:
+    """A disk that is full now and then is no store that fails for long."""
+    logic = DeadLetterLogic("p", DeadLetterSettings(retry_for_s=60.0))
+    logic.handle(letter(1), 0.0)
+    failing(logic, 30.0)
+    logic.handle(msg.DeadLetterKept(letter(1)), 50.0)
+    logic.handle(letter(2), 50.0)
+    out = logic.handle(msg.DeadLetterNotKept("disk full"), 100.0)
+    assert any(isinstance(effect, fx.WakeAt) for effect in out)

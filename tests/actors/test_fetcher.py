@@ -29,11 +29,9 @@ def ddl(table: str, sql: str) -> bytes:
     return message(table, "ALTER", isDdl=True, sql=sql, data=None)
 
 
-def fetcher(
-    shards: int = 2, include: tuple[str, ...] = ("*",), dead_letters: bool = False
-) -> FetcherLogic:
+def fetcher(shards: int = 2, include: tuple[str, ...] = ("*",), **options: Any) -> FetcherLogic:
     routes = [Route(include, (), "lake.{database}.{table}", Mode.UPSERT, None)]
-    settings = FetcherSettings(dead_letters=dead_letters)
+    settings = FetcherSettings(**options)
     logic = FetcherLogic(
         "p", FORMATS["canal-json"](FormatOptions()), Router(routes), shards, settings
     )
@@ -284,6 +282,20 @@ def test_a_ddl_on_a_whole_database_stops_there() -> None:
     drop = message("", "QUERY", isDdl=True, sql="DROP DATABASE s", data=None)
     out = fetcher().handle(polled(message("a"), drop), 0.0)
     assert failure(out) == "binlog:0 offset 1: s: DROP DATABASE s is not followed: DROP DATABASE s"
+
+
+def test_a_statement_about_no_table_that_nobody_understands_is_told() -> None:
+    """No target's lane could carry it; reading goes on, unless that is to stop."""
+    strange = message("", "QUERY", isDdl=True, sql="FROBNICATE", data=None)
+    out = fetcher().handle(polled(message("a"), strange), 0.0)
+    logs = [effect for effect in out if isinstance(effect, fx.Log)]
+    assert [log.event for log in logs] == ["ddl_not_understood"]
+    assert "FROBNICATE" in str(logs[0].fields["what"])
+    assert dispatched(out)[0].next_offset == 2
+    stopping = fetcher(ddl_not_understood_stops=True)
+    stopped = failure(stopping.handle(polled(message("a"), strange), 0.0))
+    assert stopped is not None
+    assert "FROBNICATE" in stopped
 
 
 def test_a_partition_is_read_again_from_its_frontier() -> None:

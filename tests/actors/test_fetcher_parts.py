@@ -162,9 +162,16 @@ def test_a_tail_is_dropped_at_a_recorded_frontier_only() -> None:
 
 def test_parts_in_hand_are_bounded() -> None:
     """A producer that never ends a message can't fill the memory."""
-    logic = started(part_bytes=40)
+    logic = started(part_bytes=440)
     out = logic.handle(polled(*parts(1, "a")[:2], *parts(2, "b")[:2]), 0.0)
-    assert "more than 40" in (failure(out) or "")
+    assert "more than 440" in (failure(out) or "")
+
+
+def test_parts_without_data_are_bounded_too() -> None:
+    """A million of them would take memory all the same."""
+    logic = started(part_bytes=10_000)
+    empty = [packed(wire.dts_envelope(b"", 1_000_000, index)) for index in range(200)]
+    assert "more than 10000" in (failure(logic.handle(polled(*empty), 0.0)) or "")
 
 
 def test_a_partition_that_comes_back_has_no_open_messages() -> None:
@@ -248,7 +255,14 @@ def test_a_statement_beside_rows_of_its_own_table_is_a_barrier_of_both() -> None
     assert ids([rows], CANAL) == [0, 2]
 
 
-@pytest.mark.parametrize("sql", ["CREATE TABLE a (id int)", "ALTER TABLE a ADD c int"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TABLE a (id int)",
+        "ALTER TABLE a ADD c int",
+        "ALTER TABLE a MODIFY id bigint NOT NULL, ADD INDEX i (id)",
+    ],
+)
 def test_a_statement_that_rows_show_by_themselves_is_left_out_beside_them(sql: str) -> None:
     """A table that is made and filled in one packet is the common case."""
     logic = started(CANAL)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from actors import messages as msg
+from actors.figures import Figures
 from actors.ports import Span
 from actors.several import segments
 from changes.formats import FORMATS
@@ -200,6 +201,17 @@ def test_a_statement_that_the_policy_refuses_stops_behind_the_rows_before_it() -
     assert "binlog:0 offset 5: db.t: TRUNCATE is not followed" in failed.reason
     assert rig.states[TARGET].steps == {S0: Step(5, 1)}
     assert not rig.work
+
+
+def test_a_statement_that_nobody_understands_beside_rows_is_told() -> None:
+    """As one alone is: what was known of the columns is forgotten, the rows go on."""
+    rig = started()
+    send(rig, 5, rows(1), ddl("ALTER TABLE t FROBNICATE"), rows(2))
+    rig.settle()
+    (figures,) = rig.feed(Figures())
+    assert figures.targets[0].ddl_not_understood == 1
+    assert sorted(rig.rows[TARGET]) == [(0,), (1,), (2,)]
+    assert rig.done(TARGET) == 5
 
 
 def test_a_revoke_waits_for_a_segment_and_goes_no_further() -> None:

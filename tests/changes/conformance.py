@@ -1,16 +1,22 @@
-"""Finds the sample messages of other projects. They are read where they are, never copied."""
+"""Finds the sample messages of other projects. They are read where they are, never copied.
+
+A test of theirs has the mark ``conformance``, with the format; its cases' ids are the files. What
+we read otherwise than its project, on purpose, has the mark ``otherwise`` too, with the reason,
+and its test asserts our reading. ``make conformance`` counts by these marks.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "conformance"
+ABSENT = Path("no-samples")
 
 
 def folder() -> Path:
@@ -21,19 +27,14 @@ def folder() -> Path:
     found = present()
     if found is not None:
         return found
-    found = _place()
-    reason = f"no sample messages at {found} (CONFORMANCE_DIR names another place)"
     if os.environ.get("CI", "").lower() not in ("", "0", "false"):
-        pytest.fail(reason)
-    pytest.skip(reason)
+        pytest.fail(absence())
+    pytest.skip(absence())
 
 
-def cases(pattern: str) -> list[Any]:
-    """The files of a pattern as parameters of a test, their ids the paths. Without samples one
-    that is None: the test calls ``folder``, which tells so."""
-    root = _place()
-    found = [pytest.param(p, id=str(p.relative_to(root))) for p in sorted(root.glob(pattern))]
-    return found or [pytest.param(None, id="no-samples")]
+def absence() -> str:
+    """Where the samples were looked for, in a line."""
+    return f"no sample messages at {_place()} (CONFORMANCE_DIR names another place)"
 
 
 def present() -> Path | None:
@@ -44,14 +45,41 @@ def present() -> Path | None:
 
 def _place() -> Path:
     named = os.environ.get("CONFORMANCE_DIR")
-    return Path(named) if named else BESIDE
+    return Path(named).absolute() if named else BESIDE
 
 
-def canal_files() -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Every file of Canal messages with what is expected of it."""
-    for path in sorted(folder().glob("*/expectations.json")):
-        expectations = json.loads(path.read_text())
-        for name, expected in expectations.get("files", {}).items():
-            if name.startswith("canal"):
-                own = {"columns": expectations.get("columns")}
-                yield path.parent / name, own | expected
+def cases(
+    *patterns: str, of: str | None = None, otherwise: Mapping[str, str] | None = None
+) -> list[Any]:
+    """The files of the patterns as parameters of a test, their ids the paths.
+
+    ``of``: the format, which makes them cases of ``make conformance``. ``otherwise``: by a file's
+    name why we read it otherwise. Without samples a lone case, which is skipped.
+    """
+    root = _place()
+    found = sorted(path for pattern in patterns for path in root.glob(pattern) if path.is_file())
+    return [
+        case(
+            path, id=str(path.relative_to(root)), of=of, otherwise=(otherwise or {}).get(path.name)
+        )
+        for path in found
+        if path.name != "SOURCE.txt"
+    ] or [case(ABSENT, id="no-samples", of=of)]
+
+
+def case(*values: Any, id: str, of: str | None = None, otherwise: str | None = None) -> Any:
+    """One parameter of a test, marked; see ``cases``."""
+    marks = [pytest.mark.conformance(of)] if of else []
+    if otherwise:
+        marks.append(pytest.mark.otherwise(otherwise))
+    return pytest.param(*values, id=id, marks=marks)
+
+
+CANAL = ("flink/canal*.txt", "inlong/canal*.txt")
+"""Files of Canal's JSON with expectations."""
+
+
+def expectations(path: Path) -> dict[str, Any]:
+    """What a file's project expects of it, with its folder's ``columns`` where it names none."""
+    whole = json.loads((path.parent / "expectations.json").read_text())
+    return {"columns": whole.get("columns")} | whole["files"][path.name]

@@ -76,3 +76,31 @@ def test_a_row_older_than_an_added_column_is_whole() -> None:
     more = ticdc(9, data=[ROW | {"n": "1"}], types=TYPES | {"n": "int"})
     table = decode(more, ticdc(8, data=[ROW | {"id": "2"}])).table
     assert table["n"].to_pylist() == [1, None]
+
+
+def test_a_block_is_read_as_one_message_after_another() -> None:
+    """Whatever the order of commits: many messages of one shape, and others among them."""
+    kinds = ["INSERT", "UPDATE", "DELETE", "INSERT", "UPDATE"] * 4
+    values = [
+        ticdc(9_000 - 7 * n, kind, [ROW | {"id": str(n % 3)}]) for n, kind in enumerate(kinds)
+    ]
+    values[7] = ticdc(3, "UPDATE", [ROW | {"id": "2"}], old=[{"id": "1"}])
+    values[11] = ticdc(4, data=[ROW, ROW | {"id": "9"}])
+    decoder = CanalJson(OPTIONS).table_decoder(Mode.UPSERT, None)
+    found = [decoder.decode(0, [0], [value]) for value in values]
+    one_by_one = [row for changes in found if changes for row in changes.table.to_pylist()]
+    names = (OP, "id", "name", POSITION)
+    assert [[row[n] for n in names] for row in decode(*values).table.to_pylist()] == [
+        [row[n] for n in names] for row in one_by_one
+    ]
+
+
+@pytest.mark.parametrize("bad", [ticdc(None), ticdc(-1), ticdc(6, "UPDATE", [{"id": "1"}])])
+@pytest.mark.parametrize("place", [0, 2, 5])
+def test_what_can_not_be_put_in_order_is_refused_at_its_place(bad: bytes, place: int) -> None:
+    """Among good messages too."""
+    values = [ticdc(n) for n in range(6)]
+    values[place] = bad
+    with pytest.raises(BadRecord) as error:
+        decode(*values)
+    assert error.value.index == place

@@ -27,7 +27,7 @@ ROUTES = [
 ]
 SECTION: Mapping[str, Any] = {
     "target": None, "route": ROUTES, "ddl": {"drop_column": "follow"},
-    "on_bad_record": "dead-letter", "max_dead_letters_per_minute": 10_000,
+    "on_bad_record": "dead-letter", "max_bad_records_per_hour": 10_000,
 }  # fmt: skip
 
 

@@ -57,6 +57,14 @@ def test_a_good_configuration_tells_what_would_be_done(tmp_path: Path) -> None:
     assert "tide-pool-4411" not in result.output
 
 
+def test_formats_that_are_told_from_the_messages_are_explained(tmp_path: Path) -> None:
+    """Nobody knows them before the first message."""
+    result = check(tmp_path, TEXT.replace("canal-json", "auto"))
+    assert (result.exit_code, lines(result, tmp_path)) == (0, [])
+    assert "pipeline shop: shop (auto), group binlogd-shop" in result.stdout
+    assert "  each topic's format is told from its first messages" in result.stdout
+
+
 def test_every_unknown_kafka_property_is_named(tmp_path: Path) -> None:
     """librdkafka tells one at a time."""
     text = TEXT.replace("[sink.lake]", 'fetch.wiat = 1\nfoo.bar = "x"\n[sink.lake]')

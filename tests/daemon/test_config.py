@@ -91,7 +91,7 @@ def test_a_variable_that_is_not_set_is_named_with_its_key(tmp_path: Path) -> Non
 def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
     """A typo must not be a silent default."""
     (found,) = problems(tmp_path, BASE + PIPELINE + 'modee = "append"\n')
-    assert found.startswith("pipeline.shop.modee: unknown key; allowed: ddl, dead_letters, ")
+    assert found.startswith("pipeline.shop.modee: unknown key; allowed: ddl, dead_letter_retry_s, ")
     assert " mode, " in found
 
 
@@ -115,6 +115,9 @@ def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
             'ddl = {truncate = "never"}',
             "pipeline.shop.ddl.truncate: Input should be 'follow', 'keep' or 'stop'",
         ),
+        ('dead_letters = "t"', 'pipeline.shop.dead_letters: "file" or "topic:NAME" is wanted'),
+        ("max_bad_records_per_hour = 0", "pipeline.shop.max_bad_records_per_hour: Input should be"),
+        ("dead_letter_retry_s = -1", "pipeline.shop.dead_letter_retry_s: Input should be"),
         ('kafka = {group.id = "x"}', "pipeline.shop.kafka: group.id is set by binlogd itself"),
     ],
 )
@@ -322,3 +325,30 @@ def test_the_offset_topic_is_none_that_is_read(tmp_path: Path) -> None:
     more = 'offset_stores = ["kafka-topic"]\noffset_topic = "shop"\n'
     (line,) = problems(tmp_path, BASE + PIPELINE + more)
     assert line == "pipeline.shop: offset_topic: 'shop' is one of the topics that are read"
+
+
+def test_declared_types_are_checked_when_the_file_is_read(tmp_path: Path) -> None:
+    """A type that is none is one line with the column and what is allowed."""
+    types = 'types = { id = "bigint", price = "money" }\n'
+    (problem,) = problems(tmp_path, BASE + PIPELINE + types)
+    assert "types: price: unknown type 'money'; allowed: boolean, int, bigint" in problem
+
+
+def test_debeziums_names_of_types_are_for_its_format_alone(tmp_path: Path) -> None:
+    """What no message of another format can hold is refused there."""
+    types = 'types = { at = "io.debezium.time.MicroTimestamp" }\n'
+    (problem,) = problems(tmp_path, BASE + PIPELINE + types)
+    assert "types: at: unknown type" in problem
+    debezium = PIPELINE.replace("canal-json", "debezium-json")
+    config = read(tmp_path, BASE + debezium + types)
+    (route,) = config.pipeline["shop"].routes()
+    assert route.types == (("at", "io.debezium.time.MicroTimestamp"),)
+
+
+def test_types_belong_to_each_route_where_there_are_any(tmp_path: Path) -> None:
+    """Beside routes a pipeline's own types would be without effect."""
+    pipeline = PIPELINE.replace('target = "lake.{database}.{table}"\n', 'types = { id = "int" }\n')
+    route = '[[pipeline.shop.route]]\ntarget = "lake.{database}.{table}"\n'
+    assert "types belong to each [[route]]" in problems(tmp_path, BASE + pipeline + route)[0]
+    typed = read(tmp_path, BASE + pipeline.replace("types", "#") + route + 'types = {id = "int"}\n')
+    assert typed.pipeline["shop"].routes()[0].types == (("id", "int"),)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+from concurrent.futures import Future
+from typing import Any
 
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from daemon import kafka_positions
+from daemon.config import PipelineSection
+from daemon.kafka_positions import BrokerUnreachable, PositionResolver, topic_ids
 from daemon.kafka_settings import assigns_incrementally, consumer_settings, revoke_patience_s
+from offsets.position import TopicPartition
+from offsets.recovery import PositionError, PositionUnknown
+from offsets.store import Loaded
 
 
 def test_what_exactly_once_rests_on_is_not_up_for_configuration() -> None:
@@ -57,3 +67,48 @@ def test_a_revoke_takes_half_of_what_keeps_the_membership(
 ) -> None:
     """Waiting longer for a write would cost all partitions instead of one."""
     assert revoke_patience_s(settings) == seconds
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (KafkaException(KafkaError(KafkaError._TRANSPORT)), PositionUnknown),
+        (KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE)), PositionUnknown),
+        (TimeoutError(), PositionUnknown),
+        (KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)), PositionError),
+        (KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)), PositionError),
+    ],
+)
+def test_who_is_away_is_told_from_who_refuses(error: Exception, kind: type[Exception]) -> None:
+    """The one comes back; the other says the same for ever, and the pipeline must end."""
+    section = PipelineSection.model_validate(
+        {"topics": ["t"], "format": "canal-json", "target": "lake.{database}.{table}"}
+    )
+
+    def fails(timeout_s: float) -> None:
+        raise error
+
+    nowhere = {"bootstrap.servers": "127.0.0.1:1"}
+    resolver = PositionResolver(
+        nowhere, "g", section, lambda: Loaded(None), False, 0.01, check_topics=fails
+    )
+    with pytest.raises(PositionError) as raised:
+        resolver([TopicPartition("t", 0)])
+    assert type(raised.value) is kind
+
+
+class SilentAdmin:
+    """A broker that takes questions and answers none."""
+
+    def list_topics(self, timeout: float) -> None:
+        """It is there."""
+
+    def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
+        return {topic: Future() for topic in topics.topic_names}
+
+
+def test_a_broker_that_never_answers_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the client's patience ends first or ours: the start says so in a line."""
+    monkeypatch.setattr(kafka_positions, "admin_client", lambda settings: SilentAdmin())
+    with pytest.raises(BrokerUnreachable, match=r"topic 't': no answer within 0\.01 s"):
+        topic_ids({}, ["t"], 0.01)

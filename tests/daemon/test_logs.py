@@ -1,12 +1,68 @@
-"""Libraries' own log lines: events in the log, nothing on standard error."""
+"""The log: libraries' own lines are events in it, and a full disk is nobody's error."""
 
 from __future__ import annotations
 
+import io
+import json
 import logging
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 import structlog
 
-from daemon.logs import _LibraryTalk
+from daemon.config_sections import LogSection
+from daemon.log_stream import LogStream
+from daemon.logs import _LibraryTalk, set_up_logs
+
+
+@pytest.fixture
+def configured() -> Iterator[None]:
+    """The log is as it was afterwards."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
+class Disk(io.StringIO):
+    """Takes lines unless it is full."""
+
+    full = False
+
+    def write(self, text: str) -> int:
+        if self.full:
+            raise OSError("no space left on device")
+        return super().write(text)
+
+
+@pytest.mark.usefixtures("configured")
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_a_full_disk_ends_nobody(form: str) -> None:
+    """Who logs goes on: it is about to try again whatever else that disk did not take."""
+    set_up_logs(LogSection(file="/dev/full", format=form))
+    for _ in range(3):
+        structlog.get_logger().error("stage_failed", reason="no space left on device")
+
+
+def test_what_was_lost_is_told_when_there_is_room() -> None:
+    """A gap in the log must not look like quiet."""
+    disk = Disk()
+    stream = LogStream(disk, lambda count: f"{count} lost")
+    for full, line in ((False, "a"), (True, "b"), (True, "c"), (False, "d"), (False, "e")):
+        disk.full = full
+        print(line, file=stream, flush=True)
+    assert disk.getvalue() == "a\n\n2 lost\nd\ne\n"
+
+
+@pytest.mark.usefixtures("configured")
+def test_each_event_is_a_line_of_the_file(tmp_path: Path) -> None:
+    """Appended to what an earlier run wrote, as soon as it happens."""
+    file = tmp_path / "log" / "binlogd.log"
+    for event in ("first", "zweite\u00e4"):
+        set_up_logs(LogSection(file=str(file), format="json"))
+        structlog.get_logger().info(event)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["first", "zweite\u00e4"]
 
 
 def test_a_library_that_complains_is_an_event() -> None:

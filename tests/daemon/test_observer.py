@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pykka
@@ -162,6 +163,18 @@ def test_people_see_who_holds_the_frontier() -> None:
     assert "lake.s.a at 5 (+7)" in text
     assert "no broker is connected for 30 s" in text
     assert "p/fetcher[0] is stuck: no answer for 30 s" in text
+
+
+def test_people_see_the_formats_that_were_told_and_what_waits_for_one() -> None:
+    """Of ``format = "auto"``: what was chosen, and which topic has told nothing yet."""
+    figures = replace(replies()[FETCHER], formats={"a": "ogg-json"}, formats_awaited={"b": 3})  # type: ignore[type-var]
+    found = document(ABOUT, Answers({FETCHER: figures}), 61_000, 1.0)
+    assert found["pipelines"][0]["formats"] == {"a": "ogg-json"}
+    console = Console(width=160, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    print_status(console, found)
+    text = console.export_text()
+    assert "formats: a ogg-json" in text
+    assert "b: its format is not told yet, 3 messages wait for it" in text
 
 
 @pytest.mark.parametrize(

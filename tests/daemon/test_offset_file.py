@@ -97,6 +97,47 @@ def test_the_order_is_write_fsync_rename_fsync_of_the_folder(
     assert steps == ["fsync file", "rename", "fsync folder"]
 
 
+@pytest.mark.parametrize("looked", [True, False])
+def test_a_damaged_file_does_not_take_the_place_of_the_whole_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looked: bool
+) -> None:
+    """A crash in the middle of the first save after the damage leaves what is whole."""
+    file = OffsetFile(tmp_path, "shop")
+    file.save(snapshot(1))
+    file.save(snapshot(2))
+    file.path.write_text("cut sho")
+    again = OffsetFile(tmp_path, "shop")
+    if looked:
+        again.load()
+
+    def crash(source: Path, target: Path) -> None:
+        raise OSError("the end")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", crash)
+        with pytest.raises(OSError, match="the end"):
+            again.save(snapshot(3))
+    assert OffsetFile(tmp_path, "shop").load().snapshot == snapshot(1)
+    again.save(snapshot(3))
+    again.save(snapshot(4))
+    again.path.unlink()
+    assert again.load().snapshot == snapshot(3)
+
+
+def test_a_file_of_a_younger_binlogd_is_no_damage(tmp_path: Path) -> None:
+    """It is not passed over for an older one, nor written over."""
+    file = OffsetFile(tmp_path, "shop")
+    file.save(snapshot(1))
+    file.save(snapshot(2))
+    newer = file.path.read_text().replace('"version": 1', '"version": 2')
+    file.path.write_text(newer)
+    with pytest.raises(OSError, match=r"version 2, this binlogd reads 1: start the one that"):
+        file.load()
+    with pytest.raises(OSError, match="version 2"):
+        OffsetFile(tmp_path, "shop").save(snapshot(3))
+    assert file.path.read_text() == newer
+
+
 def test_a_full_disk_leaves_the_old_file_whole(tmp_path: Path) -> None:
     """The file is never truncated: a write that fails fails beside it."""
     file = OffsetFile(tmp_path, "shop")

@@ -168,6 +168,32 @@ def test_an_unknown_table_is_refused(world: World) -> None:
     assert "lake.s.x is not recorded (lake.s.t)" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("orders", "--table: not a target's name, sink.namespace.table: 'orders'"),
+        ("laek.s.t", "laek.s.t: its mark can't be moved, for the configuration has no sink 'laek'"),
+    ],
+)
+def test_a_table_that_no_sink_has_is_refused_whatever_is_forced(
+    world: World, table: str, said: str
+) -> None:
+    """The next start could not move its mark, and would end there."""
+    done = reset(world, "--to", "earliest", "--table", table, "--force", "--execute")
+    assert (done.exit_code, said in done.stderr) == (2, True), done.output
+    assert world.recorded() == world.snapshot(8, 8, hwm=7)
+
+
+def test_a_target_whose_sink_was_taken_out_is_refused(world: World) -> None:
+    """It stays recorded, and the next start would end at its mark."""
+    gone = replace(world.snapshot(8, 8, hwm=7), targets={})
+    mark = world.snapshot(8, hwm=7).targets["lake.s.t"]
+    OffsetFile(world.state, "shop").save(replace(gone, targets={"old.s.t": mark}))
+    done = reset(world, "--to", "earliest", "--execute")
+    assert done.exit_code == 2
+    assert "old.s.t: its mark can't be moved" in done.stderr
+
+
 def test_a_group_with_members_is_refused(world: World) -> None:
     """They would go on from where they are, over marks that were lowered."""
     consumer = joined(world, "classic")
@@ -219,6 +245,17 @@ def test_a_topic_made_again_is_refused(world: World) -> None:
     assert "was deleted and made again" in done.stderr
 
 
+def test_looking_makes_nothing(world: World) -> None:
+    """Before the first start there is no state directory, and no member that this one would be."""
+    for file in world.state.iterdir():
+        file.unlink()
+    world.state.rmdir()
+    done = reset(world, "--to", "earliest")
+    assert done.exit_code == 0, done.output
+    assert f"{world.topic}:0: 8 -> 0" in done.stdout
+    assert not world.state.exists()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -226,6 +263,8 @@ def test_a_topic_made_again_is_refused(world: World) -> None:
         (("--to", "offset"), "--to offset needs --at"),
         (("--to", "earliest", "--at", "3"), "--to earliest takes no --at"),
         (("--to", "offset", "--at", "x"), "--at x: an offset is a number"),
+        (("--to", "offset", "--at", "9" * 5000), "of 19 digits at most"),
+        (("--to", "timestamp", "--at", "1969-12-31T23:59:59.999Z"), "it is before 1970"),
         (("--to", "timestamp", "--at", "2026-01-01T00:00:00"), "a zone is wanted"),
         (("--to", "timestamp", "--at", "yesterday"), "--at yesterday"),
         (("--to", "latest", "--topic", "other"), "--topic other: the pipeline reads"),

@@ -19,14 +19,16 @@ from actors.ports import (
 )
 from changes.model import TargetName
 from daemon import rebuilds
+from daemon.config_file import load
 from daemon.edits import EditRefused
-from daemon.rebuild_plan import new_table, pipeline_of, put_aside
+from daemon.rebuild_plan import RebuildRequest, new_table, pipeline_of, put_aside
 from daemon.rebuilds import RebuildNotEnded, Rebuilds
 from daemon.spill import SpillFolder
 from offsets.position import TopicPartition
 from offsets.rebuild import Rebuild
 from offsets.rebuild_steps import begun, cancelled
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
+from tests.daemon.test_offset_transfer import World as Configured
 
 LANE = TopicPartition("shop", 0)
 OLD = TargetName("lake", "s", "t")
@@ -164,3 +166,12 @@ def test_an_unknown_target_is_refused_with_the_known_ones() -> None:
     assert pipeline_of([Snapshot("q", "g"), filling()], T).pipeline == "p"
     with pytest.raises(EditRefused, match=r"lake\.s\.u: unknown.*lake\.s\.t"):
         pipeline_of([filling()], "lake.s.u")
+
+
+def test_a_target_whose_sink_was_taken_out_is_refused(tmp_path: Path) -> None:
+    """Once that is recorded, no start could end it, nor give it up."""
+    snapshot = Configured(tmp_path).snapshot(8, hwm=7)
+    gone = replace(snapshot, targets={"old.s.t": snapshot.targets["lake.s.t"]})
+    wanted = RebuildRequest(load(tmp_path / "config.toml"), "shop", "old.s.t", "1")
+    with pytest.raises(EditRefused, match=r"old\.s\.t: the configuration has no sink 'old'"):
+        wanted(gone)

@@ -10,6 +10,7 @@ from actors.ports import SpillRecord
 from changes.model import TargetName
 from daemon import spill as spill_module
 from daemon.spill import Spill, SpillError, SpillFolder
+from daemon.spills import spills_at_start
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot, SpillMark, decode, encode
 
@@ -83,6 +84,19 @@ def test_a_missing_spill_is_refused(tmp_path: Path) -> None:
         SpillFolder(tmp_path, "p").found({str(T): mark})
 
 
+def test_a_forced_start_goes_on_without_a_missing_spill(tmp_path: Path) -> None:
+    """As the refusal says; what else is in quarantine stays there."""
+    made = spill(tmp_path)
+    made.append(T, "why", RECORDS)
+    other = SpillMark(10, {S0: (3, 7)})
+    listed = {str(T): mark_of(made), "lake.db.gone": other}
+    with pytest.raises(SpillError, match=r"lake\.db\.gone .* is missing"):
+        spills_at_start(SpillFolder(tmp_path, "p"), listed, forced=False)
+    found, missing = spills_at_start(SpillFolder(tmp_path, "p"), listed, forced=True)
+    assert [spill.target for spill in found] == [T]
+    assert "the spill of lake.db.gone should hold" in str(missing)
+
+
 def test_a_spill_that_was_replayed_is_not_missed(tmp_path: Path) -> None:
     """The process may end before the offset file stops listing it."""
     made = spill(tmp_path)
@@ -92,6 +106,33 @@ def test_a_spill_that_was_replayed_is_not_missed(tmp_path: Path) -> None:
     assert SpillFolder(tmp_path, "p").found({str(T): mark}) == ()
     assert SpillFolder(tmp_path, "p").found({}) == ()
     assert not list(tmp_path.rglob("*.done"))
+
+
+def test_a_second_spill_is_missed_whatever_became_of_the_first(tmp_path: Path) -> None:
+    """A target may be in quarantine twice between two starts: the mark of its first spill, which
+    was replayed, says nothing about the messages of the second."""
+    made = spill(tmp_path)
+    made.append(T, "why", [record(3)])
+    made.end()
+    made.append(T, "why", [record(7)])
+    listed = {str(T): mark_of(made)}
+    assert len(SpillFolder(tmp_path, "p").found(listed)) == 1
+    made.path.unlink()
+    with pytest.raises(SpillError, match="should hold a:b:0 through 7 and is missing"):
+        SpillFolder(tmp_path, "p").found(listed)
+
+
+def test_a_spill_is_not_missed_though_another_came_after_it(tmp_path: Path) -> None:
+    """The first one, of two lanes, is still listed; the second holds one of them and is replayed
+    as well."""
+    made = spill(tmp_path)
+    made.append(T, "why", RECORDS)
+    listed = {str(T): mark_of(made)}
+    made.end()
+    made.append(T, "why", [record(9)])
+    assert len(SpillFolder(tmp_path, "p").found(listed)) == 1
+    made.end()
+    assert SpillFolder(tmp_path, "p").found(listed) == ()
 
 
 def test_a_spill_that_is_not_listed_yet_is_found(tmp_path: Path) -> None:

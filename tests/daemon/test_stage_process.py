@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from actors.effects import Stage
-from actors.messages import Staged
+from actors.messages import Staged, StageFailed
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import TargetRoute
 from daemon.stage_process import Pipelines, StageProcessDied, StageProcesses
@@ -55,6 +56,21 @@ def test_a_small_batch_after_a_large_one_sees_nothing_of_it(processes: StageProc
     assert isinstance(staged, Staged)
     assert staged.path is not None
     assert pq.read_table(staged.path)["v"].to_pylist() == ["z"]
+
+
+def test_a_batch_that_finds_no_room_fails_like_a_full_disk(processes: StageProcesses) -> None:
+    """It is tried again when there is: a limit on files' sizes counts for shared memory, too."""
+    stager = processes.of("p", 0)
+    request = Stage(ROUTE, (), (stretch(message("INSERT", 1, "y" * 500)),))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
+    try:
+        failed = stager.stage(request)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert isinstance(failed, StageFailed)
+    assert "64 bytes of it were taken, not all" in failed.reason
+    assert isinstance(stager.stage(request), Staged)
 
 
 def test_the_columns_of_a_target_are_remembered(processes: StageProcesses) -> None:

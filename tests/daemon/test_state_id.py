@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.state_id import state_id
+from daemon.config_file import load
+from daemon.progress import Quiet
+from daemon.service import Service, Unusable
+from daemon.spark_tier import SparkTier
+from daemon.state_id import known_id, state_id
+from tests.daemon.test_offset_transfer import World
 
 
 def test_kept(tmp_path: Path) -> None:
@@ -24,3 +29,19 @@ def test_damaged(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "id").write_bytes(content)
     made = state_id(tmp_path)
     assert state_id(tmp_path) == made
+
+
+def test_looking_makes_none(tmp_path: Path) -> None:
+    """A command may come before the first start, or from a user who may not write there."""
+    assert known_id(tmp_path / "state") is None
+    made = state_id(tmp_path)
+    assert known_id(tmp_path) == made
+
+
+def test_a_start_that_can_not_make_it_is_one_line(tmp_path: Path) -> None:
+    """As on a full disk: before anything was asked or started."""
+    world = World(tmp_path)
+    (world.state / "id.new").mkdir()
+    service = Service(load(tmp_path / "config.toml"), False, Quiet(), SparkTier())
+    with pytest.raises(Unusable, match=r"daemon\.state_dir .* can't be written"):
+        service.run()

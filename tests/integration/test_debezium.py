@@ -110,5 +110,5 @@ def test_a_bad_record_is_kept_as_it_was(rig: Rig) -> None:
     key, value, _ = unpack(bad)
     assert base64.b64decode(kept[0]["value"]) == value
     assert base64.b64decode(kept[0]["key"]) == key
-    assert "at: 'noon' is not an io.debezium.time.MicroTimestamp" in kept[0]["reason"]
+    assert "at: 'noon' is not an io.debezium.time.MicroTimestamp" in kept[0]["error"]
     assert base64.b64decode(kept[1]["value"]) == dumps(["nothing"])

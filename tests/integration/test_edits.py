@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from daemon import service
 from daemon.config_file import load
 from daemon.edits import Change
+from daemon.kafka_positions import BrokerUnreachable, cluster_id, topic_ids
 from daemon.lifecycle import Exit
 from daemon.logs import set_up_logs
 from offsets.position import TopicPartition
@@ -73,6 +76,39 @@ def test_one_pipeline_starts_again_and_the_other_never_stops(rig: Rig, log: Log)
     assert [row[0] for row in offsets] == [0, 1, 2]
     assert [row[0] for row in rig.rows("q_orders")] == [1]
     assert [event["pipeline"] for event in rig.events("assigned")].count("q") == 1
+
+
+def away_once(ask: Callable[..., Any]) -> Callable[..., Any]:
+    """The question, to which at first nobody answers."""
+    errors = [BrokerUnreachable("no Kafka broker answers")]
+
+    def asked(*about: object) -> Any:
+        if errors:
+            raise errors.pop()
+        return ask(*about)
+
+    return asked
+
+
+@pytest.mark.timeout(300)
+def test_a_broker_that_is_away_for_a_moment_ends_no_pipeline_that_is_changed(
+    rig: Rig, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked again: else the pipeline would stand still for good, and be the daemon's end."""
+    config = rig.write_config(p=rig.pipeline())
+    set_up_logs(load(config).log)
+    rig.produce(*insert(rig, 1))
+    member = Edited(rig, config)
+    log.of("p", "assigned")
+    log.wait_for("written")
+    monkeypatch.setattr(service, "topic_ids", away_once(topic_ids))
+    monkeypatch.setattr(service, "cluster_id", away_once(cluster_id))
+    member.edit("p", lambda snapshot: snapshot).result(90)
+    rig.produce(*insert(rig, 2))
+    log.of("p", "assigned", start=1)
+    log.wait_for("written")
+    assert member.stop() is Exit.OK
+    assert len(rig.events("broker_away")) == 2
 
 
 @pytest.mark.timeout(300)

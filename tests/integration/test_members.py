@@ -14,11 +14,11 @@ from structlog.testing import capture_logs
 from actors.messages import Assigned, Confirmed, Revoked
 from daemon.config import PipelineSection
 from daemon.kafka_positions import PositionResolver, group_commits
-from daemon.kafka_source import KafkaSource
+from daemon.kafka_source import KafkaSource, Resolver
 from daemon.stores.kafka_commit import KafkaCommitStore
 from demo.broker import DevBroker
 from offsets.position import TopicPartition
-from offsets.recovery import PositionError
+from offsets.recovery import PositionError, PositionUnknown
 from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
 from tests.integration.rig import Rig, canal
@@ -28,14 +28,28 @@ ROUNDS = 600
 """Polls of 0.1 s that a group may take to come to rest."""
 
 
+Around = Callable[[PositionResolver], Resolver]
+"""Comes between a member and what finds its starts."""
+
+
+def _as_it_is(resolver: PositionResolver) -> Resolver:
+    return resolver
+
+
 class Heard:
     """A member, and what its group told it."""
 
-    def __init__(self, rig: Rig, topic: str, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        rig: Rig,
+        topic: str,
+        settings: Mapping[str, str],
+        around: Around,
+    ) -> None:
         common = {"bootstrap.servers": rig.broker.bootstrap, **settings}
         section = PipelineSection.model_validate(rig.pipeline(topics=[topic]))
         resolver = PositionResolver(common, f"g-{rig.db}", section, lambda: Loaded(None, ()), False)
-        self.source = KafkaSource(common, [topic], f"g-{rig.db}", resolver, "p")
+        self.source = KafkaSource(common, [topic], f"g-{rig.db}", around(resolver), "p")
         self.held: set[TopicPartition] = set()
         self.revokes: list[Revoked] = []
         self.offsets: list[int] = []
@@ -69,8 +83,9 @@ def join(rig: Rig) -> Iterator[Join]:
     """Makes members; all leave at the end."""
     made: list[Heard] = []
 
-    def joined(topic: str, **settings: str) -> Heard:
-        made.append(Heard(rig, topic, {k.replace("_", "."): v for k, v in settings.items()}))
+    def joined(topic: str, around: Around = _as_it_is, **settings: str) -> Heard:
+        kafka = {k.replace("_", "."): v for k, v in settings.items()}
+        made.append(Heard(rig, topic, kafka, around))
         return made[-1]
 
     yield joined
@@ -205,6 +220,32 @@ def test_a_broker_that_stays_away_is_an_error_in_bounded_time(rig: Rig) -> None:
     resolver = PositionResolver(settings, "g", section, lambda: Loaded(None, ()), False, 1.0)
     with pytest.raises(PositionError, match="the start can't be decided"):
         resolver([TopicPartition(rig.topic, 0)])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_member_whose_start_can_not_be_asked_joins_anew(
+    rig: Rig, join: Join, protocol: str
+) -> None:
+    """A broker that is away for long ends no pipeline: it is asked again until it is there."""
+    rig.produce(*(canal(f"{rig.db}.t", "INSERT", [{"id": n}]) for n in range(5)))
+    asked = 0
+
+    def away_twice(resolver: PositionResolver) -> Resolver:
+        def resolve(sources: list[TopicPartition]) -> Assigned:
+            nonlocal asked
+            asked += bool(sources)
+            if sources and asked <= 2:
+                raise PositionUnknown("no answer in time")
+            return resolver(sources)
+
+        return resolve
+
+    member = join(rig.topic, around=away_twice, **PROTOCOLS[protocol], group_instance_id="m")
+    until(lambda: len(member.offsets) == 5, member)
+    asked = 1
+    member.source.restart((TopicPartition(rig.topic, 0),))
+    until(lambda: len(member.offsets) == 10, member)
+    assert member.offsets == [0, 1, 2, 3, 4] * 2
 
 
 def test_a_member_that_leaves_gives_its_partition_back(rig: Rig, join: Join) -> None:

@@ -227,7 +227,8 @@ def test_parts_of_two_shards_over_two_kills(rig: Rig) -> None:
     """The position is held where the open message began; each change comes into the log once."""
     config, shards = dts_config(rig), Shards(rig)
     one = parts_of(3, dts_insert(rig, "t", dts_row(1, "long " * 40), dts_row(2, "b")))
-    two = parts_of(2, dts_update(rig, "t", dts_row(1, "x"), [wire.NA, wire.NA, wire.NIL]))
+    minimal = [wire.dts_number(3, "1"), wire.NA, wire.NA], [wire.NA, wire.NA, wire.NIL]
+    two = parts_of(2, dts_update(rig, "t", *minimal))
     shards.send("a", wire.dts_message(dts_insert(rig, "u", dts_row(5, "e"))))
     shards.send("b", one[0])
     killed_after(rig, writes=2)

@@ -108,7 +108,7 @@ MUTATIONS = (
     Mutation(
         "what came before a statement is written first",
         "actors/buffer.py",
-        "            if self.chunks[0].ddl and taken:\n                break\n",
+        "            if self.chunks[0].is_barrier and taken:\n                break\n",
         "",
         (f"{SIMULATION}/test_flow.py",),
     ),
@@ -127,6 +127,27 @@ MUTATIONS = (
         ("tests/actors/test_dead_letters.py", SIMULATION),
     ),
     Mutation(
+        "bad records that earlier runs stored within the hour count",
+        "actors/dead_letters.py",
+        "for age in self._earlier)",
+        "for age in ())",
+        ("tests/actors/test_dead_letters.py",),
+    ),
+    Mutation(
+        "a replayed record is as old as it was at first",
+        "daemon/letters/later.py",
+        "return min(offsets)",
+        "return record.offset",
+        ("tests/daemon/letters/test_later.py",),
+    ),
+    Mutation(
+        "what a failed append left of a letter is written over",
+        "daemon/letters/lines.py",
+        "            os.ftruncate(handle, end)  # complete",
+        "            pass  # complete",
+        ("tests/daemon/letters/test_letter_files.py",),
+    ),
+    Mutation(
         "rows of several lanes are folded in the source's order",
         "changes/fold.py",
         "    if has_positions(table):\n",
@@ -142,9 +163,9 @@ MUTATIONS = (
     ),
     Mutation(
         "shares of one partition are offered one after another",
-        "actors/fetcher.py",
-        "            if self._parked[to] or to in self._asked:\n",
-        "            if self._parked[to]:\n",
+        "actors/offers.py",
+        "        if self._parked[to] or to in self._asked:\n",
+        "        if self._parked[to]:\n",
         ("tests/actors/test_fetcher.py", SIMULATION),
     ),
     Mutation(
@@ -177,6 +198,27 @@ MUTATIONS = (
             "tests/integration/test_log_replaced.py::"
             "test_a_broker_that_lost_its_disk_is_refused_by_the_leader_epoch",
         ),
+    ),
+    Mutation(
+        "the position stays below messages whose format is not told",
+        "actors/fetcher.py",
+        "            if self._recognition.holds(source):\n                continue\n",
+        "",
+        ("tests/actors/test_recognition.py",),
+    ),
+    Mutation(
+        "what waits for its format goes with its partition",
+        "actors/fetcher.py",
+        "            self._recognition.drop(source)\n",
+        "",
+        ("tests/actors/test_recognition.py", f"{SIMULATION}/test_flow.py"),
+    ),
+    Mutation(
+        "what waited for its format goes first",
+        "actors/recognition.py",
+        "for each in (*held, fetched)",
+        "for each in (fetched, *held)",
+        ("tests/actors/test_recognition.py",),
     ),
 )
 

@@ -315,3 +315,12 @@ class SplitMachine(RuleBasedStateMachine):
 
 TestSplit = SplitMachine.TestCase
 TestSplit.settings = settings(max_examples=200, stateful_step_count=25, deadline=None)
+
+
+def test_an_open_message_does_not_keep_all_that_is_whole_from_being_applied() -> None:
+    """A run up to the log's end, which is amid a message, must not wait for the rest."""
+    ledger = ledger_at(10)
+    ledger.dispatched(SOURCE, 13, {"lake.s.a": (11, 12)}, fragments={"shard 1": 10})
+    assert ledger.applied(SOURCE) == 11
+    ledger.done(Lane(SOURCE, "lake.s.a"), 12)
+    assert (ledger.applied(SOURCE), ledger.frontier(SOURCE)) == (13, 10)

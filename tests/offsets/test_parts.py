@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offsets.parts import MissingPart, Part, PartAssembler, TooLarge, Whole
+from offsets.parts import PART_OVERHEAD, MissingPart, Part, PartAssembler, TooLarge, Whole
 from offsets.position import Run, TopicPartition
 
 SOURCE = TopicPartition("dts", 0)
@@ -110,9 +110,11 @@ def test_a_part_that_cannot_be_is_an_error(impossible: Part) -> None:
 
 def test_memory_is_bounded() -> None:
     """Beyond the bound the part is refused by name, and the ones before stay as they were."""
-    parts = assembler(max_bytes=5)
+    most = 5 + 2 * PART_OVERHEAD
+    parts = assembler(max_bytes=most)
     parts.take(SOURCE, "1", 5, part(0, 2, b"abc"))
-    with pytest.raises(TooLarge, match=r"shard 2: with part 0 of 2 .* 6 bytes, more than 5"):
+    told = rf"shard 2: with part 0 of 2 .* {most + 1} bytes, more than {most}"
+    with pytest.raises(TooLarge, match=told):
         parts.take(SOURCE, "2", 6, part(0, 2, b"xyz"))
     assert parts.take(SOURCE, "1", 7, part(1, 2, b"de")) == Whole(Run(5, 7), b"abcde")
 

@@ -59,6 +59,14 @@ def test_back_to_the_earliest_lowers_every_mark_of_the_partition() -> None:
     )
 
 
+def test_the_format_of_a_topic_that_is_read_anew_is_told_anew() -> None:
+    """The way to have it told again; for one table nothing is known anew."""
+    recorded = replace(RECORDED, formats={"shop": "ogg-json", "other": "canal-json"})
+    assert plan("earliest", recorded=recorded).snapshot.formats == {"other": "canal-json"}
+    assert plan("earliest", None, ITEMS, recorded).snapshot.formats == recorded.formats
+    assert plan("frontier", recorded=recorded).snapshot.formats == recorded.formats
+
+
 def test_a_target_that_is_below_the_new_position_is_left_alone() -> None:
     """It has nothing of what is read again, and its own lies behind it for good."""
     assert plan("offset", 40).marks == (MarkMove(ORDERS, S, 49, 39),)

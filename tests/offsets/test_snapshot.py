@@ -39,6 +39,7 @@ SNAPSHOTS = st.builds(
         max_size=4,
     ),
     forced=st.none() | st.text(max_size=5),
+    formats=st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=2),
 )
 
 
@@ -73,6 +74,17 @@ def test_a_newer_layout_is_refused_by_number() -> None:
     document["version"] = 2
     with pytest.raises(DamagedSnapshot, match="version 2, this binlogd reads 1"):
         decode(json.dumps(document))
+
+
+def test_an_editors_byte_order_mark_is_no_damage() -> None:
+    """Some editors put one before whatever they save, and turn the line ends."""
+    assert decode("\ufeff" + example().replace("\n", "\r\n")) == decode(example())
+
+
+def test_nesting_without_end_is_damage() -> None:
+    """It is told like any other, not by a traceback."""
+    with pytest.raises(DamagedSnapshot, match="not JSON"):
+        decode("[" * 200_000)
 
 
 def test_a_reindented_file_is_whole() -> None:
@@ -118,6 +130,7 @@ def test_an_edited_file_needs_no_checksum() -> None:
         ('"confirmed": 40', '"confirmed": true', "Expected `int | null`, got `bool`"),
         ('"binlog:0"', '"binlog"', "not a topic:partition: 'binlog'"),
         ('"forced": null', '"forced": null, "x": 1', "unknown field `x`"),
+        ('"forced": null', '"forced": null, "formats": {"t": 1}', r"`str`, got `int` .*formats"),
     ],
 )
 def test_a_slip_of_the_pen_is_told_with_its_place(old: str, new: str, said: str) -> None:

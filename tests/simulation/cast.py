@@ -13,7 +13,8 @@ from actors.messages import Address
 from actors.performers import ProcessorEffects
 from actors.processor import ProcessorLogic
 from actors.processor_settings import ProcessorSettings
-from changes.formats import FORMATS
+from changes.formats.auto import make_format
+from changes.formats.recognise import TopicFormats
 from changes.model import Mode
 from changes.routing import Route, Router, shard_of
 from daemon.spills import PipelineSpills, open_spills
@@ -58,16 +59,20 @@ class Cast:
     ) -> None:
         shape = durable.shape
         router = Router(ROUTES)
-        made = FORMATS["canal-json"]
-        if shape.split or shape.several:
-            made = SeveralCanalJson if shape.several else SplitCanalJson
-        format_ = made(shape.options)
+        topics = TopicFormats(durable.snapshot.formats)
+        format_ = make_format(shape.format, shape.options, topics)
+        if shape.several:
+            format_ = SeveralCanalJson(shape.options)
+        elif shape.split:
+            format_ = SplitCanalJson(shape.options)
         reading = FetcherSettings(max_messages=7, dead_letters=True)
         fetcher = FetcherLogic(PIPELINE, format_, router, shards, reading)
         self.logics: dict[Address, Any] = {
             FETCHER: fetcher,
             COMMITTER: CommitterLogic(PIPELINE, durable.snapshot, 1.0, durable.end),
-            LETTERS: DeadLetterLogic(PIPELINE, DeadLetterSettings(retry_base_s=0.1)),
+            LETTERS: DeadLetterLogic(
+                PIPELINE, DeadLetterSettings(retry_base_s=0.1, retry_for_s=1e9)
+            ),
         }
         self.staging: dict[Address, Staging] = {}
         self.spills: dict[Address, ProcessorEffects] = {}

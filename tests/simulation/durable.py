@@ -53,7 +53,7 @@ class SpillDisk:
     """Spill files as they lie there after a crash, and the marks of those that were replayed."""
 
     files: dict[TargetName, tuple[str, list[SpillRecord]]] = field(default_factory=dict)
-    done: set[str] = field(default_factory=set)
+    done: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
 
     def holds(self, target: str, source: TopicPartition, offset: int) -> bool:
         """Whether a target's spill has a message."""
@@ -114,7 +114,8 @@ class MemorySpill:
         if self._failing():
             raise OSError("it can't be let go")
         self._disk.files.pop(self._target, None)
-        self._disk.done.add(str(self._target))
+        lasts = self._disk.done.setdefault(str(self._target), {})
+        lasts |= {source: last for source, (_, last) in self.state.lanes.items()}
         self._known = []
         if self._failing():
             raise OSError("its folder can't be synced")
@@ -138,9 +139,11 @@ class MemoryFolder:
         for target_name, mark in listed.items():
             for source, (_, last) in mark.lanes.items():
                 lane = held.get(target_name, {}).get(source, (0, NO_OFFSET))
-                if lane[1] < last and target_name not in self._disk.done:
+                done = self._disk.done.get(target_name, {}).get(source, NO_OFFSET)
+                if max(lane[1], done) < last:
                     raise SpillError(f"{target_name} should hold {source} through {last}")
-        self._disk.done &= set(listed)
+        for target_name in self._disk.done.keys() - set(listed):
+            del self._disk.done[target_name]
         return tuple(found)
 
     def of(self, target: TargetName) -> SpillFile:

@@ -8,6 +8,7 @@ from typing import Any
 
 from actors import messages as msg
 from actors.messages import Address
+from changes.formats.base import pack
 from offsets.position import TopicPartition
 from offsets.recovery import StartAt, Watermarks, start_position
 from tests.simulation.durable import PIPELINE, Durable
@@ -45,6 +46,8 @@ class Partitions(ABC):
             if found:
                 self._position[source] = found[-1][0] + 1
                 offsets, values = [o for o, _ in found], [v for _, v in found]
+                if self.durable.shape.auto:
+                    values = [pack(None, value) for value in values]
                 batches.append(msg.Fetched(source, offsets, list(values), self._position[source]))
         if not batches:
             self._position = {source: self.durable.end[source] for source in self._position}

@@ -42,5 +42,5 @@ class SplitCanalJson(CanalJson):
     def running(self, _value: bytes) -> tuple[str, int | None]:
         return "", None
 
-    def whole(self, _stream: str, data: bytes) -> bytes:
+    def whole(self, _value: bytes, data: bytes) -> bytes:
         return data

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+from changes.formats.auto import AUTO
 from changes.model import DdlPolicy, FormatOptions
 
 POSITIONS = "tidb-commit-ts"
@@ -27,10 +28,17 @@ class Shape:
     """Updates carry the key and what changed: MINIMAL row images."""
     lanes: bool = False
     """A table's changes are in both partitions, and carry source positions."""
+    auto: bool = False
+    """The format is told from the messages: bad ones that come first wait for one that tells it."""
     quarantine: bool = False
     """A target that is refused, is quarantined. Without it nothing is ever refused."""
     quarantine_bytes: int = 1 << 20
     policy: DdlPolicy = field(default_factory=DdlPolicy)
+
+    @property
+    def format(self) -> str:
+        """What the pipeline's configuration says of its format."""
+        return AUTO if self.auto else "canal-json"
 
     @property
     def options(self) -> FormatOptions:

@@ -14,6 +14,9 @@ from tests.simulation.shape import Shape
 CHANGELOG = "lake.log.all"
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}
 
+UNTOLD = 25
+"""Messages at the beginning that tell no format: more than a poll takes of both partitions."""
+
 Image = dict[str, str | None]
 """A row without its key."""
 
@@ -53,6 +56,7 @@ class Source:
         self._fresh = tables + tables % 2
         self._columns = 0
         self._commit = 0
+        self._untold = UNTOLD if shape.auto else 0
         self.tables: dict[str, SourceTable] = {}
         self.dropped: set[str] = set()
         """Of those a sink may keep what it held."""
@@ -60,6 +64,9 @@ class Source:
     def next(self) -> Message | None:
         """The next message, None where this time nothing came of it."""
         rng, shape = self._rng, self._shape
+        if self._untold:
+            self._untold -= 1
+            return Message(rng.randrange(2), b"{no message", bad=(None,))
         name = rng.choice(self._names)
         kind = rng.random()
         if kind < shape.bad:

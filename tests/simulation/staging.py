@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from actors.effects import Stage
 from actors.messages import BadMessageAt, Staged, StageFailed
+from changes.formats.auto import make_format
 from changes.model import (
     CHANGELOG_COLUMNS,
     FROM,
@@ -59,7 +60,10 @@ class RealStaging:
     def __init__(self, disk_full: Callable[[], bool], shape: Shape) -> None:
         self.files: dict[str, Any] = {}
         self._disk_full = disk_full
-        self._work = StageWork(SeveralCanalJson(shape.options), self)
+        made = make_format(shape.format, shape.options)
+        if shape.several:
+            made = SeveralCanalJson(shape.options)
+        self._work = StageWork(made, self)
 
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
         return self._work.stage(request, path)

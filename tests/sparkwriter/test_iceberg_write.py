@@ -252,6 +252,10 @@ TYPES = {
         pa.timestamp("us", "UTC"),
         [datetime(1900, 1, 1, tzinfo=UTC), datetime(2024, 3, 31, 1, 30, 0, 999999, tzinfo=UTC)],
     ),
+    "late": (
+        pa.timestamp("us", "UTC"),
+        [datetime(2262, 4, 12, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)],
+    ),
     "flag": (pa.bool_(), [True, None]),
     "single": (pa.float32(), [0.5, float("-inf")]),
     "double": (pa.float64(), [1e308, -0.0]),

@@ -54,8 +54,11 @@ def _hit(message: bytearray, samples: Sequence[bytes], chance: random.Random) ->
             del message[start:]
 
 
-def read(format_: Format, value: bytes) -> None:
-    """Ask all that may be asked of a format about one message: it may only refuse it."""
+def read(format_: Format, value: bytes) -> str:
+    """Ask all that may be asked of a format about one message: it may only refuse it.
+
+    What became of it: "refused" (at the first look, or when its rows were decoded), or its kind.
+    """
     kind, reason = Kind.NOTHING, None
     try:
         kind = format_.peek(value).kind
@@ -66,9 +69,12 @@ def read(format_: Format, value: bytes) -> None:
     except BadMessage as bad:
         reason = str(bad)
     assert reason is None or (reason and "\n" not in reason)
-    if kind is Kind.ROWS:
-        for mode, keys in ((Mode.UPSERT, None), (Mode.UPSERT, ("id",)), (Mode.APPEND, None)):
-            assert bad_place(format_, [value], mode, keys) in (None, 0)
+    if kind is not Kind.ROWS:
+        return "refused" if reason else kind.value
+    ways = ((Mode.UPSERT, None), (Mode.UPSERT, ("id",)), (Mode.APPEND, None))
+    places = [bad_place(format_, [value], mode, keys) for mode, keys in ways]
+    assert set(places) <= {None, 0}
+    return "rows" if None in places else "refused"
 
 
 def bad_place(

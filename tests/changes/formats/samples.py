@@ -17,13 +17,6 @@ from changes.model import OP, Mode
 COLUMNS = ("id", "name", "description", "weight")
 
 
-def expectations(path: Path) -> dict[str, Any]:
-    """What is expected of a file, from the folder that it is in."""
-    found: dict[str, Any] = json.loads((path.parent / "expectations.json").read_text())
-    told: dict[str, Any] = found["files"][path.name]
-    return told
-
-
 def lines(path: Path) -> list[bytes]:
     """The messages of a file, one a line."""
     return [line for line in path.read_bytes().splitlines() if line.strip()]

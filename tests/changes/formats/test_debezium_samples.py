@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -17,15 +18,16 @@ from changes.formats.base import RowChange, Statement, pack, unpack
 from changes.formats.debezium_json import DebeziumJson
 from changes.model import OP, BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
 from tests.changes import conformance
+from tests.changes.formats import samples
 from tests.changes.formats.mutated import damaged, survive
 
 DEBEZIUM = DebeziumJson(FormatOptions())
 ALL_TYPES = "debezium/table/schema/alltype"
-OTHERWISE = {
-    "geometry": "its GeoJSON; here it is SRID and WKB, as MySQL stores it",
-    "bit": "its bytes; here it is their number",
+READ_OTHERWISE = {
+    "geometry": "Paimon makes GeoJSON of it; here it is SRID and WKB, as MySQL stores it",
+    "bit": "Paimon keeps its bytes; here it is their number",
 }
-"""What we read differently on purpose, and what the other project has."""
+"""What we read otherwise on purpose, and what the other project has."""
 
 
 def records(path: Path) -> list[bytes]:
@@ -35,13 +37,7 @@ def records(path: Path) -> list[bytes]:
     return [pack(None, line) for line in lines if line.strip().startswith(b"{")]
 
 
-def cases(*patterns: str) -> list[Any]:
-    """A case a file, by its name; a lone one that tells where the samples are missing."""
-    root = conformance.present()
-    if root is None:
-        return [pytest.param(Path("none"), id="samples are missing")]
-    found = sorted(path for pattern in patterns for path in root.glob(pattern))
-    return [pytest.param(path, id=str(path.relative_to(root))) for path in found if path.is_file()]
+NAME = "debezium-json"
 
 
 def told(case: str) -> Mapping[str, Any]:
@@ -55,17 +51,18 @@ def steps() -> list[Any]:
     """Paimon's cases that tell tables: the files before each of their steps, and what is then."""
     root = conformance.present()
     if root is None:
-        return [pytest.param("", 0, id="samples are missing")]
+        return [conformance.case("", 0, id="no-samples", of=NAME)]
     whole = json.loads((root / "paimon/expectations.json").read_text())
     return [
-        pytest.param(case["case"], number, id=f"{case['case']}-{number + 1}")
+        conformance.case(case["case"], number, id=f"{case['case']}-{number + 1}", of=NAME)
         for case in whole["cases"]
         if case["case"].startswith("debezium/")
         for number in range(len(case["steps"]))
     ]
 
 
-EVERY_FILE = cases("debezium-docs/*.json", "flink/debezium*.txt", "paimon/debezium/**/*.txt")
+PATTERNS = ("debezium-docs/*.json", "flink/debezium*.txt", "paimon/debezium/**/*.txt")
+EVERY_FILE = conformance.cases(*PATTERNS)
 REFUSED = {
     "mysql_0149_schema_change_key.json": "no default_database",
     "mysql_0914_op_c.json": "names no table",
@@ -76,11 +73,13 @@ REFUSED = {
 }
 """Files whose last record can't be applied, and what is said of it."""
 
+SHORTHAND = "the documentation leaves out source, so the record names no table: refused without one"
+OTHERWISE = {"mysql_0914_op_c.json": SHORTHAND, "pg_0499_op_c.json": SHORTHAND}
 
-@pytest.mark.parametrize("path", EVERY_FILE)
+
+@pytest.mark.parametrize("path", conformance.cases(*PATTERNS, of=NAME, otherwise=OTHERWISE))
 def test_every_record_is_understood(path: Path) -> None:
     """None is refused, but what can't be applied: that is told why."""
-    conformance.folder()
     for place, value in enumerate(found := records(path)):
         last = place + 1 == len(found)
         if last and path.name in REFUSED:
@@ -92,10 +91,76 @@ def test_every_record_is_understood(path: Path) -> None:
             assert not any(isinstance(c, RowChange) and c.misfit for c in changes)
 
 
-@pytest.mark.parametrize("path", cases("debezium-docs/*_op_*.json"))
+IDENTITY = "debezium-postgres-data-replica-identity.txt"
+NO_ROWS = ("_key.", "schema_change.", "_tx_", "op_m.", "op_t.")
+WITH_ROWS = [
+    case
+    for case in conformance.cases(*PATTERNS, of=NAME)
+    if not any(part in str(case.id) for part in NO_ROWS)
+]
+
+
+@pytest.mark.parametrize("path", WITH_ROWS)
+def test_rows_are_what_the_messages_say(path: Path) -> None:
+    """Their columns are those of the JSON, and without a schema the values, digit by digit."""
+    named = {"default_database": "d", "default_table": "t"}
+    format_ = DebeziumJson(FormatOptions(extra=named))
+    found = records(path)[: -1 if path.name == IDENTITY else None]
+    assert found
+    for value in found:
+        told = json.loads(unpack(value).value or b"", parse_float=Decimal)
+        (change,) = format_.explain(value)
+        assert isinstance(change, RowChange)
+        payload, gone = told.get("payload", told), change.op == "D"
+        image, wanted = (change.before if gone else change.after), payload[NOW[gone]]
+        assert image is not None
+        assert image.keys() == wanted.keys()
+        if told.get("schema") is None:
+            assert {name: samples.shown(each) for name, each in image.items()} == {
+                name: samples.plain(each) for name, each in wanted.items()
+            }
+
+
+NOW = {True: "before", False: "after"}
+"""The image that a message shows of a row: whether it is gone."""
+
+
+@pytest.mark.parametrize(
+    ("key", "row", "column"),
+    [
+        ("mysql_1046_key.json", "mysql_1442_op_u.json", "id"),
+        ("pg_0637_key.json", "pg_1045_op_u.json", "id"),
+    ],
+)
+@pytest.mark.conformance(NAME)
+def test_documented_keys(key: str, row: str, column: str) -> None:
+    """As a record's key the documentation's example tells the table's key."""
+    docs = conformance.folder() / "debezium-docs"
+    (change,) = DEBEZIUM.explain(pack((docs / key).read_bytes(), (docs / row).read_bytes()))
+    assert isinstance(change, RowChange)
+    assert list(change.key) == [column]
+
+
+@pytest.mark.conformance(NAME)
+def test_documented_key_of_a_schema_change() -> None:
+    """The key of a statement's record says nothing more."""
+    docs = conformance.folder() / "debezium-docs"
+    key = (docs / "mysql_0149_schema_change_key.json").read_bytes()
+    value = pack(key, (docs / "mysql_0208_schema_change.json").read_bytes())
+    assert DEBEZIUM.ddl(value) == DEBEZIUM.ddl(pack(None, unpack(value).value))
+
+
+@pytest.mark.parametrize("path", conformance.cases("debezium-docs/*_tx_*.json", of=NAME))
+def test_documented_transactions(path: Path) -> None:
+    """Where a transaction begins and ends there is nothing to apply."""
+    (value,) = records(path)
+    assert DEBEZIUM.peek(value).kind is Kind.NOTHING
+    assert DEBEZIUM.explain(value) == ()
+
+
+@pytest.mark.parametrize("path", conformance.cases("debezium-docs/*_op_*.json", of=NAME))
 def test_documented_ops(path: Path) -> None:
     """Each example of the documentation is the operation that its name says."""
-    conformance.folder()
     named = {"default_database": "d", "default_table": "t"}
     (value,) = records(path)
     found = DebeziumJson(FormatOptions(extra=named)).explain(value)
@@ -109,6 +174,7 @@ def test_documented_ops(path: Path) -> None:
         assert [each.op for each in found if isinstance(each, RowChange)] == [letters[op]]
 
 
+@pytest.mark.conformance(NAME)
 def test_documented_schema_change() -> None:
     """The statement of the documentation's example adds a column."""
     (value,) = records(conformance.folder() / "debezium-docs/mysql_0208_schema_change.json")
@@ -116,12 +182,16 @@ def test_documented_schema_change() -> None:
     assert (str(ddl.table), len(ddl.steps), ddl.refused) == ("inventory.customers", 1, None)
 
 
-FLINK = [case for case in cases("flink/debezium*.txt") if "replica-identity" not in str(case.id)]
+FLINK = [
+    case
+    for case in conformance.cases("flink/debezium*.txt", of=NAME)
+    if "replica-identity" not in str(case.id)
+]
 
 
 def expected(path: Path) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads((path.parent / "expectations.json").read_text())
-    return {"columns": [name for name, _ in found["columns"]], **found["files"][path.name]}
+    found = conformance.expectations(path)
+    return found | {"columns": [name for name, _ in found["columns"]]}
 
 
 def as_float32(row: Sequence[object]) -> list[object]:
@@ -141,7 +211,6 @@ def net_rows(values: Sequence[bytes], keys: tuple[str, ...], names: Sequence[str
 @pytest.mark.parametrize("path", FLINK)
 def test_flink_changelogs(path: Path) -> None:
     """Each change as people read it, before and after, in the order that Flink expects."""
-    conformance.folder()
     wanted, found = expected(path), []
     for value in records(path):
         for change in DEBEZIUM.explain(value):
@@ -156,15 +225,23 @@ def test_flink_changelogs(path: Path) -> None:
 @pytest.mark.parametrize("path", FLINK)
 def test_flink_final_rows(path: Path) -> None:
     """What remains at the end."""
-    conformance.folder()
     wanted = expected(path)
     found = net_rows(records(path), ("id",), wanted["columns"])
     assert sorted(map(as_float32, found)) == sorted(map(as_float32, wanted["final_rows"]))
 
 
-def test_flink_replica_identity() -> None:
+@pytest.mark.parametrize(
+    "path",
+    conformance.cases(
+        f"flink/{IDENTITY}",
+        of=NAME,
+        otherwise={
+            IDENTITY: "Flink stops at the first update without before; an upsert needs none"
+        },
+    ),
+)
+def test_flink_replica_identity(path: Path) -> None:
     """Rows by a configured key; the delete that tells none is refused, not passed over."""
-    path = conformance.folder() / "flink/debezium-postgres-data-replica-identity.txt"
     wanted, values = expected(path), records(path)
     rows = wanted["upsert_consumer_rows_before_last_line"]
     found = net_rows(values[:-1], ("id",), wanted["columns"])
@@ -172,6 +249,20 @@ def test_flink_replica_identity() -> None:
     with pytest.raises(BadRecord, match="key column id is not told in a deleted row") as error:
         net_rows(values, ("id",), wanted["columns"])
     assert error.value.index == len(values) - 1
+
+
+TOLD_FIRST = ("debezium-data-schema-exclude.txt", "debezium-postgres-data-schema-exclude.txt")
+
+
+@pytest.mark.parametrize(
+    "path", [c for c in FLINK if str(c.id).removeprefix("flink/") in (*TOLD_FIRST, "no-samples")]
+)
+def test_flink_first_moment_and_table(path: Path) -> None:
+    """A snapshot's row of an old connector has no time of its own: then when it was sent."""
+    told = expected(path)["first_message_metadata"]
+    (first,) = DEBEZIUM.explain(records(path)[0])
+    assert first.ts_ms == (told["source_ts_ms"] or told["ingestion_ts_ms"])
+    assert first.table == TableName(told["schema"] or told["database"], told["table"])
 
 
 def before_step(case: Mapping[str, Any], number: int) -> Iterator[bytes]:
@@ -194,7 +285,6 @@ def by_table(values: Sequence[bytes]) -> dict[str, list[bytes]]:
 @pytest.mark.parametrize(("case", "number"), steps())
 def test_paimon_tables(case: str, number: int) -> None:
     """Rows and columns after each step are Paimon's: text where there is no schema."""
-    conformance.folder()
     whole = told(case)
     step, tables = whole["steps"][number], by_table(list(before_step(whole, number)))
     if "expect_error" in step:
@@ -216,6 +306,7 @@ def test_paimon_tables(case: str, number: int) -> None:
         assert sorted(map(str, found)) == sorted(map(str, wanted["rows_unordered"]))
 
 
+@pytest.mark.conformance(NAME)
 def test_paimon_nested_and_deleted() -> None:
     """A JSON object stays JSON; a delete alone tells the columns."""
     root = conformance.folder() / "paimon/debezium/table"
@@ -249,9 +340,24 @@ def all_types() -> list[Any]:
     """The columns of Paimon's table of all types, each a case."""
     root = conformance.present()
     if root is None:
-        return [pytest.param(0, id="samples are missing")]
+        return [conformance.case(0, id="no-samples", of=NAME)]
     whole = json.loads((root / "paimon/expectations.json").read_text())["alltype_debezium"]
-    return [pytest.param(n, id=each["name"]) for n, each in enumerate(whole["columns"])]
+    return [
+        conformance.case(
+            n,
+            id=f"{whole['file']}-{each['name']}",
+            of=NAME,
+            otherwise=READ_OTHERWISE.get(kind_of(each["type"], whole["rows"][0][n])),
+        )
+        for n, each in enumerate(whole["columns"])
+    ]
+
+
+def kind_of(column: str, wanted: object) -> str:
+    """Of which values Paimon makes something else."""
+    if isinstance(wanted, str) and '"srid"' in wanted:
+        return "geometry"
+    return "bit" if isinstance(wanted, dict) and column == "BINARY(8)" else ""
 
 
 @pytest.mark.parametrize("number", all_types())
@@ -265,10 +371,11 @@ def test_paimon_types(number: int) -> None:
     changes = DEBEZIUM.table_decoder(Mode.UPSERT, keys).decode(0, [0], values)
     assert changes is not None
     found = changes.table[name][0].as_py()
-    if isinstance(wanted, str) and '"srid"' in wanted:
-        assert found[:5] == b"\0\0\0\0\1", OTHERWISE["geometry"]
-    elif isinstance(wanted, dict) and whole["columns"][number]["type"] == "BINARY(8)":
-        assert f"{int(found):016x}" == wanted["hex"], OTHERWISE["bit"]
+    kind = kind_of(whole["columns"][number]["type"], wanted)
+    if kind == "geometry":
+        assert found[:5] == b"\0\0\0\0\1"
+    elif kind == "bit":
+        assert f"{int(found):016x}" == wanted["hex"]
     elif isinstance(wanted, str) and isinstance(found, datetime | Decimal | str):
         assert same_number(str(shown(found)), wanted)
     elif isinstance(found, Decimal):
@@ -285,11 +392,15 @@ def same_number(found: str, wanted: str) -> bool:
 
 @pytest.mark.parametrize("path", EVERY_FILE)
 def test_damaged_samples(path: Path) -> None:
-    """Of real records, too, only BadMessage and BadRecord come out when they are damaged."""
+    """Of real records, too, some are refused and some read when they are damaged: no more."""
     conformance.folder()
     values = [unpack(value).value or b"" for value in records(path)]
-    for seed in range(20):
+    seen = Counter(
         survive(DebeziumJson(FormatOptions()), pack(None, damaged(values, seed)), Mode.UPSERT)
+        for seed in range(20)
+    )
+    assert seen["bad message"] + seen["bad record"]
+    assert seen.total() == 20
 
 
 def test_the_table_is_the_envelopes() -> None:

@@ -151,7 +151,7 @@ MISFITS: list[tuple[Any, Any, str]] = [
     ("boolean", 2, "'2' is not a boolean"),
     ("double", "x", "is not a double"),
     ("float", 1e300, "is not a float"),
-    ("bytes", "A", "'A' is not a bytes"),
+    ("bytes", "A", "'A' is not a value of bytes in base64"),
     (decimal(2, 4), b64(b"\x7f\xff"), f"is not an {DECIMAL}"),
     (decimal(2, 4), 1.234, "1.234"),
     (decimal(2, 4), 1e30, "1e\\+30"),

@@ -256,3 +256,10 @@ def test_column_names_that_need_escapes() -> None:
     data = {"id": 1, 'a"b': "x", "c\\d": [1], "e\nf": 2}
     found = rows(MAXWELL, maxwell(data=data), maxwell(data=data))
     assert found == [{OP: "U", "id": "1", 'a"b': "x", "c\\d": "[1]", "e\nf": "2"}] * 2
+
+
+def test_row_that_could_not_be_sent_of_a_known_table() -> None:
+    """Whatever type it claims to have, and among good ones."""
+    values = [maxwell(), maxwell(), maxwell("insert", {"id": 1}, reason="RecordTooLarge")]
+    with pytest.raises(BadMessage, match=r"shop\.orders: a row that Maxwell could not send"):
+        list(made(MAXWELL).heads(values))

@@ -50,10 +50,10 @@ def records(path: Path) -> Iterator[str]:
     assert not pending, path
 
 
-@pytest.mark.parametrize("path", conformance.cases("maxwell/sql_json/*"))
-def test_rows_of_maxwell(path: Path | None) -> None:
+@pytest.mark.parametrize("path", conformance.cases("maxwell/sql_json/*", of=MAXWELL))
+def test_rows_of_maxwell(path: Path) -> None:
     """Each message is the row that its file tells, for people and as a changelog alike."""
-    found = list(records(path or conformance.folder() / "none"))
+    found = list(records(path))
     assert found, path
     format_ = made(MAXWELL)
     by_table: dict[str, list[str]] = defaultdict(list)
@@ -94,10 +94,10 @@ def _check_changelog(texts: list[str]) -> None:
                 assert kept == (None if value is None else str(value))
 
 
-@pytest.mark.parametrize("path", conformance.cases("maxwell/ddl_*"))
-def test_statements_of_maxwell(path: Path | None) -> None:
+@pytest.mark.parametrize("path", conformance.cases("maxwell/ddl_*", of=MAXWELL))
+def test_statements_of_maxwell(path: Path) -> None:
     """Every message about a statement is read as one of its table, and none is a row."""
-    found = list(records(path or conformance.folder() / "none"))
+    found = list(records(path))
     assert found, path
     for text in found:
         value, told = pack(None, text.encode()), json.loads(text)
@@ -118,10 +118,9 @@ WHOLE = {
 }
 
 
-@pytest.mark.parametrize("path", conformance.cases("maxwell/json/*.json"))
-def test_whole_messages_of_maxwell(path: Path | None) -> None:
+@pytest.mark.parametrize("path", conformance.cases("maxwell/json/*.json", of=MAXWELL))
+def test_whole_messages_of_maxwell(path: Path) -> None:
     """Complete messages, the encrypted ones by the key of Maxwell's tests."""
-    path = path or conformance.folder() / "none"
     value = pack(None, path.read_bytes())
     op, table, some = WHOLE[path.stem]
     (change,) = made(MAXWELL, encryption_key=KEY).explain(value)
@@ -134,11 +133,10 @@ def test_whole_messages_of_maxwell(path: Path | None) -> None:
             made(MAXWELL).explain(value)
 
 
-@pytest.mark.parametrize("path", conformance.cases("flink/maxwell-data.txt"))
-def test_changelog_of_flink(path: Path | None) -> None:
+@pytest.mark.parametrize("path", conformance.cases("flink/maxwell-data.txt", of=MAXWELL))
+def test_changelog_of_flink(path: Path) -> None:
     """Each change, before and after, and what remains at the end."""
-    path = path or conformance.folder() / "none"
-    expected = samples.expectations(path)
+    expected = conformance.expectations(path)
     values = [pack(None, line) for line in samples.lines(path)]
     told: dict[str, Any] = expected["first_message_metadata"]
     (first,) = made(MAXWELL).explain(values[0])

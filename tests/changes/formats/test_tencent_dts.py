@@ -175,7 +175,8 @@ def test_parts_are_told_with_their_shard() -> None:
     assert [each and (each[0], each[1].total, each[1].number) for each in found] == [
         ("set_1", len(values), place) for place in range(len(values))
     ]
-    whole = FORMAT.whole("set_1", b"".join(each[1].data for each in found if each))
+    last = pack(None, values[-1], [("ShardId", b"set_1")])
+    whole = FORMAT.whole(last, b"".join(each[1].data for each in found if each))
     assert decoded(whole)["id"] == [1, 2]
 
 

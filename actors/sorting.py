@@ -1,0 +1,155 @@
+"""What the fetcher does with a batch of messages: each goes to the targets that want it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from actors import messages as msg
+from actors.messages import MESSAGE_OVERHEAD
+from actors.several import by_target
+from changes.formats.base import Format, Several
+from changes.model import BadMessage, Ddl, Kind, TableName
+from changes.routing import RouteConflict, Router, TargetRoute
+
+
+@dataclass(slots=True)
+class _Slot:
+    """What one target gets of one fetched batch, in order."""
+
+    route: TargetRoute
+    offsets: list[int] = field(default_factory=list)
+    values: list[bytes] = field(default_factory=list)
+    ddl: bool = False
+
+    def share(self) -> msg.Share:
+        size = sum(map(len, self.values)) + MESSAGE_OVERHEAD * len(self.values)
+        return msg.Share(self.route, self.offsets, self.values, size, self.ddl)
+
+
+class _NotFollowed(Exception):
+    """A statement that concerns a whole database: good, and nothing to pass over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a message can't be sent on. ``lasting``: not the message is wrong, but what it asks."""
+
+    reason: str
+    lasting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """What came of a batch.
+
+    ``shares`` are in lane order, ``good`` the number of messages that they and those without
+    anything to apply were, ``problem`` what is wrong with the next. ``unread`` are statements
+    that nobody understands and that are passed over.
+    """
+
+    shares: Sequence[msg.Share]
+    good: int
+    problem: Problem | None
+    unread: Sequence[str]
+
+
+class Sorter:
+    """Splits batches by target. Pure but for what it counts; one thread."""
+
+    def __init__(self, format_: Format, router: Router, *, ddl_not_understood_stops: bool) -> None:
+        self._format = format_
+        self._router = router
+        self._ddl_not_understood_stops = ddl_not_understood_stops
+        self._unread: list[str] = []
+        self.dropped = 0
+        """Messages that no route wants, or that carry no change."""
+
+    def sort(self, fetched: msg.Fetched) -> Sorted:
+        """Look at each message of a batch, in order, up to the first that is not good."""
+        rows, nothing = Kind.ROWS, Kind.NOTHING
+        done: list[_Slot] = []
+        by_target: dict[str, _Slot] = {}
+        by_table: dict[TableName, tuple[_Slot, ...]] = {}
+        good = 0
+        problem: Problem | None = None
+        try:
+            heads = self._format.heads(fetched.values)
+            for offset, value, (kind, table) in zip(
+                fetched.offsets, fetched.values, heads, strict=True
+            ):
+                if kind is rows:
+                    slots = by_table.get(table)  # type: ignore[arg-type]
+                    if slots is None:
+                        slots = by_table[table] = self._slots(table, by_target)  # type: ignore
+                    if not slots:
+                        self.dropped += 1
+                    for slot in slots:
+                        slot.offsets.append(offset)
+                        slot.values.append(value)  # type: ignore[arg-type]
+                elif kind is nothing:
+                    self.dropped += 1
+                else:
+                    assert value is not None
+                    if kind is Kind.DDL:
+                        barriers = self._barriers(offset, value)
+                    else:
+                        barriers = self._several(offset, value, by_target)
+                    for barrier in barriers:
+                        before = by_target.pop(str(barrier.route.name), None)
+                        done += [before, barrier] if before else [barrier]
+                    by_table.clear()
+                good += 1
+        except BadMessage as bad:
+            problem = Problem(str(bad), lasting=False)
+        except (RouteConflict, _NotFollowed) as refused:
+            problem = Problem(str(refused), lasting=True)
+        done += by_target.values()
+        unread, self._unread = tuple(self._unread), []
+        return Sorted([slot.share() for slot in done if slot.offsets], good, problem, unread)
+
+    def _slots(self, table: TableName, by_target: dict[str, _Slot]) -> tuple[_Slot, ...]:
+        return tuple(
+            by_target.setdefault(str(route.name), _Slot(route))
+            for route in self._router.targets(table)
+        )
+
+    def _barriers(self, offset: int, value: bytes) -> list[_Slot]:
+        """One for each target that the statement concerns, whatever its number of tables."""
+        routes: dict[str, TargetRoute] = {}
+        for statement in self._format.ddl(value):
+            for route in self._concerned(statement):
+                routes[str(route.name)] = route
+        return [_Slot(route, [offset], [value], ddl=True) for route in routes.values()]
+
+    def _concerned(self, statement: Ddl) -> tuple[TargetRoute, ...]:
+        concerned = self._router.targets(statement.table)
+        if concerned and not statement.table.table:
+            # The whole database: there is no one target whose lane could carry it.
+            name, sql = statement.table.database, " ".join(statement.sql.split())
+            if statement.unread is not None and not self._ddl_not_understood_stops:
+                self._unread.append(f"{name}: {statement.unread}")
+                return ()
+            reason = statement.refused or statement.unread
+            raise _NotFollowed(f"{name}: {reason} is not followed: {sql}")
+        return concerned
+
+    def _several(self, offset: int, value: bytes, slots: dict[str, _Slot]) -> list[_Slot]:
+        """Give each target its part of a message of several entries; barriers are given back."""
+        format_ = self._format
+        if not isinstance(format_, Several):
+            raise BadMessage("a part of a message, without the others")
+        parts = by_target(
+            format_,
+            value,
+            lambda piece: self._router.targets(piece.table),
+            self._format.ddl,
+            self._concerned,
+        )
+        self.dropped += not parts
+        for part in parts:
+            if not part.ddl:
+                slot = slots.setdefault(str(part.route.name), _Slot(part.route))
+                slot.offsets.append(offset)
+                slot.values.append(part.value)
+        return [_Slot(part.route, [offset], [part.value], ddl=True) for part in parts if part.ddl]

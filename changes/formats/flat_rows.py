@@ -1,0 +1,240 @@
+"""Rows of many messages read by a few calls of protobuf's parser.
+
+Encoded messages that stand one behind the other are one message: of a field that is repeated it
+has all their values, and messages inside become one, too. So a view in which only the innermost
+fields are repeated gives these for a thousand messages as one list, and no object is made for the
+messages around them. Between them a mark is put, which tells where one ends and the next begins:
+where marks are missing something was damaged, and the messages are read one by one.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from changes.formats.base import VALUE_AT
+
+MARK = b"\xff" * 16
+"""Stands for the end of a message in a list of bytes. It can't be read as a message itself."""
+MARK_NUMBER = 1_000_003
+"""The same in a list of numbers: no enumeration has it."""
+
+MOST_MESSAGES = 4_000
+"""Read at once. Fewer: the calls for each column cost more than the cells; more: the rows have left
+the processor's cache when their columns are made."""
+MOST_BYTES = 1 << 20
+FEWEST = 12
+FEWEST_BYTES = 1 << 13
+"""Below this many messages of so many bytes one by one is quicker."""
+_SOME = 250
+"""Tried once more where among many one is different. Fewer: the different ones' neighbours, which
+are read one by one, are fewer, but the calls cost more than that."""
+_GIVEN_UP = 16
+"""Blocks that are not tried after one of which no part could be read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlatRows:
+    """Rows that have the same number of columns, each cell still bytes.
+
+    ``olds`` has, in the same places, the cells of updated rows' old images; all other rows and
+    those without an old image have their own there. None: no row has one.
+    """
+
+    columns: Sequence[Sequence[bytes]]
+    olds: Sequence[Sequence[bytes]] | None
+    ops: bytes
+    records: Sequence[int]
+
+
+def blocks_of(
+    values: Sequence[bytes], most: int = MOST_MESSAGES
+) -> Iterator[tuple[int, Sequence[bytes]]]:
+    """Messages to be read at once, with the place of the first."""
+    ends = list(itertools.accumulate(map(len, values)))
+    start = before = 0
+    while start < len(values):
+        last = min(len(ends), start + most)
+        end = min(last, bisect.bisect_left(ends, before + MOST_BYTES, start, last) + 1)
+        yield start, values[start:end]
+        start, before = end, ends[end - 1]
+
+
+def worth_it(values: Sequence[bytes]) -> bool:
+    """Tell whether reading messages at once is quicker than one by one."""
+    return len(values) >= FEWEST or sum(map(len, values)) >= FEWEST_BYTES + len(values) * VALUE_AT
+
+
+_FEW_MOVES = 20
+"""One row in so many may change its key: each cuts a block in two."""
+
+Leftover = tuple[int, Sequence[bytes]]
+"""Messages to be read singly, and the place of the first."""
+
+
+class Trying:
+    """Whether to try to read messages at once: not where they were all unlike just before.
+
+    One target's; kept from call to call.
+    """
+
+    def __init__(self) -> None:
+        self._rest = 0
+
+    def left_over(
+        self,
+        values: Sequence[bytes],
+        take: Callable[[Sequence[bytes], int], Iterator[Leftover] | None],
+    ) -> Iterator[Leftover]:
+        """Have ``take`` take blocks, at their places; gives, in order, what it could not.
+
+        ``take`` gives None for nothing at all, else as it goes on what has to come between.
+        """
+        for start, block in blocks_of(values):
+            if self._rest or not worth_it(block):
+                self._rest = max(self._rest - 1, 0)
+                yield start, block
+            elif (rest := take(block, start)) is not None:
+                yield from rest
+            else:
+                yield from self._parts(block, start, take)
+
+    def _parts(
+        self,
+        block: Sequence[bytes],
+        start: int,
+        take: Callable[[Sequence[bytes], int], Iterator[Leftover] | None],
+    ) -> Iterator[Leftover]:
+        self._rest = _GIVEN_UP
+        for at in range(0, len(block), _SOME):
+            part = block[at : at + _SOME]
+            tried = len(part) < len(block) and worth_it(part)
+            rest = take(part, start + at) if tried else None
+            if rest is None:
+                yield start + at, part
+            else:
+                self._rest = 0
+                yield from rest
+
+
+def joined(parse: Any, messages: Sequence[bytes], mark: bytes) -> Any:
+    """All messages as one, a mark behind each; raises DecodeError."""
+    return parse(mark.join(messages) + mark)
+
+
+def single(flat: Sequence[Any], mark: object, count: int) -> list[Any] | None:
+    """What stands in ``count`` marked stretches, where that is one in each; else None."""
+    if len(flat) != 2 * count or flat[1::2] != [mark] * count:
+        return None
+    found = list(flat[::2])
+    return None if mark in found else found
+
+
+def told_apart(flat: Sequence[bytes], count: int) -> tuple[list[bytes], Sequence[int]] | None:
+    """All values but the marks, and the number of each one's marked stretch.
+
+    None: marks are missing.
+    """
+    alone = single(flat, MARK, count)
+    if alone is not None:
+        return alone, range(count)
+    found: list[bytes] = []
+    numbers: list[int] = []
+    number = 0
+    for value in flat:
+        if value == MARK:
+            number += 1
+        else:
+            found.append(value)
+            numbers.append(number)
+    return (found, numbers) if number == count and flat[-1] == MARK else None
+
+
+def flat_rows(
+    before: list[bytes], after: list[bytes], ops: bytes, records: Sequence[int]
+) -> FlatRows | None:
+    """The rows of two lists of images, one of each for each row; None where they are uneven.
+
+    An inserted row is its image after, a deleted one its image before.
+    """
+    count = len(ops)
+    if before.count(MARK) != count or after.count(MARK) != count:
+        return None
+    olds: list[bytes] | None = None
+    if not ops.strip(b"I"):
+        news = after
+    elif not ops.strip(b"D"):
+        news = before
+    elif not ops.strip(b"U") and before.index(MARK) == after.index(MARK):
+        news, olds = after, before
+    else:
+        news, olds = _mixed(before, after, ops)
+    columns = _columns(news, count)
+    if columns is None or not columns:
+        return None
+    old_columns = None if olds is None else _columns(olds, count)
+    if olds is not None and (old_columns is None or len(old_columns) != len(columns)):
+        return None
+    return FlatRows(columns, old_columns, ops, records)
+
+
+def _mixed(before: list[bytes], after: list[bytes], ops: bytes) -> tuple[list[bytes], list[bytes]]:
+    """The rows' images, and those that they had."""
+    news: list[bytes] = []
+    olds: list[bytes] = []
+    was_at = now_at = 0
+    for op in ops:
+        was_end = before.index(MARK, was_at) + 1
+        now_end = after.index(MARK, now_at) + 1
+        was, now = before[was_at:was_end], after[now_at:now_end]
+        was_at, now_at = was_end, now_end
+        if op == _DELETE:
+            now = was
+        news += now
+        olds += was if op == _UPDATE and len(was) > 1 else now
+    return news, olds
+
+
+_UPDATE, _DELETE = b"UD"
+
+
+def _columns(flat: list[bytes], count: int) -> list[list[bytes]] | None:
+    """Cut rows of one width into columns."""
+    width = flat.index(MARK)
+    step = width + 1
+    if len(flat) != step * count or flat[width::step].count(MARK) != count:
+        return None
+    return [flat[place::step] for place in range(width)]
+
+
+def moved_records(
+    flat: FlatRows, names: Sequence[str], keys: Sequence[str]
+) -> Sequence[int] | None:
+    """The messages, in order, with an update that changes the key.
+
+    None: the rows do not hold the whole key, or so many move that all are to be read singly.
+    """
+    if not set(keys).issubset(names):
+        return None
+    if flat.olds is None:
+        return ()
+    moved: set[int] = set()
+    for key in keys:
+        news, olds = (columns[names.index(key)] for columns in (flat.columns, flat.olds))
+        if news != olds:
+            pairs = zip(news, olds, flat.records, strict=True)
+            moved.update(record for new, old, record in pairs if new != old)
+    return sorted(moved) if len(moved) * _FEW_MOVES <= len(flat.ops) else None
+
+
+def spans(records: Sequence[int], alone: Sequence[int]) -> Iterator[tuple[int, int, int | None]]:
+    """Stretches of rows between messages that are read singly: begin, end, the message behind."""
+    start = 0
+    for record in alone:
+        end = bisect.bisect_left(records, record, start)
+        yield start, end, record
+        start = bisect.bisect_right(records, record, end)
+    yield start, len(records), None

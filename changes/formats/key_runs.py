@@ -1,0 +1,87 @@
+"""Rows that take a key whose own row has not moved away yet.
+
+MySQL checks a key row by row, so a row only ever moves to a free key. Oracle and others check at
+the statement's end: ``SET id = 3 - id`` exchanges two keys by two updates, ``SET id = id + 1``
+moves each row to the place of the next. Read one by one, the second update would end the row that
+the first one brought. Its old row tells: it is not the row that has just come to that key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from msgspec import UNSET
+
+from changes.formats.layout import Refused
+
+Key = tuple[object, ...]
+
+TOLD_IN_PART = "a row leaves its key after another one has taken it, and is told in part only"
+
+
+@dataclass(slots=True)
+class KeyRun:
+    """Changes of keys that stand one behind the other, with no other row between them.
+
+    ``arrived`` are the keys that rows have come to in it, each with the row's other values; UNSET
+    stands for one that is not known. ``next_`` is the number that the next row must have: rows
+    are numbered by whoever reads them.
+    """
+
+    arrived: dict[Key, Sequence[object]] = field(default_factory=dict)
+    next_: int = -1
+    partition: int = -1
+    last_offset: int = -1
+
+    def begun(self, partition: int, offsets: Sequence[int]) -> KeyRun:
+        """The run for a call's records, whose rows are numbered from 0: it goes on over calls."""
+        goes_on = partition == self.partition and bool(offsets) and offsets[0] > self.last_offset
+        last = offsets[-1] if offsets else -1
+        arrived = dict(self.arrived) if goes_on and self.next_ == 0 else {}
+        return KeyRun(arrived, 0, partition, last)
+
+    def ended(self, number: int) -> KeyRun:
+        """The run as the next call finds it, after so many rows."""
+        return KeyRun(
+            self.arrived if self.next_ == number else {}, 0, self.partition, self.last_offset
+        )
+
+    def moves(
+        self, number: int, old: Key, before: Sequence[object], new: Key, after: Sequence[object]
+    ) -> bool:
+        """Take row ``number`` from one key to another; tell whether the old key's row ends by that.
+
+        It does not where another row has come there before. Raises Refused where the moved row is
+        then told in part only: what it lacks can't be had any more.
+        """
+        ends = self.leaves(number, old, before)
+        if not ends and UNSET in after:
+            raise Refused(TOLD_IN_PART)
+        self.arrives(number, new, after)
+        return ends
+
+    def leaves(self, number: int, old: Key, before: Sequence[object]) -> bool:
+        """The first half of ``moves``, where the two come in records of their own."""
+        if number != self.next_:
+            self.arrived.clear()
+        self.next_ = number
+        there = self.arrived.get(old)
+        if there is not None and _differ(there, before):
+            return False
+        self.arrived.pop(old, None)
+        return True
+
+    def arrives(self, number: int, new: Key, after: Sequence[object]) -> None:
+        """The second half; ``number`` is that of the first."""
+        if number != self.next_:
+            self.arrived.clear()
+        self.next_ = number + 1
+        self.arrived[new] = after
+
+
+def _differ(one: Sequence[object], other: Sequence[object]) -> bool:
+    """Tell whether these are surely not one row's values."""
+    return any(
+        a != b for a, b in zip(one, other, strict=False) if a is not UNSET and b is not UNSET
+    )

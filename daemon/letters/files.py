@@ -1,0 +1,167 @@
+"""Dead letters in files of the state directory: ``PIPELINE.dead-letters.jsonl``.
+
+A full file becomes ``PIPELINE.dead-letters.000001.jsonl`` and so on. None is ever removed: they
+hold the only copy once the log has passed on. ``PIPELINE.dead-letters.replayed.jsonl`` has the
+marks of those that were replayed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO
+
+from actors.messages import DeadLetter
+from actors.ports import NotKept
+from daemon.letters.letter import Letter, LetterMaker, NotALetter, document, from_document
+from daemon.letters.lines import Line, append_line, line_of, read_lines, sync_folder
+from daemon.letters.marks import Mark
+
+FILE_BYTES = 64 << 20
+"""When a file is full. Smaller: many files; larger: more to read at a start, which looks at what
+was stored within the last hour."""
+
+
+class FileLetters:
+    """The store that the dead letters' actor writes. One per pipeline; its thread's alone."""
+
+    def __init__(
+        self, state_dir: Path, pipeline: str, maker: LetterMaker, file_bytes: int = FILE_BYTES
+    ) -> None:
+        self.path = letters_path(state_dir, pipeline)
+        self._state_dir = state_dir
+        self._pipeline = pipeline
+        self._maker = maker
+        self._file_bytes = file_bytes
+
+    def keep(self, letter: DeadLetter) -> None:
+        """Append and fsync. Raises NotKept."""
+        line = line_of(document(self._maker.make(letter)))
+        try:
+            if append_line(self.path, line) >= self._file_bytes:
+                self._begin_another()
+        except OSError as error:
+            raise NotKept(f"{self.path}: {error.strerror or error}") from error
+
+    def recent(self, within_s: float) -> list[float]:
+        """The ages in seconds of what was stored within that time. Raises NotKept."""
+        now = time.time()
+        since = now - within_s
+        try:
+            letters = {
+                letter.id: letter.when.timestamp()
+                for letter in self._read_since(since)
+                if letter.when.timestamp() > since
+            }
+        except OSError as error:
+            raise NotKept(f"{error.filename}: {error.strerror or error}") from error
+        return [max(0.0, now - when) for when in letters.values()]
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _read_since(self, since: float) -> Iterator[Letter]:
+        for path in _paths(self._state_dir, self._pipeline):
+            if path.stat().st_mtime < since:
+                continue
+            with path.open("rb") as file:
+                yield from filter(None, map(_letter, read_lines(file)))
+
+    def _begin_another(self) -> None:
+        taken = [_number(path) for path in _full(self._state_dir, self._pipeline)]
+        name = f"{self._pipeline}.dead-letters.{max(taken, default=0) + 1:06}.jsonl"
+        os.rename(self.path, self._state_dir / name)
+        sync_folder(self._state_dir)
+
+
+def letters_path(state_dir: Path, pipeline: str) -> Path:
+    """The file that letters are appended to."""
+    return state_dir / f"{pipeline}.dead-letters.jsonl"
+
+
+def marks_path(state_dir: Path, pipeline: str) -> Path:
+    """The file of what was replayed."""
+    return state_dir / f"{pipeline}.dead-letters.replayed.jsonl"
+
+
+def read_files(state_dir: Path, pipeline: str, damage: list[str]) -> Iterator[Letter]:
+    """All letters in files, oldest first; what can't be read is told in ``damage``.
+
+    Any process, also while a daemon writes: what it stores meanwhile may be there or not. Raises
+    OSError.
+    """
+    with ExitStack() as stack:
+        for path, file in _open_all(state_dir, pipeline, stack):
+            for line in read_lines(file):
+                try:
+                    if line.members is None:
+                        raise NotALetter("is damaged")
+                    yield from_document(line.members)
+                except NotALetter as error:
+                    damage.append(f"{path}:{line.number}: {error}")
+
+
+def read_marks(state_dir: Path, pipeline: str, damage: list[str]) -> Iterator[Mark]:
+    """What is marked as replayed in files. Raises OSError."""
+    path = marks_path(state_dir, pipeline)
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for line in read_lines(file):
+            try:
+                if line.members is None:
+                    raise NotALetter("is damaged")
+                yield Mark.parse(line.members)
+            except NotALetter as error:
+                damage.append(f"{path}:{line.number}: {error}")
+
+
+def add_mark(state_dir: Path, mark: Mark) -> None:
+    """Note durably that a letter was replayed. Any process. Raises OSError."""
+    append_line(marks_path(state_dir, mark.id.pipeline), line_of(mark.document))
+
+
+def _open_all(state_dir: Path, pipeline: str, stack: ExitStack) -> list[tuple[Path, BinaryIO]]:
+    """The files, opened before any is read: one that gets full meanwhile is not met twice."""
+    last = letters_path(state_dir, pipeline)
+    found: dict[tuple[int, int], tuple[Path, BinaryIO]] = {}
+    newest: list[tuple[Path, BinaryIO]] = []
+    if last.exists():
+        newest.append((last, stack.enter_context(last.open("rb"))))
+        found[_identity(newest[0][1])] = newest[0]
+    for path in _full(state_dir, pipeline):
+        file = stack.enter_context(path.open("rb"))
+        found.setdefault(_identity(file), (path, file))
+    return [*(pair for pair in found.values() if pair not in newest), *newest]
+
+
+def _letter(line: Line) -> Letter | None:
+    """A line's letter, None where it holds none: ``dead-letters list`` says so."""
+    try:
+        return None if line.members is None else from_document(line.members)
+    except NotALetter:
+        return None
+
+
+def _identity(file: BinaryIO) -> tuple[int, int]:
+    status = os.fstat(file.fileno())
+    return status.st_dev, status.st_ino
+
+
+def _paths(state_dir: Path, pipeline: str) -> list[Path]:
+    last = letters_path(state_dir, pipeline)
+    return [*_full(state_dir, pipeline), *([last] if last.exists() else [])]
+
+
+def _full(state_dir: Path, pipeline: str) -> list[Path]:
+    found = state_dir.glob(f"{pipeline}.dead-letters.*.jsonl")
+    return sorted((path for path in found if _number(path)), key=_number)
+
+
+def _number(path: Path) -> int:
+    """A full file's number, 0 of any other."""
+    number = path.name.removesuffix(".jsonl").rpartition(".")[2]
+    return int(number) if number.isdigit() else 0

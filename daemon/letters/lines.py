@@ -1,0 +1,104 @@
+"""A file of lines that are durable one by one, each with a checksum of its own.
+
+A line is a JSON object whose last member is ``crc32``, of the bytes before it. What a crash cut
+short has no newline at its end: it was never confirmed, readers pass it over and the next append
+takes its place.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+_CRC = b', "crc32": '
+
+
+class Line(NamedTuple):
+    """A line by its number, from 1. ``members`` None: it is damaged."""
+
+    number: int
+    members: Mapping[str, Any] | None
+
+
+def line_of(members: Mapping[str, Any]) -> bytes:
+    """Make a line of a JSON object that is not empty."""
+    text = json.dumps(members).encode()[:-1]
+    return b"%s%s%d}\n" % (text, _CRC, zlib.crc32(text))
+
+
+def append_line(path: Path, line: bytes) -> int:
+    """Append a line, durably, and give the file's size; a failed one leaves nothing that counts.
+
+    Each append looks for the last whole line and writes from there on: what an earlier one left
+    without a confirmation is written over, so that no byte of it is taken for safe. Two processes
+    may append. Raises OSError.
+    """
+    made = not path.exists()
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # rows of the source are in it
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        os.fchmod(handle, 0o600)
+        end = _whole_lines(handle)
+        os.ftruncate(handle, end)
+        try:
+            _write(handle, line, end)
+            os.fsync(handle)
+        except OSError:
+            os.ftruncate(handle, end)  # complete or not, nobody was told of it
+            raise
+    finally:
+        os.close(handle)
+    if made:
+        sync_folder(path.parent)
+    return end + len(line)
+
+
+def read_lines(file: BinaryIO) -> Iterator[Line]:
+    """Give all whole lines of an open file. Raises OSError."""
+    for number, line in enumerate(file, 1):
+        if line.endswith(b"\n"):
+            yield Line(number, _members(line))
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new or renamed file's name durable. Raises OSError."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _write(handle: int, line: bytes, at: int) -> None:
+    rest = memoryview(line)
+    while rest:
+        written = os.pwrite(handle, rest, at)
+        rest, at = rest[written:], at + written
+
+
+def _members(line: bytes) -> Mapping[str, Any] | None:
+    text, found, crc = line.rpartition(_CRC)
+    if not found or crc != b"%d}\n" % zlib.crc32(text):
+        return None
+    try:
+        members = json.loads(line)
+    except ValueError:
+        return None
+    return members if isinstance(members, dict) else None
+
+
+def _whole_lines(handle: int) -> int:
+    """The size of a file up to its last newline."""
+    end = os.fstat(handle).st_size
+    while end:
+        begin = max(0, end - 65536)
+        cut = os.pread(handle, end - begin, begin).rfind(b"\n")
+        if cut >= 0:
+            return begin + cut + 1
+        end = begin
+    return 0

@@ -1,0 +1,229 @@
+"""``binlogd dead-letters replay``: the records of letters are appended to their partitions again.
+
+Decision 28 tells why it is done so, and when it is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+
+from daemon.config import Config
+from daemon.letters.append import Appender, AppendFailed, Outgoing
+from daemon.letters.cli import shelves
+from daemon.letters.files import add_mark
+from daemon.letters.later import REPLAYED, Candidate
+from daemon.letters.marks import Mark
+from daemon.letters.replay_plan import NotPlanned, Plan, Planner
+from daemon.letters.shelf import FILES, Stored, Unreadable, Wanted
+from daemon.letters.topic import MARK
+from daemon.lifecycle import Exit
+from daemon.log_reader import LogGone, LogUnreadable
+from offsets.position import TopicPartition
+
+AT_ONCE = 500
+"""Records in one transaction: readers wait for its end."""
+
+PLANS = 3
+"""Plans that may be overtaken by what is written meanwhile, before that is said."""
+
+
+def run_replay(config: Config, pipeline: str, wanted: Wanted, execute: bool, force: bool) -> int:
+    """Say what would be replayed, or do it; the exit status."""
+    try:
+        run = Replay(config, pipeline, wanted, force)
+        return run.execute() if execute else run.dry()
+    except (Unreadable, NotPlanned, AppendFailed, LogGone, LogUnreadable) as error:
+        print(f"binlogd: {config.redactor.text(str(error))}", file=sys.stderr)
+        return Exit.PIPELINE_FAILED.value
+
+
+class Replay:
+    """One run of the command."""
+
+    def __init__(self, config: Config, pipeline: str, wanted: Wanted, force: bool) -> None:
+        self._config = config
+        self._pipeline = pipeline
+        self._section = config.pipeline[pipeline]
+        self._wanted = wanted
+        self._force = force
+        self._done: set[str] = set()
+        self._places: dict[TopicPartition, list[int]] = {}
+
+    def dry(self) -> int:
+        """Change nothing."""
+        _, plan = self._plan()
+        good = self._allowed(plan)
+        for candidate in good:
+            print(f"{candidate.place} would be appended to {candidate.source}{_rows(candidate)}")
+        if good:
+            print("nothing was changed: --execute does it")
+        return self._end(plan, len(good))
+
+    def execute(self) -> int:
+        """Append what may be appended, and mark it."""
+        settings = self._config.kafka_of(self._pipeline)
+        if settings.get("isolation.level") == "read_uncommitted":
+            self._complain(
+                f"pipeline {self._pipeline} reads uncommitted records (isolation.level): it might "
+                "apply one that is taken back"
+            )
+            return Exit.UNUSABLE.value
+        # First: what an earlier run left open is ended by this, and so the plan sees how.
+        appender = Appender(settings, f"binlogd-replay-{self._config.group(self._pipeline)}")
+        for _ in range(PLANS):
+            planner, plan = self._plan()
+            self._mark_found(appender, plan)
+            if self._append(appender, planner, plan):
+                return self._end(plan, len(self._done))
+        self._complain("others write the same rows meanwhile: try again when the source is quiet")
+        return Exit.PIPELINE_FAILED.value
+
+    # --- planning
+
+    def _plan(self) -> tuple[Planner, Plan]:
+        (shelf,) = shelves(self._config, [self._pipeline])
+        planner = Planner(self._config, self._pipeline, shelf)
+        # By a filter those that are open are meant; who names one may mean it once more.
+        picked = [s for s in shelf.pick(self._wanted) if self._wanted.places or s.mark is None]
+        return planner, planner.plan([s for s in picked if s.letter.id.place not in self._done])
+
+    def _allowed(self, plan: Plan) -> list[Candidate]:
+        return [c for c in plan.candidates if not c.problems and (self._force or not c.doubts)]
+
+    # --- doing it
+
+    def _append(self, appender: Appender, planner: Planner, plan: Plan) -> bool:
+        """Whether all was appended that may be; else others have written in between."""
+        good = self._allowed(plan)
+        good.sort(key=lambda candidate: (candidate.source, candidate.standing))
+        for begin in range(0, len(good), AT_ONCE):
+            some = good[begin : begin + AT_ONCE]
+            offsets = appender.append(
+                [_outgoing(candidate) for candidate in some],
+                lambda offsets, some=some: self._may(planner, plan, some, offsets),  # type: ignore[misc]
+                lambda offsets, some=some: self._topic_marks(plan, some, offsets),  # type: ignore[misc]
+            )
+            if offsets is None:
+                return False
+            for candidate, offset in zip(some, offsets, strict=True):
+                self._replayed(plan, candidate, offset)
+        return True
+
+    def _may(
+        self, planner: Planner, plan: Plan, some: Sequence[Candidate], offsets: Sequence[int]
+    ) -> bool:
+        """Whether nothing came in between, up to the places that the records have now."""
+        for candidate, offset in zip(some, offsets, strict=True):
+            self._places.setdefault(candidate.source, []).append(offset)
+        if self._force:
+            return True
+        found = planner.overtaken(some, plan.ends, self._places)
+        return not found
+
+    def _replayed(self, plan: Plan, candidate: Candidate, offset: int) -> None:
+        at = f"{candidate.source}:{offset}"
+        for stored in plan.letters[candidate.place]:
+            if stored.store == FILES:
+                self._file_mark(Mark.now(stored.letter.id, at))
+        self._done.add(candidate.place)
+        print(f"{candidate.place} is in the log again: {at}")
+
+    def _file_mark(self, mark: Mark) -> None:
+        """Should this fail, the log itself tells the next run that it was replayed."""
+        try:
+            add_mark(self._config.daemon.state_dir, mark)
+        except OSError as error:
+            self._complain(f"{mark.id.place} can't be marked as replayed: {error}")
+
+    def _topic_marks(
+        self, plan: Plan, some: Sequence[Candidate], offsets: Sequence[int]
+    ) -> list[Outgoing]:
+        """Marks of letters in a topic: they come with the transaction, or not at all."""
+        return [
+            _mark_record(stored, f"{candidate.source}:{offset}")
+            for candidate, offset in zip(some, offsets, strict=True)
+            for stored in plan.letters[candidate.place]
+            if stored.store != FILES
+        ]
+
+    def _mark_found(self, appender: Appender, plan: Plan) -> None:
+        """Mark what a run replayed that ended before it could."""
+        lost = [
+            (stored, f"{candidate.source}:{candidate.replayed_at[-1]}")
+            for candidate in plan.candidates
+            if candidate.replayed_at
+            for stored in plan.letters[candidate.place]
+            if stored.mark is None
+        ]
+        for stored, at in lost:
+            if stored.store == FILES:
+                self._file_mark(Mark.now(stored.letter.id, at))
+        marks = [_mark_record(stored, at) for stored, at in lost if stored.store != FILES]
+        if marks:
+            appender.append((), lambda _: True, lambda _: marks)
+
+    # --- telling
+
+    def _end(self, plan: Plan, done: int) -> int:
+        """Name what is left; 0: nothing is, 1: some, 2: nothing was done."""
+        left = [c for c in plan.candidates if c.problems or (c.doubts and not self._force)]
+        for candidate in left:
+            for reason in (*candidate.problems, *candidate.doubts):
+                self._complain(f"refused: {candidate.place}: {reason}")
+        if any(not candidate.problems for candidate in left):
+            self._complain(
+                "--force replays them all the same, over what came later. In the right order a "
+                "table gets them when it is read again from there, while the log has it:"
+            )
+            for command in self._resets(plan, left):
+                self._complain(command)
+        if not plan.candidates and not done:
+            self._complain("no dead letter is meant by that")
+            return Exit.UNUSABLE.value
+        if not left:
+            return Exit.OK.value
+        return Exit.PIPELINE_FAILED.value if done else Exit.UNUSABLE.value
+
+    def _resets(self, plan: Plan, left: Sequence[Candidate]) -> list[str]:
+        """How to read the tables again, each from its oldest letter on."""
+        oldest: dict[tuple[TopicPartition, str], int] = {}
+        for candidate in left:
+            if not candidate.problems:
+                told = {stored.letter.id.target for stored in plan.letters[candidate.place]}
+                for target in candidate.keys if None in told else told & candidate.keys.keys():
+                    at = candidate.record.offset
+                    place = (candidate.source, str(target))
+                    oldest[place] = min(at, oldest.get(place, at))
+        which = f" --pipeline {self._pipeline}" if len(self._config.pipeline) > 1 else ""
+        return [
+            f"binlogd offsets reset --to offset --at {at} --topic {source.topic} "
+            f"--partition {source.partition} --table {shlex.quote(target)}{which}"
+            for (source, target), at in sorted(oldest.items())
+        ]
+
+    def _complain(self, line: str) -> None:
+        print(f"binlogd: {self._config.redactor.text(line)}", file=sys.stderr)
+
+
+def _outgoing(candidate: Candidate) -> Outgoing:
+    headers = [*candidate.record.headers, (REPLAYED, candidate.place.encode())]
+    return Outgoing.of(candidate.source, candidate.record, headers)
+
+
+def _mark_record(stored: Stored, at: str) -> Outgoing:
+    topic = stored.store.removeprefix("topic:")
+    said = json.dumps(Mark.now(stored.letter.id, at).document)
+    return Outgoing(topic, None, None, None, [(MARK, said)])
+
+
+def _rows(candidate: Candidate) -> str:
+    """Which rows it has, for people: of the first few."""
+    shown = [
+        f"{target} {', '.join(key)}"
+        for target, keys in sorted(candidate.keys.items())
+        for key in sorted(keys or ())[:3]
+    ]
+    return f": {'; '.join(shown)}" if shown else ""

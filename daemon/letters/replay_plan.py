@@ -1,0 +1,186 @@
+"""Which letters may be replayed: what they say now, and what came after them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from confluent_kafka import IsolationLevel, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from changes.formats.base import Format, Parted
+from changes.routing import Router
+from daemon.config import Config
+from daemon.given import format_of, topics_format
+from daemon.kafka_positions import ANSWER_TIMEOUT_S, admin_client, list_offsets
+from daemon.letters.later import Candidate, Later, Letters, by_source, doubt_peers, read_now
+from daemon.letters.shelf import Shelf, Stored
+from daemon.log_reader import LogGone, LogReader, LogUnreadable
+from daemon.offset_reset import compacted
+from offsets.position import TopicPartition
+from offsets.store import StoreError
+
+
+class NotPlanned(Exception):
+    """The broker does not give what is needed to decide: one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``letters``: by place, a record may be several targets'. ``ends``: up to where each
+    partition was looked at."""
+
+    candidates: tuple[Candidate, ...]
+    letters: Mapping[str, tuple[Stored, ...]]
+    ends: Mapping[TopicPartition, int]
+
+
+class Planner:
+    """Plans for one pipeline, by its format and routes as they are configured now."""
+
+    def __init__(self, config: Config, pipeline: str, shelf: Shelf) -> None:
+        self._config = config
+        self._pipeline = pipeline
+        self._section = config.pipeline[pipeline]
+        self.settings = config.kafka_of(pipeline)
+        self._router = Router(self._section.routes())
+        self._letters: Letters = frozenset(
+            (s.letter.id.source, s.letter.id.offset, s.letter.id.target) for s in shelf.stored
+        )
+
+    def _format(self) -> Format:
+        """One of its own for each reading: a format may remember what it has read."""
+        try:
+            return format_of(self._config, self._pipeline)
+        except StoreError as error:
+            raise NotPlanned(str(error)) from error
+
+    def plan(self, stored: Sequence[Stored]) -> Plan:
+        """Look at the letters and at all that came after them. Raises NotPlanned."""
+        letters: dict[str, tuple[Stored, ...]] = {}
+        for each in stored:
+            place = each.letter.id.place
+            letters[place] = (*letters.get(place, ()), each)
+        candidates = [self._candidate(mine) for mine in letters.values()]
+        try:
+            admin = admin_client(self.settings)
+            ends = self._look(admin, candidates)
+        except (KafkaException, TimeoutError) as error:
+            said = error.args[0].str() if isinstance(error, KafkaException) else "no answer in time"
+            raise NotPlanned(f"the broker can't be asked: {said}") from error
+        except (LogGone, LogUnreadable) as error:
+            raise NotPlanned(str(error)) from error
+        for candidate in candidates:
+            if candidate.replayed_at:
+                at = ", ".join(map(str, candidate.replayed_at))
+                candidate.doubts.insert(0, f"it was replayed already: offset {at} has it again")
+        doubt_peers(candidates)
+        return Plan(tuple(candidates), letters, ends)
+
+    def overtaken(
+        self,
+        candidates: Iterable[Candidate],
+        ends: Mapping[TopicPartition, int],
+        places: Mapping[TopicPartition, Sequence[int]],
+    ) -> list[str]:
+        """What came since a plan was made, before the places that records have now.
+
+        ``places``: by partition, those of all records of this replay. Transactions that are still
+        open count as if they were committed. Raises LogGone, LogUnreadable.
+        """
+        reader = LogReader({**self.settings, "isolation.level": "read_uncommitted"})
+        found: list[str] = []
+        for source, mine in by_source(candidates).items():
+            fresh = [Candidate(source, c.record, c.keys) for c in mine]
+            later = Later(self._format(), self._router, source, fresh, self._letters)
+            last = max(places[source]) - 1
+            if last >= ends[source]:
+                for record in reader.read(source, ends[source], last):
+                    if record.offset not in places[source]:
+                        later.hear(record)
+            later.settle()
+            found += [f"{c.place}: {doubt}" for c in fresh for doubt in c.doubts]
+        return found
+
+    def _candidate(self, letters: Sequence[Stored]) -> Candidate:
+        letter = letters[0].letter
+        format_ = self._format()
+        own = topics_format(format_, letter.id.source.topic)
+        if isinstance(own, Parted):
+            candidate = Candidate(letter.id.source, letter.record)
+            candidate.problems.append(
+                f"{own.name} numbers its messages, so one that is appended again is dropped. "
+                "Its table can be read again: binlogd offsets reset"
+            )
+            return candidate
+        whole = letter.message(format_, whole=True)
+        candidate = read_now(format_, self._router, letter.id.source, letter.record, whole)
+        if letter.id.source.topic not in self._section.topics:
+            candidate.problems.append("the pipeline does not read its topic any more")
+        if not letter.in_log:
+            candidate.doubt("the log had lost it already: its key and headers are not known")
+        for mark in (each.mark for each in letters):
+            if mark is not None:
+                candidate.doubts.insert(0, f"it was replayed already, as {mark.at}")
+                break
+        return candidate
+
+    def _look(
+        self, admin: AdminClient, candidates: Sequence[Candidate]
+    ) -> dict[TopicPartition, int]:
+        sources = by_source(candidates)
+        if not sources:
+            return {}
+        self._doubt_neighbours(sources)
+        lows = list_offsets(admin, list(sources), OffsetSpec.earliest())
+        ends = _committed_ends(admin, list(sources))
+        holed = compacted(admin, {source.topic for source in sources})
+        for source, mine in sources.items():
+            low, end = lows[source], ends[source]
+            for candidate in mine:
+                if candidate.record.offset + 1 < low:
+                    candidate.doubt(f"the log begins at {low}: what came between is not known")
+                if candidate.record.offset >= end:
+                    candidate.doubt(f"the log ends at {end}: it was cut, or is another one")
+                if source.topic in holed:
+                    candidate.doubt("the topic is compacted: what came between is not all there")
+            self._hear_all(source, mine, max(low, mine[0].record.offset), end)
+        return ends
+
+    def _hear_all(
+        self, source: TopicPartition, mine: Sequence[Candidate], first: int, end: int
+    ) -> None:
+        """Read a partition from the first letter's place on."""
+        later = Later(self._format(), self._router, source, mine, self._letters)
+        here = {candidate.record.offset: candidate for candidate in mine}
+        if first < end:
+            for record in LogReader(self.settings).read(source, first, end - 1):
+                candidate = here.get(record.offset)
+                if candidate is not None and candidate.record.value != record.value:
+                    candidate.doubt("the log has another record in its place: it was made again")
+                later.hear(record)
+        later.settle()
+
+    def _doubt_neighbours(self, sources: Mapping[TopicPartition, Sequence[Candidate]]) -> None:
+        for name, other in self._config.pipeline.items():
+            if name == self._pipeline:
+                continue
+            for source, mine in sources.items():
+                if source.topic in other.topics:
+                    for candidate in mine:
+                        candidate.doubt(f"pipeline {name} reads the topic, too, and gets it again")
+
+
+def _committed_ends(admin: AdminClient, sources: list[TopicPartition]) -> dict[TopicPartition, int]:
+    """Up to where no transaction is open."""
+    asked = {KafkaPartition(s.topic, s.partition): OffsetSpec.latest() for s in sources}
+    answers = admin.list_offsets(
+        asked,
+        isolation_level=IsolationLevel.READ_COMMITTED,
+        request_timeout=ANSWER_TIMEOUT_S,
+    )
+    return {
+        TopicPartition(p.topic, p.partition): future.result(ANSWER_TIMEOUT_S).offset
+        for p, future in answers.items()
+    }

@@ -1,0 +1,108 @@
+"""Which targets, and which rows of them, a message touches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from actors.several import by_target, segments
+from changes.formats.base import Format, Several, TableDecoder
+from changes.model import AddColumn, BadMessage, ChangeColumn, Changes, Ddl, Kind, Mode
+from changes.routing import Router, TargetRoute
+
+Key = tuple[str, ...]
+"""A row's key as text, so that a type that widened in between makes no difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """What one target gets of a message: rows, or statements; first these, where it gets both."""
+
+    route: TargetRoute
+    value: bytes
+    ddl: bool
+
+    @property
+    def target(self) -> str:
+        """The target's name."""
+        return str(self.route.name)
+
+
+def touches(format_: Format, router: Router, value: bytes | None) -> list[Touch]:
+    """Split a message by target, as the fetcher does; empty where no route wants it.
+
+    Raises BadMessage, and what the fetcher stops with: RouteConflict.
+    """
+    kind, table = format_.peek(value)
+    if kind is Kind.NOTHING or value is None:
+        return []
+    if kind is Kind.PART:
+        raise BadMessage("a part of a message, without the others")
+    if kind is Kind.ROWS:
+        assert table is not None
+        return [Touch(route, value, ddl=False) for route in router.targets(table)]
+    if kind is Kind.DDL:
+        routes = {
+            str(route.name): route
+            for ddl in format_.ddl(value)
+            for route in router.targets(ddl.table)
+        }
+        return [Touch(route, value, ddl=True) for route in routes.values()]
+    assert isinstance(format_, Several)
+    parts = by_target(
+        format_,
+        value,
+        lambda piece: router.targets(piece.table),
+        format_.ddl,
+        lambda ddl: router.targets(ddl.table),
+    )
+    found = []
+    for part in parts:
+        found.append(Touch(part.route, part.value, part.ddl))
+        if part.ddl:
+            every = segments(format_, router, part.route, value)
+            found += [Touch(part.route, each.value, ddl=False) for each in every if not each.ddl]
+    return found
+
+
+def statements(format_: Format, router: Router, touch: Touch) -> Sequence[Ddl]:
+    """The statements that concern the target; raises BadMessage."""
+    return [
+        ddl
+        for ddl in format_.ddl(touch.value)
+        if any(route.name == touch.route.name for route in router.targets(ddl.table))
+    ]
+
+
+def keeps_rows(ddl: Ddl) -> bool:
+    """Whether rows of before it and after it are the same rows, by the same names."""
+    return ddl.refused is None and all(
+        isinstance(step, AddColumn)
+        or (isinstance(step, ChangeColumn) and step.old == step.column.name)
+        for step in ddl.steps
+    )
+
+
+def decoder_of(format_: Format, route: TargetRoute) -> TableDecoder:
+    """A decoder of a target's rows, as its processor has one."""
+    return format_.table_decoder(route.mode, route.keys, route.types)
+
+
+def keys_of(changes: Changes) -> frozenset[Key] | None:
+    """The keys of all rows in it, old ones of moved rows too; None of a changelog."""
+    if changes.mode is Mode.APPEND or not changes.schema.keys:
+        return None
+    columns = [changes.table.column(name).to_pylist() for name in changes.schema.keys]
+    return frozenset(tuple(map(_text, row)) for row in zip(*columns, strict=True))
+
+
+def _text(value: object) -> str:
+    match value:
+        case Decimal():
+            return f"{value.normalize():f}"
+        case datetime():
+            return value.isoformat()
+        case _:
+            return str(value)

@@ -1,0 +1,36 @@
+"""Tells a file's format from its first records, as a pipeline does a topic's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from changes.formats.auto import AutoFormat
+from changes.formats.base import Format, Packed
+from changes.formats.recognise import recognised, signs, unclear
+
+FIRST = 1000
+"""Records that are looked at: of a file whose first thousand tell nothing the others won't."""
+
+
+class FormatUnclear(Exception):
+    """A file's format can't be told, or not be read with the options: one line."""
+
+
+def told_format(auto: AutoFormat, records: Iterable[Packed]) -> Format | None:
+    """The format of the first record that tells it, with the options of ``auto``.
+
+    None without any record. Raises FormatUnclear.
+    """
+    seen: list[Packed] = []
+    for record in islice(records, FIRST):
+        name = recognised(signs(record))
+        if name is not None:
+            try:
+                return auto.named(name)
+            except ValueError as error:
+                raise FormatUnclear(f"is of format {name}: {error}") from error
+        seen.append(record)
+    if not seen:
+        return None
+    raise FormatUnclear(f"its format can't be told: {unclear(seen)}. --format names one")

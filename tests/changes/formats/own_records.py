@@ -1,0 +1,87 @@
+"""Records of each format, built here: rows, statements, marks of the stream, others' dialects."""
+
+from __future__ import annotations
+
+from changes.formats.base import Packed, unpack
+from tests.changes.formats import wire
+from tests.changes.formats.avro_records import integer, record, text
+from tests.changes.formats.debezium_messages import dumps, envelope, key_with_schema
+from tests.changes.formats.json_messages import maxwell, ogg
+
+CANAL = {"database": "shop", "table": "orders", "type": "INSERT", "isDdl": False, "es": 1}
+CANAL |= {"data": [{"id": "1"}], "mysqlType": {"id": "int"}, "pkNames": ["id"]}
+FLAT = {"id": 1, "name": "a"}
+COLUMNS = [wire.dts_column("id", "int(11)", key=True)]
+ROWS = wire.dts_rows(0, COLUMNS, [wire.dts_row((), [wire.dts_number(3, "1")])])
+ENTRY = wire.canal_rows("INSERT", [wire.canal_row((), [wire.canal_column("id", "1", "int")])])
+
+OWN: dict[str, list[tuple[str, Packed]]] = {
+    "canal-json": [
+        ("rows", Packed(None, dumps(CANAL))),
+        ("a statement", Packed(None, dumps(CANAL | {"type": "ALTER", "isDdl": True, "sql": "x"}))),
+        ("Flink's", Packed(None, b'{"data":[{"id":1}],"type":"INSERT"}')),
+        ("Flink CDC's", Packed(None, b'{"old":null,"data":[{"id":1}],"type":"INSERT",'
+                                     b'"database":"d","table":"t","pkNames":["id"]}')),
+        ("TiCDC's watermark", Packed(None, b'{"id":0,"type":"TIDB_WATERMARK","isDdl":false,'
+                                           b'"_tidb":{"watermarkTs":4}}')),
+        ("a heartbeat", Packed(None, b'{"type":"MHEARTBEAT","isDdl":false,"data":null}')),
+        ("a remark", Packed(None, b'{"type":"QUERY","sql":"insert into t","data":null}')),
+    ],
+    "maxwell-json": [
+        ("rows", unpack(maxwell())),
+        ("a statement", Packed(None, b'{"type":"table-create","database":"d","table":"t",'
+                                     b'"def":{},"ts":1477053126000,"sql":"create table t"}')),
+        ("a bootstrap", Packed(None, b'{"database":"d","table":"t","type":"bootstrap-start",'
+                                     b'"ts":1,"data":{}}')),
+        ("sealed", Packed(None, b'{"encrypted":{"iv":"x","bytes":"y"}}')),
+        ("Flink's", Packed(None, b'{"data":{"id":1},"type":"insert"}')),
+        ("a tombstone", Packed(b'{"database":"d","table":"t","pk.id":1}', None)),
+        ("a tombstone by array", Packed(b'["d","t",[{"id":1}]]', b"")),
+    ],
+    "debezium-json": [
+        ("rows", Packed(b'{"id":1}', dumps(envelope("c", {"id": 1})))),
+        ("with schema", Packed(None, dumps({"schema": {"type": "struct"},
+                                            "payload": envelope("c", {"id": 1})}))),
+        ("Flink's", Packed(None, b'{"before":null,"after":{"id":1},"op":"c"}')),
+        ("unwrapped", Packed(b'{"id":1}', dumps(FLAT | {"__deleted": "false"}))),
+        ("unwrapped with a schema", Packed(None, dumps({"schema": {"type": "struct"},
+                                                        "payload": FLAT}))),
+        ("a tombstone", Packed(dumps(key_with_schema({"id": 1}, {"id": "int32"})), None)),
+        ("a tombstone of nulls", Packed(dumps(key_with_schema({"id": 1}, {"id": "int32"})),
+                                        b'{"schema":null,"payload":null}')),
+        ("half of a key change", Packed(b'{"id":1}', None, [("__debezium.newkey", b"{}")])),
+        ("a heartbeat", Packed(b'{"serverName":"s"}', b'{"ts_ms":1}')),
+        ("a transaction", Packed(b'{"id":"1"}', b'{"status":"END","id":"1","event_count":2,'
+                                                b'"data_collections":[]}')),
+        ("a schema change", Packed(None, b'{"source":{},"databaseName":"d","ddl":"x",'
+                                         b'"tableChanges":[]}')),
+        ("a message", Packed(None, dumps(envelope("m") | {"message": {"prefix": "p"}}))),
+    ],
+    "ogg-json": [
+        ("rows", Packed(None, ogg("I", {"id": 1}))),
+        ("a truncation", Packed(None, ogg("T"))),
+        ("Flink's", Packed(None, b'{"before":null,"after":{"id":1},"op_type":"I"}')),
+    ],
+    "aliyun-dts-avro": [
+        ("rows", Packed(None, record("INSERT", [integer(1), text("a")]))),
+        ("the other layout", Packed(None, record("INSERT", [integer(1), text("a")], born=7))),
+        ("a begin", Packed(None, record("BEGIN", fields=None, name=None))),
+        ("a heartbeat", Packed(None, record("HEARTBEAT", fields=None, name=None, tags={}))),
+    ],
+    "canal-protobuf": [
+        ("rows", Packed(None, wire.canal_packet(ENTRY))),
+        ("a begin", Packed(None, wire.canal_packet(wire.canal_mark(1)))),
+        ("a statement", Packed(None, wire.canal_packet(wire.canal_ddl("ALTER", "alter table t")))),
+        ("sealed", Packed(None, wire.canal_packet(ENTRY, compression=3))),
+        ("no entries", Packed(None, wire.canal_packet())),
+    ],
+    "tencent-dts": [
+        ("rows", Packed(None, wire.dts_message(ROWS), [("ps", b"1")])),
+        ("rows without headers", Packed(None, wire.dts_message(ROWS))),
+        ("a begin", Packed(None, wire.dts_message(wire.dts_begin()))),
+        ("a heartbeat", Packed(None, wire.dts_message(wire.dts_heartbeat()))),
+        ("a later part", Packed(None, wire.dts_parts(5, ROWS)[3], [("ps", b"4")])),
+        ("a part without headers", Packed(None, wire.dts_parts(5, ROWS)[3])),
+    ],
+}  # fmt: skip
+"""By format: what a record is, and the record. The first is rows."""

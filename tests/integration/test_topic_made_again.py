@@ -1,0 +1,90 @@
+"""A topic that is deleted and made again while it is read: its offsets mean other messages."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from actors.messages import Assigned, Confirmed, Revoked
+from daemon.config import PipelineSection
+from daemon.kafka_positions import PositionResolver, topic_ids
+from daemon.kafka_source import KafkaSource
+from daemon.topic_watch import TopicWatch
+from offsets.position import TopicPartition
+from offsets.recovery import PositionError
+from offsets.store import Loaded
+from tests.integration.rig import Rig
+
+WITHIN_S = 60.0
+
+
+class Reader:
+    """The consumer with its watch, and what it gave."""
+
+    def __init__(self, rig: Rig, watch: TopicWatch) -> None:
+        settings = {"bootstrap.servers": rig.broker.bootstrap}
+        section = PipelineSection.model_validate(rig.pipeline())
+        resolver = PositionResolver(
+            settings, f"g-{rig.db}", section, lambda: Loaded(None), False, check_topics=watch.check
+        )
+        self.source = KafkaSource(settings, [rig.topic], f"g-{rig.db}", resolver, "p", watch=watch)
+        self.resolver = resolver
+        self.offsets: list[int] = []
+        self.error: str | None = None
+        self.source.start(self)
+
+    def assigned(self, assigned: Assigned) -> None:
+        """What is read tells."""
+
+    def revoked(self, revoked: Revoked) -> None:
+        """What is read tells."""
+
+    def confirmed(self, confirmed: Confirmed) -> None:
+        """Nothing is committed here."""
+
+    def poll_until(self, offset: int) -> None:
+        """Read up to an offset, or to an error."""
+        end = time.monotonic() + WITHIN_S
+        while self.error is None and offset not in self.offsets and time.monotonic() < end:
+            polled = self.source.poll(100, 0.1)
+            self.error = polled.error
+            for fetched in polled.batches:
+                self.offsets += fetched.offsets
+
+
+def made_again(rig: Rig, messages: int) -> None:
+    """Delete the topic, make another of its name, fill that."""
+    admin = AdminClient({"bootstrap.servers": rig.broker.bootstrap})
+    admin.delete_topics([rig.topic])[rig.topic].result(20)
+    end = time.monotonic() + WITHIN_S
+    while True:
+        try:
+            rig.create_topic(rig.topic)
+            break
+        except KafkaException:  # of a moment ago: the old one is being removed
+            assert time.monotonic() < end
+            threading.Event().wait(0.1)
+    rig.produce(*(str(n).encode() for n in range(messages)))
+
+
+def test_it_ends_the_reading_and_the_next_assignment(rig: Rig) -> None:
+    """The client alone reads on at the old position, above what the new topic holds below it."""
+    known = topic_ids({"bootstrap.servers": rig.broker.bootstrap}, [rig.topic])
+    watch = TopicWatch({"bootstrap.servers": rig.broker.bootstrap}, known)
+    rig.produce(*(str(n).encode() for n in range(10)))
+    reader = Reader(rig, watch)
+    try:
+        reader.poll_until(9)
+        assert (reader.error, reader.offsets) == (None, list(range(10)))
+        made_again(rig, messages=20)
+        reader.poll_until(-1)
+        assert reader.error is not None
+        assert "was deleted and made again while it was read" in reader.error
+        with pytest.raises(PositionError, match="deleted and made again"):
+            reader.resolver([TopicPartition(rig.topic, 0)])
+    finally:
+        reader.source.close()
