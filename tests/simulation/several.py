@@ -11,7 +11,17 @@ import pyarrow as pa
 
 from changes.formats.base import Piece, TableDecoder
 from changes.formats.several import head_of
-from changes.model import BadRecord, Changes, Ddl, Head, Kind, Mode, TableName, TableSchema
+from changes.model import (
+    BadRecord,
+    Changes,
+    ColumnTypes,
+    Ddl,
+    Head,
+    Kind,
+    Mode,
+    TableName,
+    TableSchema,
+)
 from tests.simulation.parts import SplitCanalJson
 
 _LIST = b"["
@@ -51,8 +61,10 @@ class SeveralCanalJson(SplitCanalJson):
         found = [piece.data for piece in self.pieces(value) if piece.kind is Kind.DDL]
         return tuple(ddl for raw in found for ddl in super(SeveralCanalJson, self).ddl(raw))
 
-    def table_decoder(self, mode: Mode, keys: tuple[str, ...] | None) -> Any:
-        return _Unpacking(super().table_decoder(mode, keys))
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> Any:
+        return _Unpacking(super().table_decoder(mode, keys, types))
 
 
 class _Unpacking:
@@ -77,7 +89,7 @@ class _Unpacking:
         try:
             changes = self._decoder.decode(partition, places, [raw for _, raw in flat])
         except BadRecord as error:
-            raise BadRecord(flat[error.index][0], error.reason) from error
+            raise BadRecord(flat[error.index][0], error.reason, of_table=error.of_table) from error
         return None if changes is None else _numbered(changes)
 
 
