@@ -250,7 +250,8 @@ def read_now(
             decoder = decoder_of(format_, touch.route)
             changes = decoder.decode(source.partition, [record.offset], [touch.value])
             keys = frozenset() if changes is None else keys_of(changes)
-            candidate.keys[touch.target] = keys
+            known = candidate.keys.get(touch.target)  # of a message that statements divide
+            candidate.keys[touch.target] = known | keys if known and keys else keys
             if keys is None:
                 candidate.doubt(_CHANGELOG.format(target=touch.target))
     except (BadMessage, RouteConflict, BadRecord) as error:
