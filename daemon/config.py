@@ -127,6 +127,20 @@ class PipelineSection(FaultSection):
     ddl: DdlSection = Field(default_factory=DdlSection)
     kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _short_words(cls, value: Any) -> Any:
+        """``drop_columns = true`` is the short form of ``ddl.drop_column = "follow"``."""
+        if not isinstance(value, dict) or "drop_columns" not in value:
+            return value
+        drops, ddl = value["drop_columns"], value.get("ddl", {})
+        if not isinstance(drops, bool):
+            raise ValueError(f"drop_columns: true or false is wanted, not {drops!r}")
+        if not isinstance(ddl, dict) or "drop_column" in ddl:
+            raise ValueError("drop_columns and ddl.drop_column say the same: set one of them")
+        rest = {name: setting for name, setting in value.items() if name != "drop_columns"}
+        return rest | {"ddl": ddl | {"drop_column": "follow" if drops else "keep"}}
+
     @field_validator("start", mode="before")
     @classmethod
     def _short_start(cls, value: Any) -> Any:

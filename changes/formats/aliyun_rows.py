@@ -184,8 +184,7 @@ class _Reading:
     def _leaves(self, before: Struct, now: Struct) -> bool:
         """Tell whether the old key's row ends where this one moves away from it."""
         layout = self.layout
-        after, had = layout.beside_key(now), layout.beside_key(before)
-        was = [new if old is UNSET else old for new, old in zip(after, had, strict=True)]
+        after, was = layout.beside_key(now), layout.beside_key(before)
         old = layout.key_of(layout.gone(before, now))
         return self.run.moves(self.count, old, was, layout.key_of(now), after)
 

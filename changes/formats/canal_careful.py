@@ -84,14 +84,16 @@ def olds(message: Message, layout: Layout) -> list[Struct | None]:
 def befores(
     message: Message, layout: Layout, updated: Sequence[Struct]
 ) -> list[tuple[object, ...]]:
-    """Each updated row's values before it, those of the key left out: ``old`` over ``data``."""
-    found = []
-    for place, row in enumerate(updated):
+    """What ``old`` tells of each updated row beside its key.
+
+    ``data`` is not asked: of a minimal image it holds new values that ``old`` says nothing of.
+    """
+    found: list[tuple[object, ...]] = []
+    for place in range(len(updated)):
         values = message.before[place] if place < len(message.before) else None
-        fields = layout.fields.items()
-        now = {field: getattr(row, field) for _, field in fields}
-        now |= _fields(values or {}, layout, layout.columns)
-        found.append(tuple([now[f] for _, f in fields if f not in layout.key_fields]))
+        was = _fields(values or {}, layout, layout.columns)
+        fields = layout.fields.values()
+        found.append(tuple([was.get(f, UNSET) for f in fields if f not in layout.key_fields]))
     return found
 
 

@@ -98,8 +98,8 @@ class CanalJson:
         return Sign.LIKELY if listed else Sign.OPEN
 
     def peek(self, value: bytes | None) -> Head:
-        if value is None:
-            raise BadMessage("a message without a value (a tombstone); Canal writes none")
+        if not value:  # Canal writes none: whoever did, there is no change in it
+            return _NOTHING
         try:
             head = self._head(value)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -70,8 +70,7 @@ def moves(
 
 def _leaves(layout: JsonLayout, old: Struct, row: Struct, run: KeyRun, number: int) -> bool:
     """Tell whether the old key's row ends where this one moves away from it."""
-    after, was = layout.beside_key(row), layout.beside_key(old)
-    before = [now if had is UNSET else had for now, had in zip(after, was, strict=True)]
+    after, before = layout.beside_key(row), layout.beside_key(old)
     key = layout.key_of(layout.gone(old, row))
     return run.moves(number, key, before, layout.key_of(row), after)
 

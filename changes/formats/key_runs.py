@@ -80,8 +80,10 @@ class KeyRun:
         self.arrived[new] = after
 
 
-def _differ(one: Sequence[object], other: Sequence[object]) -> bool:
-    """Tell whether these are surely not one row's values."""
-    return any(
-        a != b for a, b in zip(one, other, strict=False) if a is not UNSET and b is not UNSET
-    )
+def _differ(there: Sequence[object], before: Sequence[object]) -> bool:
+    """Tell whether these are surely not one row's values.
+
+    Null in an old image may stand for what was not told (partial images), so it proves nothing.
+    """
+    pairs = zip(there, before, strict=False)
+    return any(a != b for a, b in pairs if a is not UNSET and b is not UNSET and b is not None)

@@ -185,7 +185,7 @@ class RowBlocks:
     ) -> bool:
         """Tell whether the old key's row ends where this one moves away from it."""
         beside = [place for place in range(len(now)) if place not in places]
-        was = [now[p] if p >= len(before) or before[p] is UNSET else before[p] for p in beside]
+        was = [before[p] if p < len(before) else UNSET for p in beside]
         key, after = tuple([now[p] for p in places]), [now[p] for p in beside]
         return self.run.moves(self.count, tuple(old), was, key, after)
 

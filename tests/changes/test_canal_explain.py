@@ -124,7 +124,6 @@ def test_nothing_to_apply() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (None, "tombstone"),
         (b"{", "not a Canal message"),
         (message("ODD"), "unknown type 'ODD'"),
         (message(data=[{"name": "x"}]), r"shop\.orders: key column id is missing"),

@@ -352,3 +352,24 @@ def test_types_belong_to_each_route_where_there_are_any(tmp_path: Path) -> None:
     assert "types belong to each [[route]]" in problems(tmp_path, BASE + pipeline + route)[0]
     typed = read(tmp_path, BASE + pipeline.replace("types", "#") + route + 'types = {id = "int"}\n')
     assert typed.pipeline["shop"].routes()[0].types == (("id", "int"),)
+
+
+@pytest.mark.parametrize(("said", "policy"), [("true", "follow"), ("false", "keep")])
+def test_drop_columns_is_the_short_form_of_a_policy(tmp_path: Path, said: str, policy: str) -> None:
+    """Columns that are dropped at the source are kept, unless told otherwise."""
+    config = read(tmp_path, BASE + PIPELINE + f"drop_columns = {said}\nddl.truncate = 'keep'\n")
+    ddl = config.pipeline["shop"].ddl
+    assert (ddl.drop_column, ddl.truncate) == (policy, "keep")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("drop_columns = 1\n", "drop_columns: true or false is wanted, not 1"),
+        ('drop_columns = true\nddl.drop_column = "keep"\n', "say the same: set one of them"),
+    ],
+)
+def test_a_short_form_that_is_wrong_is_named(tmp_path: Path, text: str, said: str) -> None:
+    """Nothing is taken for what it may have meant."""
+    (problem,) = problems(tmp_path, BASE + PIPELINE + text)
+    assert said in problem

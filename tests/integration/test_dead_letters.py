@@ -176,6 +176,7 @@ def test_a_letter_is_replayed_while_the_daemon_runs(rig: Rig) -> None:
     set_up_logs(load(config).log)
     member = Member(rig, config)
     try:
+        log.wait_for("written")  # by the first run
         log.of("p", "assigned")
         assert "1 dead letter" in commands(config, "list", "--state", "open").stdout
         assert commands(config, "replay", "--all", "--execute").exit_code == 0

@@ -85,7 +85,7 @@ class Source:
 
     def _write(self, key: int, to: int | None) -> int:
         now, some = key if to is None else to, self._some()
-        old = dict.fromkeys(some) | ({} if to is None else {"id": str(key)})
+        old = {} if to is None else {"id": str(key)}
         self.rows[now] = self.rows.pop(key) | some
         self.messages.append(canal(self._table, "UPDATE", [{"id": now} | some], old=[old]))
         return now

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
 
@@ -24,13 +23,13 @@ Moved = tuple[Image, Image]
 
 
 def canal(was: Image, now: Image) -> bytes:
-    old = {"id": str(was[0])} | ({} if was[1] == now[1] else {"name": was[1]})
+    old = {"id": str(was[0]), "name": was[1]}
     types = {"id": "int", "name": "text"}
     return message("UPDATE", [{"id": str(now[0]), "name": now[1]}], [old], types=types)
 
 
 def of_maxwell(was: Image, now: Image) -> bytes:
-    old: dict[str, Any] = {"id": was[0]} | ({} if was[1] == now[1] else {"name": was[1]})
+    old = {"id": was[0], "name": was[1]}
     return maxwell("update", {"id": now[0], "name": now[1]}, old)
 
 
@@ -158,11 +157,37 @@ def test_what_is_read_again_begins_anew(name: str) -> None:
     assert first.table.to_pylist() == again.table.to_pylist()
 
 
+def test_an_old_value_of_null_proves_nothing() -> None:
+    """Some producers put it where they were not told the old value."""
+    types = {"id": "int", "name": "text"}
+    there = message("UPDATE", [{"id": "2", "name": "a"}], [{"id": "1"}], types=types)
+    old = {"id": "2", "name": None}
+    back = message("UPDATE", [{"id": "1", "name": "b"}], [old], types=types)
+    changes = decoder("canal-json").decode(0, [0, 1], [there, back])
+    assert changes is not None
+    rows = fold(changes.table, ["id"]).to_pylist()
+    assert {row["id"]: row[OP] for row in rows} == {1: "U", 2: "D"}
+
+
+def test_minimal_images_of_one_row_that_moves_on_prove_nothing() -> None:
+    """All of its columns change each time, and the old images hold the key alone."""
+    types = {"id": "int", "name": "text"}
+    moves = [
+        message("UPDATE", [{"id": str(n + 1), "name": f"v{n}"}], [{"id": str(n)}], types=types)
+        for n in (1, 2)
+    ]
+    changes = decoder("canal-json").decode(0, [0, 1], moves)
+    assert changes is not None
+    rows = fold(changes.table, ["id"]).to_pylist()
+    assert {row["id"]: row[OP] for row in rows} == {1: "D", 2: "D", 3: "U"}
+
+
 def test_a_row_that_is_told_in_part_is_not_exchanged() -> None:
     """What it lacks stood in the row that another one has taken the place of."""
     types = {"id": "int", "name": "text", "qty": "int"}
     whole = message("UPDATE", [{"id": "2", "name": "a", "qty": "1"}], [{"id": "1"}], types=types)
-    part = message("UPDATE", [{"id": "1", "name": "b"}], [{"id": "2"}], types=types)
+    old = {"id": "2", "name": "c"}
+    part = message("UPDATE", [{"id": "1", "name": "b"}], [old], types=types)
     with pytest.raises(BadRecord, match="after another one has taken it") as caught:
         decoder("canal-json").decode(0, [0, 1], [whole, part])
     assert caught.value.index == 1
