@@ -54,10 +54,10 @@ MUTATIONS = (
         ("tests/daemon/test_offset_file.py",),
     ),
     Mutation(
-        "what is in of a message is not written again",
+        "a changelog counts the rows of a message on that is written in parts",
         "actors/segments.py",
-        "        done = shown.done\n",
-        "        done = 0\n",
+        "shown.rows + rows",
+        "rows",
         ("tests/actors/test_segments.py",),
     ),
     Mutation(
