@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from changes.formats import check_types
-from changes.formats.auto import NAMES
+from changes.formats.auto import NAMES, make_format
 from changes.model import FormatOptions, Mode, ZeroDates
 from changes.routing import Route
 from daemon.config_faults import FaultSection
@@ -180,6 +180,11 @@ class PipelineSection(FaultSection):
                 check_types(self.format, route.types)
             except ValueError as error:
                 raise ValueError(f"types: {error}") from error
+        return self
+
+    @model_validator(mode="after")
+    def _options_fit(self) -> Self:
+        make_format(self.format, self.format_options())  # says what it can't meet
         return self
 
     @model_validator(mode="after")

@@ -62,3 +62,27 @@ def test_encryption_key_is_a_secret(tmp_path: Path) -> None:
     told = config.pipeline["shop"].format_options().extra
     assert told == {"encryption_key": "0123456789abcdef"}
     assert config.redactor.text("key 0123456789abcdef") == "key ***"
+
+
+@pytest.mark.parametrize(
+    ("format_", "more", "expected"),
+    [
+        ("ogg-json", 'positions = "postgres-lsn"', "ogg-json gives no positions"),
+        ("canal-json", 'positions = "postgres-lsn"', "canal-json gives no other positions"),
+        ("maxwell-json", 'encryption_key = "too-short"', "encryption_key"),
+        ("auto", 'positions = "postgres-lsn"\nencryption_key = "0123456789abcdef"', None),
+    ],
+)
+def test_options_that_the_format_can_not_meet(
+    tmp_path: Path, format_: str, more: str, expected: str | None
+) -> None:
+    """They are told with the configuration, and not by the daemon's fall at its start."""
+    path = tmp_path / "config.toml"
+    path.write_text(TEXT.replace("canal-json", format_) + more)
+    if expected is None:
+        assert load(path, {}).pipeline["shop"].format == format_
+        return
+    with pytest.raises(ConfigError, match=expected) as caught:
+        load(path, {})
+    assert "pipeline.shop" in str(caught.value.problems)
+    assert "too-short" not in str(caught.value.problems)
