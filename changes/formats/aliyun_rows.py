@@ -169,14 +169,21 @@ class _Reading:
         row = row_of(read_record(value))
         self._learn(row)
         layout, segment = self.layout, self._segment()
+        if row.was is not None and not layout.keys:  # of a changelog: the rest did not change
+            segment.add(self._struct({**row.was, **row.now}), row.op, place)
+            self._end_row(segment)
+            return
         now = self._struct(row.now)
-        if row.was is not None and layout.keys:
+        if row.was is not None:
             before = self._struct(row.was)
             layout.complete_key(before, now)
             if layout.moves(before, now) and self._leaves(before, now):
                 segment.add(layout.gone(before, now), "D", place)
                 segment.moved.append(len(segment.ops))
         segment.add(now, row.op, place)
+        self._end_row(segment)
+
+    def _end_row(self, segment: Segment) -> None:
         self.count += 1
         if segment.is_full:
             segment.seal()

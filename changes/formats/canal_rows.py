@@ -246,6 +246,8 @@ class _Reading:
             self.positions[self.place] = _position(message, letter)
         self._learn(message)
         rows = careful.rows(message, self.layout)
+        if not self.layout.columns:
+            raise Refused("a row without columns")
         if letter == "U" and self.layout.keys:
             olds = careful.olds(message, self.layout)
             self._add_update(rows, olds, careful.befores(message, self.layout, rows))

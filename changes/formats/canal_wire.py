@@ -146,7 +146,8 @@ class _Reading:
         width = len(images[0])
         if not all(images):
             raise Refused(f"a row of {_OPS[op]} without columns")
-        if len(images) > 1 and (names != names[:width] * len(images)):
+        alike = len(images) == 1 or names == names[:width] * len(images)
+        if not alike or (op == "U" and self._is_logged(rows[0]) and any(map(_left_out, rows))):
             for row in rows:
                 self._add_one(row, op, place)
             return
@@ -154,7 +155,16 @@ class _Reading:
 
     def _add_one(self, row: Any, op: str, place: int) -> None:
         image = row.beforeColumns if op == "D" else row.afterColumns
+        if op == "U" and self._is_logged(row):
+            image = [*image, *_left_out(row)]
         self._add_alike([row], image, tuple([column.name for column in image]), op, place)
+
+    def _is_logged(self, row: Any) -> bool:
+        """Whether rows make a changelog, in which one has all that either of its images tells."""
+        keys = self._blocks.layout.keys
+        if keys is not None:
+            return not keys
+        return not any(column.isKey for column in (*row.afterColumns, *row.beforeColumns))
 
     def _add_alike(
         self, rows: Sequence[Any], flat: Sequence[Any], names: tuple[str, ...], op: str, place: int
@@ -221,6 +231,16 @@ def letter_of(change: Any, entry: Any) -> str:
     if op is None:
         raise Refused(f"a RowChange of event type {event} in an entry of rows")
     return op
+
+
+def _left_out(row: Any) -> list[Any]:
+    """Columns that only the old row holds: a minimal image has just those that changed."""
+    if len(row.beforeColumns) <= len(row.afterColumns) and all(
+        old.name == new.name for old, new in zip(row.beforeColumns, row.afterColumns, strict=False)
+    ):
+        return []
+    names = {column.name for column in row.afterColumns}
+    return [column for column in row.beforeColumns if column.name not in names]
 
 
 def _old_key(columns: Sequence[Any], keys: Sequence[str]) -> list[Cell]:

@@ -151,6 +151,8 @@ class Reading:
         letters = "".join([_LETTERS.get(op, "?") for op in ops])
         if "D" in letters or "?" in letters or None in rows:
             return False
+        if not layout.keys and "U" in letters and not self._unavailable.spares(rows):
+            return False
         if layout.key is not None and "U" in letters:
             pairs = zip(letters, befores, rows, strict=True)
             updated = [(old, new) for letter, old, new in pairs if letter == "U"]
@@ -184,6 +186,8 @@ class Reading:
                 row = row if self.state.covered or key_size < 0 else None
             elif row is not None and layout.key(message.before) != layout.key(row):
                 return False
+        elif letter == "U" and row is not None and not self._unavailable.spares((row,)):
+            row = row if message.before is None else None
         if row is None or letter is None:
             return False
         if layout.placed:
@@ -328,6 +332,8 @@ class Reading:
         after, keys = record.after, self.state.layout.keys or ()
         if after is None:
             raise Refused("an insert or update without the new row")
+        if not after:
+            raise Refused("a row without columns")
         sent = self._unavailable.without(after)
         lost = next((name for name in (*after, *(record.fields or ())) if name not in sent), None)
         if lost is not None and self.positions is not None:
@@ -335,6 +341,8 @@ class Reading:
                 f"column {lost} is missing: rows that carry only part of their columns can't be "
                 "put in order by a position a row"
             )
+        if record.letter == "U" and not keys:  # a changelog's: what was not sent did not change
+            sent = self._unavailable.without(record.before or {}) | sent
         old = None
         if record.letter == "U" and keys:
             old = replaced(record, key, keys, configured=self._fixed)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET, Struct
+from msgspec.structs import astuple
 
 from changes.assemble import Text
 from changes.formats.json_layout import JsonLayout
@@ -89,4 +90,19 @@ def with_nulls(
             inserted = pa.array([op == _INSERT for op in ops])
         had = [isinstance(old, layout.row) and getattr(old, field) is not UNSET for old in olds]
         found.append(Text(text.values, pc.or_(text.carried, pc.or_(inserted, pa.array(had)))))
+    return found
+
+
+def with_olds(
+    layout: JsonLayout, ops: bytes, rows: Sequence[Struct], olds: Sequence[Any]
+) -> list[Struct]:
+    """Rows of a changelog: what an update lacks, but what it replaced has, did not change."""
+    found = list(rows)
+    for place, (op, old) in enumerate(zip(ops, olds, strict=True)):
+        if op != _UPDATE or not isinstance(old, layout.row):
+            continue
+        values = astuple(rows[place])
+        if UNSET in values:
+            pairs = zip(values, astuple(old), strict=True)
+            found[place] = layout.row(*[was if now is UNSET else now for now, was in pairs])
     return found

@@ -19,7 +19,7 @@ from changes.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
 from changes.convert import Converter
 from changes.declared import Declared
 from changes.formats.json_layout import Documents, JsonLayout, is_document
-from changes.formats.json_moves import may_move, moves, with_nulls
+from changes.formats.json_moves import may_move, moves, with_nulls, with_olds
 from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, Unfit, other_key
 from changes.model import (
@@ -263,6 +263,8 @@ class _Reading:
             ops, rows, olds, records, moved = moves(
                 layout, ops, rows, olds, self.place, self.run, self.count
             )
+        if not layout.keys and not self._dialect.drops_nulls:
+            rows = with_olds(layout, ops, rows, olds)
         try:
             texts = layout.texts(rows)
         except Documents as found:
