@@ -60,7 +60,7 @@ def test_topics_of_several_formats_in_one_pipeline(rig: Rig) -> None:
     assert rig.rows("late") == [(5, "l", 0)]
     letters = (rig.folder / "state" / "p.dead-letters.jsonl").read_text().splitlines()
     (letter,) = [each for each in map(json.loads, letters) if each["topic"] == rig.topic]
-    assert (letter["offset"], "without a type" in letter["reason"]) == (1, True)
+    assert (letter["offset"], "without a type" in letter["error"]) == (1, True)
 
 
 def test_a_topic_whose_format_can_not_be_told_stops_the_pipeline(rig: Rig) -> None:
