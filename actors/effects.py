@@ -117,15 +117,11 @@ class CloseSource:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Undecoded messages of one lane, in order.
-
-    ``rows_before``: so many rows of its one message were staged before; a changelog counts on.
-    """
+    """Undecoded messages of one lane, in order."""
 
     source: TopicPartition
     offsets: Sequence[int]
     values: Sequence[bytes]
-    rows_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)

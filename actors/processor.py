@@ -13,6 +13,7 @@ from dataclasses import replace
 from actors import effects as fx
 from actors import messages as msg
 from actors.attempts import Attempts
+from actors.barrier import BarrierPlanner
 from actors.batches import Batches
 from actors.buffer import Phase, TargetBuffer
 from actors.closing import DataError
@@ -55,15 +56,9 @@ class ProcessorLogic:
         """
         self._me = address
         self._settings = settings
+        barriers = BarrierPlanner(format_, router, settings.ddl)
         self._batches = Batches(
-            address,
-            format_,
-            router,
-            settings.ddl,
-            settings.buffer_bytes,
-            run_id,
-            settings.dead_letters,
-            settings.group,
+            address, barriers, settings.buffer_bytes, run_id, settings.dead_letters, settings.group
         )
         self._attempts = Attempts(address, settings.retry_base_s, settings.retry_max_s, jitter)
         self._settlements = Settlements(address)
@@ -320,11 +315,8 @@ class ProcessorLogic:
         buffer.retry_at, buffer.attempts, buffer.races = None, 0, 0
         # Its own lanes' marks only: one who writes a lane from another's mark, whose partition
         # went without his noticing, would fence its owner.
-        own = {source: written.state.hwms[source] for source in written.epochs}
-        steps = {s: step for s, step in buffer.state.steps.items() if s not in written.epochs}
-        steps |= {s: step for s, step in written.state.steps.items() if s in written.epochs}
-        hwms = {**buffer.state.hwms, **own}
-        buffer.state = replace(written.state, hwms=hwms, steps=steps)
+        own = {source: written.state.hwms[source] for source in written.through}
+        buffer.state = replace(written.state, hwms={**buffer.state.hwms, **own})
         if buffer.phase is Phase.WRITING:
             buffer.phase = Phase.READY
         return self._stop_if_doomed(buffer)
@@ -389,7 +381,7 @@ class ProcessorLogic:
         if (gap := gap_in(buffer, state, self._me.pipeline)) is not None:
             return self._refused(buffer, gap)
         out = remarks(buffer, state)
-        buffer.state, buffer.passed = state, None
+        buffer.state = state
         if buffer.phase is Phase.OPENING:
             passed = self._releases.passed(buffer)
             if passed is not None:
@@ -521,11 +513,8 @@ def _place(buffer: TargetBuffer) -> str:
     """Which messages a refused write was made of."""
     if buffer.write is None:
         return ""
-    batch = buffer.write.batch
-    if batch.step is not None:
-        (source,) = batch.lanes
-        return f" ({source} offset {batch.step.offset}, up to its entry {batch.step.done})"
+    lanes = buffer.write.batch.lanes.items()
     spans = ", ".join(
-        f"{source} offsets {span.after + 1}..{span.through}" for source, span in batch.lanes.items()
+        f"{source} offsets {span.after + 1}..{span.through}" for source, span in lanes
     )
     return f" ({spans})"

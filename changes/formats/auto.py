@@ -151,7 +151,8 @@ class AutoFormat:
 
     def pieces(self, value: bytes) -> Sequence[Piece]:
         format_, plain = self._opened(value)
-        return format_.pieces(_present(plain)) if isinstance(format_, Several) else ()
+        assert isinstance(format_, Several)
+        return format_.pieces(_present(plain))
 
     def joined(self, value: bytes, pieces: Sequence[bytes]) -> bytes:
         format_, plain = self._opened(value)

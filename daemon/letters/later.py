@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from actors.several import BesideRows
 from changes.formats.base import Format, TableDecoder
 from changes.model import BadMessage, BadRecord
 from changes.routing import RouteConflict, Router
@@ -144,7 +145,7 @@ class Later:
         at = standing(self._source, record)
         try:
             found = touches(self._format, self._router, value)
-        except (BadMessage, RouteConflict) as error:
+        except (BadMessage, RouteConflict, BesideRows) as error:
             if (self._source, record.offset, None) not in self._letters:
                 self._doubt(at, f"offset {record.offset} can't be read: {error}")
             return
@@ -250,11 +251,10 @@ def read_now(
             decoder = decoder_of(format_, touch.route)
             changes = decoder.decode(source.partition, [record.offset], [touch.value])
             keys = frozenset() if changes is None else keys_of(changes)
-            known = candidate.keys.get(touch.target)  # of a message that statements divide
-            candidate.keys[touch.target] = known | keys if known and keys else keys
+            candidate.keys[touch.target] = keys
             if keys is None:
                 candidate.doubt(_CHANGELOG.format(target=touch.target))
-    except (BadMessage, RouteConflict, BadRecord) as error:
+    except (BadMessage, RouteConflict, BesideRows, BadRecord) as error:
         candidate.problems.append(f"it can't be applied yet: {error}")
     return candidate
 

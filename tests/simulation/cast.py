@@ -21,7 +21,6 @@ from daemon.spills import PipelineSpills, open_spills
 from tests.simulation.durable import PIPELINE, Durable, Failing, FakeLog
 from tests.simulation.partitions import COMMITTER, FETCHER
 from tests.simulation.parts import SplitCanalJson
-from tests.simulation.several import SeveralCanalJson
 from tests.simulation.staging import PlainStaging, RealStaging, Staging
 
 LETTERS = Address(PIPELINE, "dead-letters")
@@ -61,9 +60,7 @@ class Cast:
         router = Router(ROUTES)
         topics = TopicFormats(durable.snapshot.formats)
         format_ = make_format(shape.format, shape.options, topics)
-        if shape.several:
-            format_ = SeveralCanalJson(shape.options)
-        elif shape.split:
+        if shape.split:
             format_ = SplitCanalJson(shape.options)
         reading = FetcherSettings(max_messages=7, dead_letters=True)
         fetcher = FetcherLogic(PIPELINE, format_, router, shards, reading)
