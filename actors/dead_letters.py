@@ -78,7 +78,7 @@ class DeadLetterLogic:
             case msg.DeadLetterNotKept(reason, log_away):
                 return self._not_kept(reason, log_away, now)
             case Tick():
-                return self._next() if self._refused is None else []
+                return self._next()
             case Figures():
                 waiting = len(self._waiting)
                 return [fx.Reply(DeadLetterFigures(self._stored, waiting, self._error))]

@@ -8,6 +8,7 @@ from actors import effects as fx
 from actors import messages as msg
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.fetcher import FetcherLogic, FetcherSettings
+from actors.mailbox import Tick
 from actors.messages import Address
 from changes.formats import FORMATS
 from changes.model import FormatOptions, TargetName
@@ -220,7 +221,6 @@ def test_letters_are_stored_one_after_another_and_told() -> None:
 
 def test_a_store_that_fails_is_asked_again_later() -> None:
     """With the same letter: none is skipped."""
-    from actors.mailbox import Tick
 
     logic = DeadLetterLogic("p", DeadLetterSettings())
     logic.handle(letter(1), 0.0)
@@ -249,6 +249,15 @@ def test_more_than_the_bound_within_an_hour_stops_the_pipeline() -> None:
     )
 
 
+def test_what_waits_is_stored_though_the_bound_is_reached() -> None:
+    """Its targets have come before it: they end written, not waiting for a retry that never is."""
+    logic = DeadLetterLogic("p", DeadLetterSettings(per_hour=1))
+    logic.handle(letter(1), 0.0)
+    logic.handle(msg.DeadLetterNotKept("disk full"), 0.0)
+    assert "too many bad records" in refusal(logic.handle(letter(2), 0.1))
+    assert logic.handle(Tick(), 1.0) == [fx.KeepDeadLetter(letter(1))]
+
+
 def test_the_bound_counts_an_hour_only() -> None:
     """A bad record now and then goes on for ever."""
     logic = DeadLetterLogic("p", DeadLetterSettings(per_hour=1))
@@ -272,7 +281,6 @@ def test_what_earlier_runs_stored_passes_out_of_the_hour() -> None:
 
 def failing(logic: DeadLetterLogic, until: float, log_away: bool = False) -> list[object]:
     """Refuse what is asked for at each wake-up, until some time; what the last refusal gave."""
-    from actors.mailbox import Tick
 
     now = 0.0
     while True:
@@ -295,7 +303,6 @@ def test_a_store_that_fails_for_long_stops_the_pipeline() -> None:
 
 def test_nothing_that_waits_for_a_store_that_is_given_up_counts_as_done() -> None:
     """Each target hears that its record stays open, and later ones are not stored either."""
-    from actors.mailbox import Tick
 
     logic = DeadLetterLogic("p", DeadLetterSettings(retry_for_s=1.0))
     processor = Address("p", "processor", 0)
