@@ -14,7 +14,8 @@ from changes.declared import Declared
 from changes.formats.aliyun_record import Images, Record, read_record, table_name
 from changes.formats.aliyun_values import declared_types, text_of
 from changes.formats.key_runs import KeyRun
-from changes.formats.layout import Layout, Refused, Unfit, other_key
+from changes.formats.layout import Refused, Unfit, other_key
+from changes.formats.row_blocks import BlockLayout
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D", "INIT": "I"}
@@ -82,13 +83,6 @@ def _image(record: Record, images: Images | str | None, types: Mapping[str, str]
     return found
 
 
-class _Layout(Layout):
-    """The layout of rows that are not read by msgspec."""
-
-    def message_type(self) -> type[Struct]:
-        return self.row
-
-
 class AliyunTableDecoder:
     """The ``TableDecoder`` of Alibaba DTS's records.
 
@@ -106,7 +100,7 @@ class AliyunTableDecoder:
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout: _Layout = _Layout({}, keys, {}, given=Declared.of(types))
+        self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
         self._run = KeyRun()
         self._seen = False
 
@@ -156,13 +150,13 @@ def _bad(place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
 class _Reading:
     """One call's way through its records: rows as structs, in segments of one layout each."""
 
-    def __init__(self, layout: _Layout, fixed: bool, run: KeyRun) -> None:
+    def __init__(self, layout: BlockLayout, fixed: bool, run: KeyRun) -> None:
         self.layout = layout
         self.run = run
         self.segments: list[Segment] = []
         self.count = 0
         self._fixed = fixed
-        self._segment_layout: _Layout | None = None
+        self._segment_layout: BlockLayout | None = None
 
     def add(self, value: bytes, place: int) -> None:
         """Take a record in; raises Refused."""

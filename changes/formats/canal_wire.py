@@ -8,24 +8,18 @@ from typing import Any
 
 from msgspec import UNSET
 
-from changes.convert import Converter
-from changes.declared import Declared
+from changes.formats.block_decoder import BlockReading, BlockTableDecoder
 from changes.formats.canal_flat import rows_of_many, texts_of, told_of
 from changes.formats.canal_packet import DELETE, INSERT, UPDATE, rows_of, table_of
 from changes.formats.flat_rows import Leftover, Trying, moved_records
-from changes.formats.key_runs import KeyRun
-from changes.formats.layout import Refused, Unfit
-from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
+from changes.formats.layout import Refused
+from changes.formats.row_blocks import Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
 from changes.model import (
-    BadMessage,
-    BadRecord,
-    Changes,
     ColumnTypes,
     FormatOptions,
     Mode,
     TableName,
-    TableSchema,
 )
 
 _SQL_SHOWN = 80
@@ -37,12 +31,8 @@ _SHAPES_KEPT = 1_000
 """Shapes of rows kept ready; minimal images of a wide table come in many."""
 
 
-class CanalWireDecoder:
-    """The ``TableDecoder`` of Canal protobuf.
-
-    A call that raises leaves what is known of the columns as it was, so the records before the
-    bad one can be decoded again without it.
-    """
+class CanalWireDecoder(BlockTableDecoder):
+    """The ``TableDecoder`` of Canal protobuf."""
 
     def __init__(
         self,
@@ -51,67 +41,26 @@ class CanalWireDecoder:
         keys: tuple[str, ...] | None,
         types: ColumnTypes = (),
     ) -> None:
-        self._options = options
-        keys = () if mode is Mode.APPEND else (keys or None)
-        self._fixed = keys is not None
-        self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
+        super().__init__(options, mode, keys, types)
         self._shapes: dict[tuple[Any, ...], Shape] = {}
-        self._run = KeyRun()
-        self._seen = False
-        self._trying = Trying()
 
-    @property
-    def schema(self) -> TableSchema | None:
-        return self._layout.schema if self._seen else None
+    def _reading(self, blocks: RowBlocks) -> _Reading:
+        return _Reading(blocks, self._trying, self._shapes)
 
-    @property
-    def positions(self) -> str | None:
-        return None
-
-    def decode(
-        self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
-    ) -> Changes | None:
-        blocks = RowBlocks(self._layout, self._fixed, self._run.begun(partition, offsets))
-        reading = _Reading(blocks, self._shapes, self._trying)
-        bad = reading.add_all(values)
-        converter = Converter(self._options.time_zone, self._options.zero_dates)
-        try:
-            changes = blocks.changes(converter, partition, offsets)
-        except BadRecord as misfit:
-            table = last_table(values[misfit.index])
-            raise BadRecord(misfit.index, f"{table}: {misfit.reason}") from misfit
-        if bad is not None:
-            raise bad
-        if changes is not None:
-            self._layout, self._seen = blocks.layout, True
-            self._run = blocks.run.ended(blocks.count)
-        return changes
+    def _last_table(self, value: bytes) -> TableName | str:
+        return last_table(value)
 
 
-class _Reading:
+class _Reading(BlockReading):
     """One call's way through its packets."""
 
     def __init__(
-        self, blocks: RowBlocks, shapes: dict[tuple[Any, ...], Shape], trying: Trying
+        self, blocks: RowBlocks, trying: Trying, shapes: dict[tuple[Any, ...], Shape]
     ) -> None:
-        self._about = ""
-        self._blocks = blocks
-        self._trying = trying
+        super().__init__(blocks, trying)
         self._shapes = shapes
 
-    def add_all(self, values: Sequence[bytes]) -> BadRecord | None:
-        """Take packets in, up to the first that can't be read: gives what is wrong with it."""
-        for start, some in self._trying.left_over(values, self._add_many):
-            for place, value in enumerate(some, start):
-                try:
-                    self._add_packet(value, place)
-                except (Refused, BadMessage) as refused:
-                    unfit = isinstance(refused, Unfit)
-                    return BadRecord(place, f"{self._about}{refused}", of_table=unfit)
-        return None
-
     def _add_many(self, values: Sequence[bytes], start: int) -> Iterator[Leftover] | None:
-        """Take packets in at once where all of their rows are alike, else nothing of them."""
         flat = rows_of_many(values)
         told = None if flat is None else told_of(flat)
         if flat is None or told is None:
@@ -128,8 +77,7 @@ class _Reading:
         left = blocks.add_flat(shape, texts, flat, moved, start)
         return ((place, [values[place - start]]) for place in left)
 
-    def _add_packet(self, value: bytes, place: int) -> None:
-        """Take a packet in; raises Refused, BadMessage."""
+    def _add_message(self, value: bytes, place: int) -> None:
         self._about = ""
         for entry, change in rows_of(value):
             self._about = f"{table_of(entry)}: "

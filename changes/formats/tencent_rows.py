@@ -9,24 +9,19 @@ from typing import Any
 
 from msgspec import UNSET
 
-from changes.convert import Converter
-from changes.declared import Declared
+from changes.formats.block_decoder import BlockReading, BlockTableDecoder
 from changes.formats.flat_rows import Leftover, Trying, moved_records
-from changes.formats.key_runs import KeyRun
-from changes.formats.layout import Refused, Unfit
-from changes.formats.row_blocks import BlockLayout, Cell, RowBlocks, Shape, with_keys
+from changes.formats.layout import Refused
+from changes.formats.row_blocks import Cell, RowBlocks, Shape, with_keys
 from changes.formats.row_images import TextRow
 from changes.formats.tencent_flat import rows_of_many, texts_of
 from changes.formats.tencent_message import read_columns, row_events
 from changes.formats.tencent_values import Way, cells_of, cells_of_rows, declared, way_of
 from changes.model import (
     BadMessage,
-    BadRecord,
-    Changes,
     ColumnTypes,
     FormatOptions,
     Mode,
-    TableSchema,
 )
 
 LETTERS = {0: "I", 1: "U", 2: "D"}
@@ -65,12 +60,8 @@ def letter_of(event: Any) -> str:
     return op
 
 
-class TencentTableDecoder:
-    """The ``TableDecoder`` of Tencent DTS.
-
-    A call that raises leaves what is known of the columns as it was, so the records before the
-    bad one can be decoded again without it.
-    """
+class TencentTableDecoder(BlockTableDecoder):
+    """The ``TableDecoder`` of Tencent DTS."""
 
     def __init__(
         self,
@@ -79,72 +70,35 @@ class TencentTableDecoder:
         keys: tuple[str, ...] | None,
         types: ColumnTypes = (),
     ) -> None:
-        self._options = options
-        keys = () if mode is Mode.APPEND else (keys or None)
-        self._fixed = keys is not None
-        self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
+        super().__init__(options, mode, keys, types)
         self._known: dict[tuple[Any, ...], Columns] = {}
-        self._run = KeyRun()
-        self._seen = False
-        self._trying = Trying()
 
     @property
-    def schema(self) -> TableSchema | None:
-        return self._layout.schema if self._seen else None
+    def _zone(self) -> str:
+        return UTC
 
-    @property
-    def positions(self) -> str | None:
-        return None
+    def _reading(self, blocks: RowBlocks) -> _Reading:
+        return _Reading(blocks, self._trying, self._known, self._options.time_zone)
 
-    def decode(
-        self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
-    ) -> Changes | None:
-        blocks = RowBlocks(self._layout, self._fixed, self._run.begun(partition, offsets))
-        reading = _Reading(blocks, self._known, self._options.time_zone, self._trying)
-        bad = reading.add_all(values)
-        converter = Converter(UTC, self._options.zero_dates)
-        try:
-            changes = blocks.changes(converter, partition, offsets)
-        except BadRecord as misfit:
-            table = last_table(values[misfit.index])
-            raise BadRecord(misfit.index, f"{table}: {misfit.reason}") from misfit
-        if bad is not None:
-            raise bad
-        if changes is not None:
-            self._layout, self._seen = blocks.layout, True
-            self._run = blocks.run.ended(blocks.count)
-        return changes
+    def _last_table(self, value: bytes) -> str:
+        return last_table(value)
 
 
-class _Reading:
-    """One call's way through its messages."""
+class _Reading(BlockReading):
+    """One call's way through its messages. ``zone`` is of points in time that tell none."""
 
     def __init__(
         self,
         blocks: RowBlocks,
+        trying: Trying,
         known: dict[tuple[Any, ...], Columns],
         zone: str,
-        trying: Trying,
     ) -> None:
-        self._about = ""
-        self._blocks = blocks
-        self._trying = trying
+        super().__init__(blocks, trying)
         self._known = known
         self._zone = zone
 
-    def add_all(self, values: Sequence[bytes]) -> BadRecord | None:
-        """Take messages in, up to the first that can't be read: gives what is wrong with it."""
-        for start, some in self._trying.left_over(values, self._add_many):
-            for place, value in enumerate(some, start):
-                try:
-                    self._add_message(value, place)
-                except (Refused, BadMessage) as refused:
-                    unfit = isinstance(refused, Unfit)
-                    return BadRecord(place, f"{self._about}{refused}", of_table=unfit)
-        return None
-
     def _add_many(self, values: Sequence[bytes], start: int) -> Iterator[Leftover] | None:
-        """Take messages in at once where all of their rows are alike, else nothing of them."""
         found = rows_of_many(values)
         if found is None:
             return None
@@ -162,10 +116,9 @@ class _Reading:
         left = blocks.add_flat(columns.shape, texts, flat, moved, start)
         return ((place, [values[place - start]]) for place in left)
 
-    def _add_message(self, packed: bytes, place: int) -> None:
-        """Take a message in; raises Refused, BadMessage."""
+    def _add_message(self, value: bytes, place: int) -> None:
         self._about = ""
-        for table, event in row_events(packed):
+        for table, event in row_events(value):
             self._about = f"{table}: "
             if event.rows:
                 self._add(event, letter_of(event), place)
