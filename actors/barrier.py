@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from actors import effects as fx
 from actors.buffer import TargetBuffer
 from actors.closing import DataError
 from actors.ports import StagedBatch
@@ -53,6 +54,18 @@ class Barrier:
     forget: bool = False
     notes: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+
+
+def notes_of(buffer: TargetBuffer, barrier: Barrier) -> list[object]:
+    """Note what a barrier changes beside its write, and what is to be told of it."""
+    buffer.era += barrier.forget
+    buffer.tally.ddl_not_understood += len(barrier.unread)
+    kept = [("ddl_kept", what) for what in barrier.notes]
+    unread = [("ddl_not_understood", what) for what in barrier.unread]
+    return [
+        fx.Log("warning", event, {"target": buffer.name, "what": what})
+        for event, what in kept + unread
+    ]
 
 
 @dataclass(slots=True)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from actors import effects as fx
 from actors import messages as msg
-from actors.barrier import BarrierPlanner
-from actors.buffer import DeadRecord, Phase, TargetBuffer
+from actors.barrier import BarrierPlanner, notes_of
+from actors.buffer import Phase, TargetBuffer
 from actors.closing import (
     DataError,
     after_bad,
     check_lanes,
+    check_step,
+    check_steps,
     close_pieces,
     close_rows,
     problem_of,
+    record_at,
+    rows_batch,
 )
 from actors.messages import WRITERS, Address
 from actors.ports import StagedBatch
+from actors.segments import Segments
 from actors.waiting import Chunk, Closing, Piece
+from changes.formats.base import Format
+from changes.model import DdlPolicy
+from changes.routing import Router
 from offsets.position import NO_OFFSET, TopicPartition
 
 
@@ -31,7 +40,9 @@ class Batches:
     def __init__(
         self,
         me: Address,
-        barriers: BarrierPlanner,
+        format_: Format,
+        router: Router,
+        ddl: DdlPolicy,
         batch_bytes: int,
         run_id: str,
         dead_letters: bool,
@@ -45,7 +56,8 @@ class Batches:
         self._dead_letters = Address(me.pipeline, "dead-letters") if dead_letters else None
         self._me = me
         self._committer = Address(me.pipeline, "committer")
-        self._barriers = barriers
+        self._barriers = BarrierPlanner(format_, router, ddl)
+        self._segments = Segments(format_, router, self._barriers, self)
         self._batch_bytes = batch_bytes
         self._run_id = run_id
         self._group = group
@@ -60,6 +72,8 @@ class Batches:
             return self._rows(buffer, buffer.take(self._batch_bytes), None)
         if buffer.through:
             return self._rows(buffer, [], None)
+        if buffer.chunks[0].ddl and self._segments.wait_in(buffer.chunks[0]):
+            return self._segments.close(buffer, now)
         if buffer.chunks[0].ddl:
             return self._barrier(buffer, now)
         buffer.era += 1
@@ -75,7 +89,7 @@ class Batches:
         if len(pieces) < len(buffer.pieces) and piece_of is None:
             for chunk in reversed(chunks):
                 buffer.give_back(chunk)
-            return self._start_staging(buffer, close_pieces(buffer, pieces))
+            return self.start_staging(buffer, close_pieces(buffer, pieces))
         closing, replayed = close_rows(buffer, chunks, pieces, piece_of)
         out: list[object] = []
         buffer.tally.messages_replayed += replayed
@@ -83,10 +97,11 @@ class Batches:
             fields = {"target": buffer.name, "messages": replayed}
             out.append(fx.Log("info", "replay_dropped", fields))
         if pieces or any(part.stretch.offsets for part in closing.parts):
-            return out + self._start_staging(buffer, closing)
+            return out + self.start_staging(buffer, closing)
         return out + self._covered(buffer, closing)
 
-    def _start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+    def start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+        """Have what is closed staged as the batch."""
         buffer.closing = closing
         buffer.phase = Phase.STAGING
         return [self.stage(buffer)]
@@ -95,34 +110,26 @@ class Batches:
         """There is no row in it: all but a piece, which waits for the write, is done with that."""
         closing.cover(None)
         buffer.cover(closing.through, closing.epochs)
-        return self._nothing_to_write(buffer) if closing.piece_of is None else []
+        return self.nothing_to_write(buffer) if closing.piece_of is None else []
 
     def _barrier(self, buffer: TargetBuffer, now: float) -> list[object]:
         chunk = buffer.take(1)[0]
         buffer.cover({chunk.source: chunk.offsets[-1]}, {chunk.source: chunk.epoch})
         try:
-            barrier = self._barriers.plan(buffer, chunk, self._next_id())
+            check_step(buffer, chunk.source, chunk.offsets[-1])
+            barrier = self._barriers.plan(buffer, chunk, self.next_id())
         except DataError:
             buffer.through.clear()  # nothing came before it in this write: it waits again
             buffer.give_back(chunk)
             raise
-        buffer.era += barrier.forget
-        out: list[object] = [
-            fx.Log("warning", "ddl_kept", {"target": buffer.name, "what": note})
-            for note in barrier.notes
-        ]
-        buffer.tally.ddl_not_understood += len(barrier.unread)
-        out += [
-            fx.Log("warning", "ddl_not_understood", {"target": buffer.name, "what": what})
-            for what in barrier.unread
-        ]
+        out = notes_of(buffer, barrier)
         if barrier.batch is None:
-            return out + self._nothing_to_write(buffer)
+            return out + self.nothing_to_write(buffer)
         buffer.write_from = {chunk.source: chunk.offsets[0]}
         through, epochs = dict(buffer.through), dict(buffer.epochs)
-        return out + self._submit(buffer, barrier.batch, epochs, through, now)
+        return out + self.submit(buffer, barrier.batch, epochs, through, now)
 
-    def _nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
+    def nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
         """Replays and messages without effect are done as soon as what came before them is."""
         done = msg.Written(buffer.route.name, dict(buffer.epochs), dict(buffer.through), None)
         buffer.through.clear()
@@ -164,7 +171,13 @@ class Batches:
         """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
         closing = buffer.closing
         assert closing is not None
-        check_lanes(buffer, closing, staged)  # a refusal leaves the batch's messages at hand
+        if closing.segment is not None:
+            return self._segments.staged(buffer, staged, now)
+        # A refusal leaves the batch's messages at hand. A piece waits behind a write, maybe the one
+        # that ends such a message.
+        if closing.piece_of is None:
+            check_steps(buffer, closing, staged)
+        check_lanes(buffer, closing, staged)
         buffer.closing = None
         buffer.stage_again_at, buffer.stage_attempts = None, 0
         buffer.phase = Phase.WRITING if buffer.write is not None else Phase.READY
@@ -188,7 +201,7 @@ class Batches:
     def _begins_anew(self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt) -> bool:
         """Whether a message only does not go together with those before it. One that does not
         though nothing was known before it is a bad one."""
-        return bad.of_table and buffer.began_anew != _record_at(closing, bad)
+        return bad.of_table and buffer.began_anew != record_at(closing, bad)
 
     def _begin_anew(
         self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
@@ -197,7 +210,7 @@ class Batches:
         the sink then tells what becomes of the stored columns, and refuses by name what can't."""
         for chunk in reversed(after_bad(closing, bad, now, anew=True)):
             buffer.give_back(chunk)
-        buffer.began_anew = _record_at(closing, bad)
+        buffer.began_anew = record_at(closing, bad)
         fields = {"target": buffer.name, "what": problem_of(closing, bad)}
         return [fx.Log("warning", "columns_differ", fields)]
 
@@ -208,7 +221,7 @@ class Batches:
         assert self._dead_letters is not None
         for chunk in reversed(after_bad(closing, bad, now)):
             buffer.give_back(chunk)
-        source, epoch, offset = buffer.condemned = _record_at(closing, bad)
+        source, epoch, offset = buffer.condemned = record_at(closing, bad)
         value = closing.parts[bad.stretch].stretch.values[bad.index]
         name = buffer.route.name
         letter = msg.DeadLetter(source, epoch, offset, value, bad.reason, name, self._me)
@@ -230,36 +243,25 @@ class Batches:
     ) -> list[object]:
         if staged.path is None:
             buffer.cover(closing.through, closing.epochs)
-            return self._nothing_to_write(buffer)
-        assert staged.schema is not None
-        assert staged.mode is not None
-        batch = StagedBatch(
-            batch_id=self._next_id(),
-            target=buffer.route.name,
-            mode=staged.mode,
-            schema=staged.schema,
-            lanes=buffer.spans(closing.through),
-            path=staged.path,
-            rows=staged.rows,
-            changes=staged.changes + sum(piece.changes for piece in closing.pieces),
-            has_deletes=staged.has_deletes,
-            partial=staged.partial,
-            bounds=staged.bounds,
-            positions=staged.positions,
-        )
+            return self.nothing_to_write(buffer)
+        lanes = buffer.spans(closing.through)
+        batch = rows_batch(self.next_id(), buffer.route.name, staged, lanes)
+        more = sum(piece.changes for piece in closing.pieces)
+        batch = replace(batch, changes=batch.changes + more)
         # A bad record at the front of a lane was given back: the write has nothing of it.
         firsts = closing.firsts().items()
         buffer.write_from = {s: at for s, at in firsts if at <= closing.through.get(s, NO_OFFSET)}
-        return self._submit(buffer, batch, closing.epochs, closing.through, now)
+        return self.submit(buffer, batch, closing.epochs, closing.through, now)
 
-    def _submit(
+    def submit(
         self,
         buffer: TargetBuffer,
         batch: StagedBatch,
-        epochs: dict[TopicPartition, int],
-        through: dict[TopicPartition, int],
+        epochs: Mapping[TopicPartition, int],
+        through: Mapping[TopicPartition, int],
         now: float,
     ) -> list[object]:
+        """Hand a batch to the writers. ``through``: what may be acknowledged when it is written."""
         batch = replace(batch, group=self._group)
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
         for source, last in through.items():
@@ -272,12 +274,7 @@ class Batches:
         buffer.attempts = 1
         return [fx.Tell(WRITERS, write)]
 
-    def _next_id(self) -> str:
+    def next_id(self) -> str:
+        """A name for a batch, unique over restarts."""
         self._number += 1
         return f"{self._run_id}-{self._me.pipeline}-{self._me.number}-{self._number}"
-
-
-def _record_at(closing: Closing, bad: msg.BadMessageAt) -> DeadRecord:
-    """The record that can't be applied."""
-    part = closing.parts[bad.stretch]
-    return DeadRecord(part.stretch.source, part.epoch, part.stretch.offsets[bad.index])

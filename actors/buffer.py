@@ -17,7 +17,7 @@ from actors.figures import Tally, TargetFigures, WriteFigures
 from actors.ports import Span, StagedBatch, TargetState
 from actors.waiting import Chunk, Closing, Piece
 from changes.routing import TargetRoute
-from offsets.position import NO_OFFSET, TopicPartition
+from offsets.position import NO_OFFSET, Step, TopicPartition
 from offsets.snapshot import TargetMark
 
 if TYPE_CHECKING:  # which is about buffers
@@ -30,6 +30,17 @@ class DeadRecord(NamedTuple):
     source: TopicPartition
     epoch: int
     offset: int
+
+
+class Passed(NamedTuple):
+    """Of the message at the front so many entries (``done``) need no write, beside those that the
+    target shows; what it shows else, that must be found out again."""
+
+    source: TopicPartition
+    epoch: int
+    offset: int
+    shown: Step
+    done: int
 
 
 class Phase(Enum):
@@ -93,6 +104,7 @@ class TargetBuffer:
     """The next message can't be applied and is being stored: nothing is closed before it is."""
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
+    passed: Passed | None = None
     era: int = 0
     """How often what is known of the columns was out of date, by a DDL or by other columns."""
     began_anew: DeadRecord | None = None
@@ -166,7 +178,7 @@ class TargetBuffer:
         self.through.clear()
         self.epochs.clear()
         self.closing = self.write = self.retry_at = self.stage_again_at = None
-        self.condemned = None
+        self.condemned = self.passed = None
         self.phase = Phase.STOPPED
 
     @property

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import chain, groupby
 
-from actors.buffer import TargetBuffer
+from actors.buffer import DeadRecord, TargetBuffer
 from actors.effects import Stretch
 from actors.messages import MESSAGE_OVERHEAD, BadMessageAt, Staged
+from actors.ports import Span, StagedBatch
 from actors.waiting import Chunk, Closing, Part, Piece
-from changes.model import Mode
+from changes.model import Mode, TargetName
 from offsets.position import TopicPartition
 
 
@@ -92,6 +94,59 @@ def after_bad(
             Chunk(source, part.epoch, list(offsets), list(values), size, False, now, first)
         )
     return chunks
+
+
+def record_at(closing: Closing, bad: BadMessageAt) -> DeadRecord:
+    """The record that can't be applied."""
+    part = closing.parts[bad.stretch]
+    return DeadRecord(part.stretch.source, part.epoch, part.stretch.offsets[bad.index])
+
+
+def rows_batch(
+    batch_id: str, target: TargetName, staged: Staged, lanes: Mapping[TopicPartition, Span]
+) -> StagedBatch:
+    """The write of rows that are staged."""
+    assert staged.schema is not None
+    assert staged.mode is not None
+    return StagedBatch(
+        batch_id=batch_id,
+        target=target,
+        mode=staged.mode,
+        schema=staged.schema,
+        lanes=lanes,
+        path=staged.path,
+        rows=staged.rows,
+        changes=staged.changes,
+        has_deletes=staged.has_deletes,
+        partial=staged.partial,
+        bounds=staged.bounds,
+        positions=staged.positions,
+    )
+
+
+def check_steps(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
+    """``check_step`` of all that a batch covers. Raises DataError."""
+    files = () if staged.path is None else (staged.path,)
+    for part in closing.parts:
+        check_step(buffer, part.stretch.source, part.through, *files)
+    for source, last in closing.through.items():
+        check_step(buffer, source, last, *files)
+
+
+def check_step(buffer: TargetBuffer, source: TopicPartition, last: int, *files: str) -> None:
+    """Refuse to go past a message of which the target holds a part. Raises DataError.
+
+    Its segments come first, unless the target gets no more of it, or gets it as rows alone: by
+    other routes than those by which it was begun.
+    """
+    step = buffer.state.steps.get(source)
+    if step is not None and step.offset <= last:
+        raise DataError(
+            f"{source} offset {step.offset}: {buffer.name} holds the first {step.done} entries of "
+            "this message, and its routes were changed before the rest was written: let the former"
+            f" ones run until it is, or `binlogd tables rebuild {buffer.name}`",
+            *files,
+        )
 
 
 def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:

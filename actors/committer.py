@@ -182,7 +182,10 @@ class CommitterLogic:
                 self._ledger.done(Lane(source, target), through)
                 self._note_time(source, target, through)
         if written.state is not None:
-            mark = TargetMark(written.state.version, dict(written.state.hwms))
+            state = written.state
+            # Amid a message without a version: what is put back from it would lack the step.
+            version = None if state.steps else state.version
+            mark = TargetMark(version, dict(state.hwms))
             self._marks[target] = mark
         self._changes += written.changes
         out.append(fx.Tell(self._supervisor, self._progress()))

@@ -117,11 +117,15 @@ class CloseSource:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Undecoded messages of one lane, in order."""
+    """Undecoded messages of one lane, in order.
+
+    ``rows_before``: so many rows of its one message were staged before; a changelog counts on.
+    """
 
     source: TopicPartition
     offsets: Sequence[int]
     values: Sequence[bytes]
+    rows_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from changes.model import KeyBound, Mode, TableSchema, TableStep, TargetName
 from offsets.moves import MarkMoves
-from offsets.position import TopicPartition
+from offsets.position import Step, TopicPartition
 from offsets.snapshot import TargetMark
 
 if TYPE_CHECKING:  # messages and effects are made of the values below
@@ -76,11 +76,22 @@ class StagedBatch:
     group: str = ""
     """Whose members may write these lanes: the consumer group and its cluster. The target keeps
     it beside each mark that the write moves. Empty: nobody's, and told from every other."""
+    step: Step | None = None
+    """The write is part of a message of several entries, and this is what the target holds of that
+    afterwards. Then the lanes are one; before the last part its mark is just below the message."""
+    begun: int = 0
+    """Of the step's message: how many entries the target must show before the write."""
 
     @property
     def is_barrier(self) -> bool:
-        """Whether it is a DDL."""
-        return bool(self.ddl) or self.changes_name
+        """Whether it is a DDL, or the end of a message that had one."""
+        return bool(self.ddl) or self.changes_name or (self.step is not None and self.path is None)
+
+    @property
+    def amid(self) -> bool:
+        """Whether it ends amid its message: the mark is below that, the step tells how far."""
+        step = self.step
+        return step is not None and all(s.through < step.offset for s in self.lanes.values())
 
     @property
     def changes_name(self) -> bool:
@@ -98,6 +109,7 @@ class TargetState:
     ``covered``: a write found itself there already, by its own lost attempt or by another's.
     ``parted``: its history is whole and does not hold the version that was recorded last.
     ``positions`` names the source positions that it keeps of each row, None where it keeps none.
+    ``steps``: of lanes, how much it holds of the message above the mark.
     """
 
     schema: TableSchema | None = None
@@ -105,6 +117,7 @@ class TargetState:
     hwms: Mapping[TopicPartition, int] = field(default_factory=dict)
     version: str | None = None
     positions: str | None = None
+    steps: Mapping[TopicPartition, Step] = field(default_factory=dict)
     covered: bool = field(default=False, compare=False)
     parted: bool = field(default=False, compare=False)
 
@@ -130,11 +143,12 @@ class BatchWriter(Protocol):
         """Publish the batch in one atomic step together with its lanes' new marks.
 
         Marks of lanes that are not in ``batch.lanes`` are carried over. Where the target shows
-        every ``through`` already, nothing is written and its state is returned: a retry after a
-        lost reply is harmless. Raises Fenced when a lane's mark is neither ``after`` nor
-        ``through``, Straggler where the batch's own group moved it; LostRace when another writer
-        published meanwhile (the marks then decide); SinkUnavailable when trying again may help;
-        TargetRefused when the schema can't fit. Whatever it raises, readers saw nothing.
+        every ``through`` already, or the step, nothing is written and its state is returned: a
+        retry after a lost reply is harmless. Raises Fenced when a lane's mark is neither ``after``
+        nor ``through``, or it is elsewhere in the step's message, Straggler where the batch's own
+        group moved it; LostRace when another writer published meanwhile (the marks then decide);
+        SinkUnavailable when trying again may help; TargetRefused when the schema can't fit.
+        Whatever it raises, readers saw nothing.
         """
         ...
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from actors import effects as fx
 from actors import messages as msg
 from actors.attempts import Attempts
-from actors.barrier import BarrierPlanner
 from actors.batches import Batches
 from actors.buffer import Phase, TargetBuffer
 from actors.closing import DataError
@@ -56,9 +55,15 @@ class ProcessorLogic:
         """
         self._me = address
         self._settings = settings
-        barriers = BarrierPlanner(format_, router, settings.ddl)
         self._batches = Batches(
-            address, barriers, settings.buffer_bytes, run_id, settings.dead_letters, settings.group
+            address,
+            format_,
+            router,
+            settings.ddl,
+            settings.buffer_bytes,
+            run_id,
+            settings.dead_letters,
+            settings.group,
         )
         self._attempts = Attempts(address, settings.retry_base_s, settings.retry_max_s, jitter)
         self._settlements = Settlements(address)
@@ -315,8 +320,11 @@ class ProcessorLogic:
         buffer.retry_at, buffer.attempts, buffer.races = None, 0, 0
         # Its own lanes' marks only: one who writes a lane from another's mark, whose partition
         # went without his noticing, would fence its owner.
-        own = {source: written.state.hwms[source] for source in written.through}
-        buffer.state = replace(written.state, hwms={**buffer.state.hwms, **own})
+        own = {source: written.state.hwms[source] for source in written.epochs}
+        steps = {s: step for s, step in buffer.state.steps.items() if s not in written.epochs}
+        steps |= {s: step for s, step in written.state.steps.items() if s in written.epochs}
+        hwms = {**buffer.state.hwms, **own}
+        buffer.state = replace(written.state, hwms=hwms, steps=steps)
         if buffer.phase is Phase.WRITING:
             buffer.phase = Phase.READY
         return self._stop_if_doomed(buffer)
@@ -381,7 +389,7 @@ class ProcessorLogic:
         if (gap := gap_in(buffer, state, self._me.pipeline)) is not None:
             return self._refused(buffer, gap)
         out = remarks(buffer, state)
-        buffer.state = state
+        buffer.state, buffer.passed = state, None
         if buffer.phase is Phase.OPENING:
             passed = self._releases.passed(buffer)
             if passed is not None:
@@ -513,8 +521,11 @@ def _place(buffer: TargetBuffer) -> str:
     """Which messages a refused write was made of."""
     if buffer.write is None:
         return ""
-    lanes = buffer.write.batch.lanes.items()
+    batch = buffer.write.batch
+    if batch.step is not None:
+        (source,) = batch.lanes
+        return f" ({source} offset {batch.step.offset}, up to its entry {batch.step.done})"
     spans = ", ".join(
-        f"{source} offsets {span.after + 1}..{span.through}" for source, span in lanes
+        f"{source} offsets {span.after + 1}..{span.through}" for source, span in batch.lanes.items()
     )
     return f" ({spans})"

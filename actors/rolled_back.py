@@ -26,11 +26,13 @@ def published(buffer: TargetBuffer, written: msg.Written, renamed: bool) -> None
     """Note what a write of ours published: from now on nothing below may be missing.
 
     Another table has the name once it was ``renamed``: what the former one held counts no more.
+    Amid a message no version is told: marks that were put back from there would lack the step.
     """
     assert written.state is not None
-    own = {source: written.state.hwms[source] for source in written.through}
+    own = {source: written.state.hwms[source] for source in written.epochs}
     before = {} if renamed or buffer.recorded is None else buffer.recorded.hwms
-    buffer.recorded = TargetMark(written.state.version, {**before, **own})
+    version = None if written.state.steps else written.state.version
+    buffer.recorded = TargetMark(version, {**before, **own})
     for source, hwm in own.items():
         epoch, start = buffer.fed.get(source, (-1, 0))
         # Below the mark nothing comes again under this assignment.

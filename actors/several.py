@@ -1,18 +1,18 @@
-"""Messages of several entries, taken apart by target."""
+"""Messages of several entries: what each target gets of one, and in which order it is applied.
+
+Where a target has rows alone, these are a message of their own and go with all others. Where it has
+statements too it gets the whole message, as a barrier, and takes it apart into segments: rows, a
+statement, rows again. Both are at the message's one offset.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from changes.formats.base import Piece, Several
+from changes.formats.base import Format, Piece, Several
 from changes.model import AddColumn, ChangeColumn, Ddl, DdlStep, Kind
-from changes.routing import TargetRoute
-
-
-class BesideRows(Exception):
-    """A statement that can't be followed where it stands: beside rows of the same table."""
-
+from changes.routing import Router, TargetRoute
 
 Routes = Callable[[Ddl], Sequence[TargetRoute]]
 """The targets that a statement concerns, and an exception where it can't be followed."""
@@ -20,11 +20,26 @@ Routes = Callable[[Ddl], Sequence[TargetRoute]]
 
 @dataclass(frozen=True, slots=True)
 class TargetPart:
-    """What one target gets of a message of several entries."""
+    """What one target gets of a message: its rows as a message of their own, or all of it, for
+    there are statements of the target in it (``ddl``)."""
 
     route: TargetRoute
     value: bytes
     ddl: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What is applied at once of a message, of one target: neighbouring rows, or one statement.
+
+    ``value`` is a message of these entries. ``done``: so many of the whole message's entries, be
+    they of whatever target, are behind it; so the targets of one statement name the same place.
+    """
+
+    value: bytes
+    ddl: bool
+    done: int
+    last: bool
 
 
 def by_target(
@@ -33,14 +48,11 @@ def by_target(
     rows: Callable[[Piece], Sequence[TargetRoute]],
     statements: Callable[[bytes], Sequence[Ddl]],
     routes: Routes,
-    unread: Callable[[str], None] | None = None,
 ) -> list[TargetPart]:
-    """Split a message of several entries by target, each target's entries in their order.
+    """Split a message of several entries by target. Raises BadMessage.
 
-    A statement beside rows of its target is left out where rows show by themselves what it does
-    (a new column without a default, a column's other type, a table made); any other raises
-    BesideRows: one offset can't be a barrier and rows. One that nobody can read is told to
-    ``unread`` and left out, where that is given. Raises BadMessage.
+    Where a target has rows that show by themselves what its statements do (a new column without a
+    default, a column's other type, a table made) these are left out: no write of their own.
     """
     found: dict[str, tuple[TargetRoute, list[tuple[Piece, list[Ddl]]]]] = {}
     for piece in format_.pieces(value):
@@ -55,29 +67,16 @@ def by_target(
             concerned = list(mine.values())
         for route, ddls in concerned:
             found.setdefault(str(route.name), (route, []))[1].append((piece, ddls))
-    return [_target_part(format_, value, route, pieces, unread) for route, pieces in found.values()]
+    return [_target_part(format_, value, route, pieces) for route, pieces in found.values()]
 
 
 def _target_part(
-    format_: Several,
-    value: bytes,
-    route: TargetRoute,
-    pieces: list[tuple[Piece, list[Ddl]]],
-    unread: Callable[[str], None] | None,
+    format_: Several, value: bytes, route: TargetRoute, pieces: list[tuple[Piece, list[Ddl]]]
 ) -> TargetPart:
     data = [piece.data for piece, _ in pieces if piece.kind is Kind.ROWS]
-    if not data:
-        return TargetPart(route, format_.joined(value, [p.data for p, _ in pieces]), ddl=True)
-    for ddl in (ddl for _, ddls in pieces for ddl in ddls):
-        if ddl.unread is not None and unread is not None:
-            unread(f"{ddl.table}: {ddl.unread}")
-        elif not _shown_by_rows(ddl):
-            sql = " ".join(ddl.sql.split())
-            raise BesideRows(
-                f"{ddl.table}: a statement that comes in one message with rows of its table is "
-                f"not followed: {sql}"
-            )
-    return TargetPart(route, format_.joined(value, data), ddl=False)
+    if data and all(_shown_by_rows(ddl) for _, ddls in pieces for ddl in ddls):
+        return TargetPart(route, format_.joined(value, data), ddl=False)
+    return TargetPart(route, value, ddl=True)
 
 
 def _shown_by_rows(ddl: Ddl) -> bool:
@@ -93,3 +92,37 @@ def _is_shown(step: DdlStep) -> bool:
         case ChangeColumn(old, column):
             return old == column.name
     return False
+
+
+def segments(format_: Format, router: Router, route: TargetRoute, value: bytes) -> list[Segment]:
+    """Take a message apart for one target, in its order; raises BadMessage.
+
+    Each statement is a segment of its own: other targets that it concerns then stand at the same
+    place behind it.
+    """
+    assert isinstance(format_, Several)
+    found: list[tuple[bool, int, list[bytes]]] = []
+    for done, piece in enumerate(format_.pieces(value), 1):
+        ddl = piece.kind is Kind.DDL
+        if not _concerns(format_, router, route, value, piece):
+            continue
+        if found and not ddl and not found[-1][0]:
+            data = [*found.pop()[2], piece.data]
+        else:
+            data = [piece.data]
+        found.append((ddl, done, data))
+    last = found[-1][1] if found else 0
+    return [
+        Segment(format_.joined(value, data), ddl, done, last=done == last)
+        for ddl, done, data in found
+    ]
+
+
+def _concerns(
+    format_: Format, router: Router, route: TargetRoute, value: bytes, piece: Piece
+) -> bool:
+    if piece.kind is Kind.ROWS:
+        return route in router.targets(piece.table)
+    assert isinstance(format_, Several)
+    statements = format_.ddl(format_.joined(value, [piece.data]))
+    return any(route in router.targets(statement.table) for statement in statements)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from actors import messages as msg
 from actors.messages import MESSAGE_OVERHEAD
-from actors.several import BesideRows, by_target
+from actors.several import by_target
 from changes.formats.base import Format, Several
 from changes.model import BadMessage, Ddl, Kind, TableName
 from changes.routing import RouteConflict, Router, TargetRoute
@@ -102,7 +102,7 @@ class Sorter:
                 good += 1
         except BadMessage as bad:
             problem = Problem(str(bad), lasting=False)
-        except (RouteConflict, _NotFollowed, BesideRows) as refused:
+        except (RouteConflict, _NotFollowed) as refused:
             problem = Problem(str(refused), lasting=True)
         done += by_target.values()
         unread, self._unread = tuple(self._unread), []
@@ -145,7 +145,6 @@ class Sorter:
             lambda piece: self._router.targets(piece.table),
             self._format.ddl,
             self._concerned,
-            None if self._ddl_not_understood_stops else self._unread.append,
         )
         self.dropped += not parts
         for part in parts:

@@ -64,8 +64,8 @@ def covered(buffer: TargetBuffer) -> dict[TopicPartition, tuple[int, int]]:
 
 
 def chunks_of(closing: Closing | None, now: float) -> list[Chunk]:
-    """A closed batch's messages as they came."""
-    if closing is None:
+    """A closed batch's messages as they came. That of a segment waits whole at the front."""
+    if closing is None or closing.segment is not None:
         return []
     return [
         Chunk(

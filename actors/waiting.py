@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from actors import messages as msg
 from actors.effects import Stretch
+from actors.several import Segment
 from offsets.position import TopicPartition
 
 
@@ -78,6 +79,8 @@ class Closing:
     epochs: dict[TopicPartition, int]
     piece_of: TopicPartition | None
     """None: the batch itself. Else: a piece that will wait behind the write, of this partition."""
+    segment: Segment | None = None
+    """It is a part of the message that waits at the front, and is not held for itself."""
 
     def firsts(self) -> dict[TopicPartition, int]:
         """The first message of each lane in it."""
@@ -100,7 +103,7 @@ class Closing:
         kept = sum(len(part.stretch.values) for part in parts)
         epochs = {s: epoch for s, epoch in self.epochs.items() if s not in sources}
         size = self.size * kept // max(held, 1)
-        return Closing(parts, size, pieces, through, epochs, self.piece_of)
+        return Closing(parts, size, pieces, through, epochs, self.piece_of, self.segment)
 
     def cover(self, bad: msg.BadMessageAt | None) -> None:
         """Note what the staged file covers besides the pieces: all parts, or those before ``bad``.

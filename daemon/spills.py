@@ -87,7 +87,6 @@ class PipelineSpills:
             lambda piece: targets(piece.table),
             self.format.ddl,
             lambda ddl: targets(ddl.table),
-            lambda what: None,  # it was told when the message came
         )
 
 
@@ -148,7 +147,8 @@ def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...
         if kind is Kind.DDL:
             return kind, tuple(statement.table for statement in format_.ddl(value))
         if kind is Kind.SEVERAL and isinstance(format_, Several):
-            return kind, tuple(piece.table for piece in format_.pieces(value))
+            rows = tuple(p.table for p in format_.pieces(value) if p.kind is Kind.ROWS)
+            return kind, rows + tuple(statement.table for statement in format_.ddl(value))
     except BadMessage:
         return Kind.NOTHING, ()
     return kind, () if table is None else (table,)

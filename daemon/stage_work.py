@@ -5,17 +5,19 @@ Plain work without threads or processes: ``stage_process`` has it done beside th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from actors.effects import Stage, Stretch
 from actors.messages import BadMessageAt, Staged, StageFailed
 from changes.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from changes.formats.base import Format, TableDecoder
-from changes.model import BadRecord, Changes, Mode, TargetName
+from changes.model import CHANGELOG_COLUMNS, BadRecord, Changes, Mode, TargetName
 
 
 class Tables(Protocol):
@@ -110,10 +112,20 @@ def _decode_all(
     for place, stretch in enumerate(stretches):
         changes, bad = _decode(decoder, stretch)
         if changes is not None:
-            decoded.append(changes)
+            decoded.append(_counted_on(changes, stretch.rows_before))
         if bad is not None:
             return decoded, BadMessageAt(place, bad.index, bad.reason, bad.of_table)
     return decoded, None
+
+
+def _counted_on(changes: Changes, rows: int) -> Changes:
+    """A changelog numbers a message's rows: its first ``rows`` were staged before."""
+    marks = [name for name, _ in CHANGELOG_COLUMNS]
+    if not rows or changes.table.column_names[: len(marks)] != marks:
+        return changes
+    place = marks.index("_index")
+    numbers = pc.add(changes.table.column(place), pa.scalar(rows, pa.int32()))
+    return replace(changes, table=changes.table.set_column(place, "_index", numbers))
 
 
 def _decode(decoder: TableDecoder, stretch: Stretch) -> tuple[Changes | None, BadRecord | None]:

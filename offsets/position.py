@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 NO_OFFSET = -1
@@ -38,3 +39,22 @@ class Run(NamedTuple):
 
     first: int
     through: int
+
+
+class Step(NamedTuple):
+    """How much of one message a target holds, amid it: the first ``done`` of its entries.
+
+    They are those of the whole message, whatever target they are of. ``rows``: how many rows of the
+    message a changelog has of them, so that the numbering goes on.
+    """
+
+    offset: int
+    done: int
+    rows: int = 0
+
+
+def still_open(
+    steps: Mapping[TopicPartition, Step], marks: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, Step]:
+    """The steps that still count: of messages that the lanes' marks have not come to."""
+    return {lane: step for lane, step in steps.items() if marks.get(lane, NO_OFFSET) < step.offset}

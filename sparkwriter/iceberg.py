@@ -26,7 +26,7 @@ from actors.ports import (
 )
 from changes.model import POSITION, Mode, TargetName
 from offsets.moves import MarkMoves
-from offsets.position import TopicPartition
+from offsets.position import NO_OFFSET, TopicPartition, still_open
 from offsets.snapshot import TargetMark
 from sparkwriter.attempts import anonymous
 from sparkwriter.guard import Guard, add_tombstones
@@ -139,9 +139,9 @@ class IcebergWriter:
             for _ in range(SETTLE_ATTEMPTS):
                 here = look(self._catalog, batch.target)
                 seen = here if isinstance(here, Seen) else None
-                if seen is not None and covered(batch, seen.marks):
+                if seen is not None and covered(batch, seen.marks, seen.steps):
                     return replace(seen.state, covered=True)
-                check_expected(batch, here.marks, here.groups)
+                check_expected(batch, here.marks, here.groups, here.steps)
                 if seen is not None and seen.dropped and batch.path is not None:
                     self._barriers.move_aside(batch.target, seen)
                     continue
@@ -172,19 +172,24 @@ class IcebergWriter:
             marks = moves.of(here.marks)
             if marks == here.marks:
                 return replace(here.state, covered=True)
+            # What is applied again from a lower mark on is the whole message again.
+            kept = {
+                lane: step for lane, step in here.steps.items() if not _lowered(here, marks, lane)
+            }
+            stamp = marks_text(marks, here.groups, still_open(kept, marks))
             if isinstance(here, Absent):
-                self._catalog.bury(target, marks_text(marks, here.groups))
+                self._catalog.bury(target, stamp)
                 return look(self._catalog, target).state
             away = rows_above(here.marks, marks) if here.stored.mode is Mode.APPEND else None
             if away is not None:
                 delete_whole_files(here.table, here.main)
-            return self._publish_marks(here, target, marks, away)
+            return self._publish_marks(here, target, stamp, away)
 
     def _publish_marks(
-        self, seen: Seen, target: TargetName, marks: Mapping[TopicPartition, int], away: str | None
+        self, seen: Seen, target: TargetName, stamp: str, away: str | None
     ) -> TargetState:
         """Publish marks, and the removal of the rows for which a condition holds."""
-        table, branch, stamp = seen.table, self._upkeep.new_branch(), marks_text(marks, seen.groups)
+        table, branch = seen.table, self._upkeep.new_branch()
         try:
             create_branch(table, branch, seen.main)
             if away is not None:
@@ -197,7 +202,7 @@ class IcebergWriter:
         except BaseException:
             drop_branch(table, branch)
             raise
-        return seen.state_at(marks, head)
+        return seen.state_at(stamp, head)
 
     def _after(self, target: TargetName, seen: Seen) -> None:
         """The write is published: keep the table small when it is time for that."""
@@ -228,7 +233,6 @@ class IcebergWriter:
 
     def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
         table, branch = seen.table, self._upkeep.new_branch()
-        marks = {**seen.marks, **{lane: span.through for lane, span in batch.lanes.items()}}
         stamp = text_after(batch, seen)
         try:
             create_branch(table, branch, seen.main)
@@ -245,7 +249,7 @@ class IcebergWriter:
         except BaseException:
             drop_branch(table, branch)
             raise
-        return seen.state_at(marks, head)
+        return seen.state_at(stamp, head)
 
     def _run(self, seen: Seen, batch: StagedBatch, path: str, branch: str, stamp: str) -> None:
         """Run the batch's statement against the branch, its commit stamped."""
@@ -321,6 +325,12 @@ def check_catalog(spark: SparkSession, sink: str, properties: Mapping[str, str])
         raise SinkUnavailable(
             f"sink {sink}: can't open the catalog {place}: {reason(error)}"
         ) from error
+
+
+def _lowered(
+    here: Seen | Absent, marks: Mapping[TopicPartition, int], lane: TopicPartition
+) -> bool:
+    return marks.get(lane, NO_OFFSET) < here.marks.get(lane, NO_OFFSET)
 
 
 def _forget_renaming(builder: Java) -> None:

@@ -29,9 +29,13 @@ from sparkwriter.iceberg_look import (
     RENAMING,
     Absent,
     Seen,
+    arrived,
     check_expected,
     covered,
+    is_behind,
     look,
+    place_of,
+    place_text,
     text_after,
     text_now,
 )
@@ -54,9 +58,8 @@ class Barriers:
         here = look(self._catalog, batch.target)
         if not batch.changes_name:
             return self._inside(batch, here)
-        ((lane, span),) = batch.lanes.items()
-        if here.marks.get(lane, NO_OFFSET) == span.through:
-            return replace(self._settle(here), covered=True)
+        if arrived(batch, here.marks, here.steps):
+            return replace(self._settle(batch, here), covered=True)
         here = self._made_anew(batch, here)
         if batch.moves_to is not None and isinstance(here, Seen):
             self._move(batch, here, batch.moves_to)
@@ -76,9 +79,9 @@ class Barriers:
     # --- inside a table
 
     def _inside(self, batch: StagedBatch, here: Seen | Absent) -> TargetState:
-        if covered(batch, here.marks):
+        if covered(batch, here.marks, here.steps):
             return replace(here.state, covered=True)
-        check_expected(batch, here.marks, here.groups)
+        check_expected(batch, here.marks, here.groups, here.steps)
         here = self._made_anew(batch, here)
         if isinstance(here, Absent):
             return self._gone(batch, here)
@@ -97,7 +100,7 @@ class Barriers:
         stays = batch.moves_to is None and batch.takes_from is None
         if stays and all(isinstance(step, DropTable) for steps in batch.ddl for step in steps):
             return here
-        check_expected(batch, here.marks, here.groups)
+        check_expected(batch, here.marks, here.groups, here.steps)
         self.move_aside(batch.target, here)
         return look(self._catalog, batch.target)
 
@@ -122,26 +125,32 @@ class Barriers:
             drop_branch(table, branch)
             raise
 
-    def _settle(self, here: Seen | Absent) -> TargetState:
-        """A table that was given its name contains the marks of that: now they get a snapshot."""
-        if not (isinstance(here, Seen) and here.renamed):
-            return here.state
-        same = _table(here)
-        self._publish(here, same, same, text_now(here), here.dropped)
-        return here.state
+    def _settle(self, batch: StagedBatch, here: Seen | Absent) -> TargetState:
+        """A table that was given its name contains the marks of that: now they get a snapshot.
+
+        With a renaming amid a message those are short of it, also where no more of it follows.
+        """
+        stamp = text_after(batch, here)
+        if isinstance(here, Seen) and (here.renamed or stamp != text_now(here)):
+            same = _table(here)
+            self._publish(here, same, same, stamp, here.dropped)
+        return look(self._catalog, batch.target).state
 
     # --- names
 
     def _move(self, batch: StagedBatch, seen: Seen, to: TargetName) -> None:
-        check_expected(batch, seen.marks, seen.groups)
-        ((lane, span),) = batch.lanes.items()
+        check_expected(batch, seen.marks, seen.groups, seen.steps)
+        ((lane, _),) = batch.lanes.items()
         if isinstance(there := look(self._catalog, to), Seen):
-            if there.marks.get(lane, NO_OFFSET) >= span.through:
+            if is_behind(batch, there.marks, there.steps):
                 raise TargetRefused(f"it is renamed to {to}, which is there already")
             raise SinkUnavailable(f"waits until {to}, which is to be its name, is free")
-        if self._catalog.freed(to) != f"{lane}:{span.through}":
+        if self._catalog.freed(to) != f"{lane}:{place_text(batch)}":
             raise SinkUnavailable(f"waits until what {to} was before is written")
-        marks = json.loads(marks_text({lane: span.through}, {lane: batch.group}))
+        # More of the message may follow under the new name, which only that one's target knows.
+        amid = {} if batch.step is None else {lane: batch.step}
+        mark = {lane: place_of(batch) - len(amid)}
+        marks = json.loads(marks_text(mark, {lane: batch.group}, amid))
         intent = json.dumps({"to": str(to), "marks": marks}, ensure_ascii=False)
         before, after = _planned(batch, seen)
         change = _change(seen, before, after, _dropped_at(batch, after))
@@ -160,26 +169,27 @@ class Barriers:
         """There was no table to rename or drop: who waits for it must be told all the same."""
         if isinstance(here, Seen):
             raise SinkUnavailable("the table came back meanwhile")
-        if not covered(batch, here.marks):
-            check_expected(batch, here.marks, here.groups)
+        if not covered(batch, here.marks, here.steps):
+            check_expected(batch, here.marks, here.groups, here.steps)
             self._catalog.bury(batch.target, _marks(batch, here))
         return look(self._catalog, batch.target).state
 
     def _take(self, batch: StagedBatch, here: Seen | Absent, of: TargetName) -> TargetState:
         """Make room for the table ``of``, and wait until it has come."""
-        ((lane, span),) = batch.lanes.items()
+        ((lane, _),) = batch.lanes.items()
         if isinstance(here, Seen):
             raise TargetRefused(f"{of} is renamed to it, and it is there already")
-        if here.marks.get(lane, NO_OFFSET) != span.through - 1:
-            check_expected(batch, here.marks, here.groups)
+        if here.marks.get(lane, NO_OFFSET) != place_of(batch) - 1:
+            check_expected(batch, here.marks, here.groups, here.steps)
         # All that this name was before is written: the other may come, and not earlier. It would
         # else take the name from changes that still wait, and those would count as done.
-        self._catalog.free(batch.target, f"{lane}:{span.through}")
-        if look(self._catalog, of).marks.get(lane, NO_OFFSET) < span.through:
+        self._catalog.free(batch.target, f"{lane}:{place_text(batch)}")
+        other = look(self._catalog, of)
+        if not is_behind(batch, other.marks, other.steps):
             raise SinkUnavailable(f"waits until {of} has its name")
         here = look(self._catalog, batch.target)
         if isinstance(here, Seen):
-            return self._settle(here)
+            return self._settle(batch, here)
         self._catalog.bury(batch.target, text_after(batch, here))
         return look(self._catalog, batch.target).state
 
@@ -192,14 +202,13 @@ def _table(seen: Seen) -> DdlTable:
 def _planned(batch: StagedBatch, seen: Seen) -> tuple[DdlTable, DdlTable]:
     """The table before and after the batch's statements."""
     before = _table(seen)
-    ((_, span),) = batch.lanes.items()
-    aside = f"__dropped_{span.through}"
+    aside = f"__dropped_{place_text(batch)}"
     return before, apply_ddl(before, batch.ddl, seen.stored.mode, aside)
 
 
 def _dropped_at(batch: StagedBatch, after: DdlTable) -> str | None:
-    ((lane, span),) = batch.lanes.items()
-    return f"{lane}:{span.through}" if after.dropped else None
+    ((lane, _),) = batch.lanes.items()
+    return f"{lane}:{place_text(batch)}" if after.dropped else None
 
 
 def _marks(batch: StagedBatch, here: Seen | Absent) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from actors.ports import Swap, SwapTooEarly, TargetRefused, TargetState
 from changes.model import TargetName
-from offsets.position import NO_OFFSET
+from offsets.position import NO_OFFSET, still_open
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_java import JavaFailure, LakeTable, java_class
 from sparkwriter.iceberg_look import MODE, Seen, look
@@ -82,7 +82,8 @@ def _with_marks(
     if not higher:
         return new
     groups = {**new.groups, **{lane: by for lane, by in groups_of(old).items() if lane in higher}}
-    text = marks_text({**new.marks, **higher}, groups)
+    marks = {**new.marks, **higher}
+    text = marks_text(marks, groups, still_open(new.steps, marks))
     restamp(new.table, new_branch(), new.main, (HWM, text))
     again = look(catalog, swap.new)
     assert isinstance(again, Seen)

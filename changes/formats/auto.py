@@ -151,8 +151,7 @@ class AutoFormat:
 
     def pieces(self, value: bytes) -> Sequence[Piece]:
         format_, plain = self._opened(value)
-        assert isinstance(format_, Several)
-        return format_.pieces(_present(plain))
+        return format_.pieces(_present(plain)) if isinstance(format_, Several) else ()
 
     def joined(self, value: bytes, pieces: Sequence[bytes]) -> bytes:
         format_, plain = self._opened(value)

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from actors.several import BesideRows
 from changes.formats.base import Format, TableDecoder
 from changes.model import BadMessage, BadRecord
 from changes.routing import RouteConflict, Router
@@ -145,7 +144,7 @@ class Later:
         at = standing(self._source, record)
         try:
             found = touches(self._format, self._router, value)
-        except (BadMessage, RouteConflict, BesideRows) as error:
+        except (BadMessage, RouteConflict) as error:
             if (self._source, record.offset, None) not in self._letters:
                 self._doubt(at, f"offset {record.offset} can't be read: {error}")
             return
@@ -251,10 +250,11 @@ def read_now(
             decoder = decoder_of(format_, touch.route)
             changes = decoder.decode(source.partition, [record.offset], [touch.value])
             keys = frozenset() if changes is None else keys_of(changes)
-            candidate.keys[touch.target] = keys
+            known = candidate.keys.get(touch.target)  # of a message that statements divide
+            candidate.keys[touch.target] = known | keys if known and keys else keys
             if keys is None:
                 candidate.doubt(_CHANGELOG.format(target=touch.target))
-    except (BadMessage, RouteConflict, BesideRows, BadRecord) as error:
+    except (BadMessage, RouteConflict, BadRecord) as error:
         candidate.problems.append(f"it can't be applied yet: {error}")
     return candidate
 

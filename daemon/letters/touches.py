@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from actors.several import by_target
+from actors.several import by_target, segments
 from changes.formats.base import Format, Several, TableDecoder
 from changes.model import AddColumn, BadMessage, ChangeColumn, Changes, Ddl, Kind, Mode
 from changes.routing import Router, TargetRoute
@@ -18,7 +18,7 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """What one target gets of a message: rows, or statements."""
+    """What one target gets of a message: rows, or statements; first these, where it gets both."""
 
     route: TargetRoute
     value: bytes
@@ -33,7 +33,7 @@ class Touch:
 def touches(format_: Format, router: Router, value: bytes | None) -> list[Touch]:
     """Split a message by target, as the fetcher does; empty where no route wants it.
 
-    Raises BadMessage, and what the fetcher stops with: RouteConflict, BesideRows.
+    Raises BadMessage, and what the fetcher stops with: RouteConflict.
     """
     kind, table = format_.peek(value)
     if kind is Kind.NOTHING or value is None:
@@ -58,7 +58,13 @@ def touches(format_: Format, router: Router, value: bytes | None) -> list[Touch]
         format_.ddl,
         lambda ddl: router.targets(ddl.table),
     )
-    return [Touch(part.route, part.value, part.ddl) for part in parts]
+    found = []
+    for part in parts:
+        found.append(Touch(part.route, part.value, part.ddl))
+        if part.ddl:
+            every = segments(format_, router, part.route, value)
+            found += [Touch(part.route, each.value, ddl=False) for each in every if not each.ddl]
+    return found
 
 
 def statements(format_: Format, router: Router, touch: Touch) -> Sequence[Ddl]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,13 @@ from actors.ports import TargetState
 from actors.processor import ProcessorLogic
 from actors.processor_settings import OpenSpill, ProcessorSettings
 from changes.formats import FORMATS
-from changes.model import OP, FormatOptions, Mode
+from changes.model import OP, FormatOptions, Mode, TruncateTable
 from changes.routing import Route, Router
 from daemon.log_reader import LogRecord
 from daemon.spill import SpillFolder
 from daemon.spills import PipelineSpills, open_spills
 from daemon.stage_work import StageWork
-from offsets.position import NO_OFFSET, TopicPartition
+from offsets.position import NO_OFFSET, TopicPartition, still_open
 from offsets.recovery import Watermarks
 from offsets.snapshot import SpillMark, TargetMark
 
@@ -69,8 +69,13 @@ class ProcessorRig:
     """
 
     def __init__(
-        self, state_dir: Path | None = None, format_name: str = "canal-json", **settings: Any
+        self,
+        state_dir: Path | None = None,
+        format_name: str = "canal-json",
+        routes: Sequence[Route] = ROUTES,
+        **settings: Any,
     ) -> None:
+        self.routes = routes
         self.now = 0.0
         self._format_name = format_name
         self.state_dir = state_dir
@@ -94,7 +99,7 @@ class ProcessorRig:
     def start(self) -> None:
         """A process begins: nothing is left of an earlier one but the sink."""
         make = FORMATS[self._format_name](FormatOptions())
-        self.router = Router(ROUTES)
+        self.router = Router(self.routes)
         self.work.clear()
         self.told.clear()
         self._stager = StageWork(make, self.tables)
@@ -193,16 +198,27 @@ class ProcessorRig:
         batch, held = request.batch, self.states.get(name, TargetState())
         for source, span in batch.lanes.items():
             assert held.hwms.get(source, NO_OFFSET) == span.after
+        if batch.step is not None:
+            shown = held.steps.get(S0)
+            assert batch.begun == (0 if shown is None else shown.done)
         rows = self.rows.setdefault(name, {})
+        if any(isinstance(step, TruncateTable) for steps in batch.ddl for step in steps):
+            rows.clear()
         if batch.path is not None:
             for row in self.tables.held[batch.path].to_pylist():
+                if batch.mode is Mode.APPEND:
+                    rows[row["_offset"], row["_index"]] = row["name"]
+                    continue
                 key = tuple(row[column] for column in batch.schema.keys)
                 if row[OP] == "D":
                     rows.pop(key, None)
                 else:
                     rows[key] = row["name"]
         hwms = {**held.hwms, **{s: span.through for s, span in batch.lanes.items()}}
-        state = self.states[name] = TargetState(batch.schema, batch.mode, hwms, "v")
+        amid = dict.fromkeys(batch.lanes, batch.step) if batch.amid and batch.step else {}
+        steps = still_open({**held.steps, **amid}, hwms)
+        state = TargetState(batch.schema, batch.mode, hwms, "v", steps=steps)
+        self.states[name] = state
         written = msg.Written(batch.target, request.epochs, request.through, state, batch.changes)
         self.told.append((COMMITTER, written))
         self.feed(written)
@@ -220,7 +236,8 @@ class ProcessorRig:
 
     def done(self, target: str) -> int:
         """How far the committer was told that a target's lane is done."""
-        ends = [w.through[S0] for w in self.heard(msg.Written) if str(w.target) == target]
+        told = (w.through for w in self.heard(msg.Written) if str(w.target) == target)
+        ends = [through[S0] for through in told if S0 in through]
         return max(ends, default=NO_OFFSET)
 
 

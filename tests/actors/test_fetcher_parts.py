@@ -240,13 +240,19 @@ def test_a_statement_beside_rows_of_other_tables_is_their_barrier_not() -> None:
     assert sorted(found) == [("a", [0], False), ("a", [1], True), ("b", [1], False)]
 
 
-def test_a_statement_beside_rows_of_its_own_table_stops_the_pipeline() -> None:
-    """One offset can't be a barrier and rows: which came first would be lost."""
+def test_a_statement_beside_rows_of_its_own_table_is_a_barrier_of_both() -> None:
+    """Its target gets the whole message, the others their rows of it, all at its one offset."""
     logic = started(CANAL)
-    value = canal(canal_rows(1, "a"), wire.canal_ddl("TRUNCATE", "TRUNCATE a", "a"))
+    truncate = wire.canal_ddl("TRUNCATE", "TRUNCATE a", "a")
+    value = canal(canal_rows(1, "a"), truncate, canal_rows(2, "b"), canal_rows(3, "a"))
     out = logic.handle(polled(canal(canal_rows(0, "b")), value), 0.0)
-    assert "s.a: a statement that comes in one message with rows" in (failure(out) or "")
-    assert heard(out)[-1].next_offset == 1
+    assert failure(out) is None
+    found = shares(logic, out)
+    (barrier,) = (share for share in found if share.ddl)
+    assert (barrier.route.name.table, barrier.offsets, barrier.values) == ("a", [1], [value])
+    (rows,) = (share for share in found if not share.ddl)
+    assert (rows.route.name.table, rows.offsets) == ("b", [0, 1])
+    assert ids([rows], CANAL) == [0, 2]
 
 
 @pytest.mark.parametrize(
@@ -265,18 +271,6 @@ def test_a_statement_that_rows_show_by_themselves_is_left_out_beside_them(sql: s
     (share,) = shares(logic, out)
     assert not share.ddl
     assert CANAL.peek(share.values[0]) == (Kind.ROWS, TableName("s", "a"))
-
-
-def test_a_statement_that_nobody_understands_beside_rows_is_told() -> None:
-    """Left out, for one offset can't be a barrier and rows; the rows show what the table is."""
-    logic = started(CANAL)
-    strange = wire.canal_ddl("ALTER", "ALTER TABLE a FROBNICATE", "a")
-    out = logic.handle(polled(canal(strange, canal_rows(1, "a"))), 0.0)
-    (told,) = [effect for effect in out if isinstance(effect, fx.Log)]
-    assert told.event == "ddl_not_understood"
-    assert "ALTER TABLE a FROBNICATE" in str(told.fields["what"])
-    (share,) = shares(logic, out)
-    assert not share.ddl
 
 
 def numbered(number: int, ps: str | None, shard: str = "") -> bytes:

@@ -151,3 +151,16 @@ def test_another_era_forgets_the_columns(work: StageWork, tmp_path: Path) -> Non
     staged = done(work.stage(Stage(UPSERT, (), (renamed,), era=1), path))
     assert staged.schema is not None
     assert [column.name for column in staged.schema.columns] == ["id", "w"]
+
+
+def test_a_changelog_counts_on_behind_rows_that_were_staged_before(
+    work: StageWork, tmp_path: Path
+) -> None:
+    """Of a message that is written in several parts; a keyed table has no such numbers."""
+    path = str(tmp_path / "1.parquet")
+    part = Stretch(SOURCE, [7], [message("INSERT", 1, "a")], rows_before=3)
+    done(work.stage(Stage(LOG, (), (part,)), path))
+    (row,) = pq.read_table(path).to_pylist()
+    assert (row["_offset"], row["_index"]) == (7, 3)
+    done(work.stage(Stage(UPSERT, (), (part,)), path))
+    assert "_index" not in pq.read_table(path).column_names

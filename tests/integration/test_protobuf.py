@@ -80,6 +80,66 @@ def test_a_stream_of_canal_ends_as_the_source_has_it(rig: Rig) -> None:
     assert frontier(rig) == 7
 
 
+def canal_new(*keys: int, name: str = "n", **more: object) -> list[bytes]:
+    return [wire.canal_row((), canal_row(id=key, name=name, **more)) for key in keys]
+
+
+@pytest.mark.timeout(400)
+def test_statements_beside_rows_of_their_table_over_two_kills(rig: Rig) -> None:
+    """One packet holds rows, ALTER, rows, TRUNCATE, rows: applied in order, each row once, also in
+    the changelog; nothing of it counts as done before its end."""
+    config = rig.write_config(
+        p=rig.pipeline(format="canal-protobuf", target=None, route=ROUTES, include=[f"{rig.db}.*"])
+    )
+    alter = "ALTER TABLE orders ADD note varchar(20) DEFAULT 'n'"
+    rig.produce(
+        wire.canal_packet(canal_rows(rig, "INSERT", *canal_new(1))),
+        wire.canal_packet(
+            canal_rows(rig, "INSERT", *canal_new(2, 3)),
+            wire.canal_ddl("ALTER", alter, "orders", rig.db),
+            canal_rows(rig, "INSERT", *canal_new(1), table="items"),
+            canal_rows(rig, "INSERT", *canal_new(4, note="four")),
+            wire.canal_ddl("TRUNCATE", "TRUNCATE TABLE orders", "orders", rig.db),
+            canal_rows(rig, "INSERT", *canal_new(5, 6, note="late")),
+            wire.canal_ddl("ALTER", "ALTER TABLE orders DROP name", "orders", rig.db),
+            canal_rows(rig, "DELETE", wire.canal_row(canal_row(id=6, note="late"))),
+        ),
+        wire.canal_packet(canal_rows(rig, "INSERT", wire.canal_row((), canal_row(id=7)))),
+    )
+    for writes in (4, 3):
+        killed_after(rig, writes)
+    assert rig.run(config) is Exit.OK
+    assert [(row[0], row[2]) for row in rig.rows("orders")] == [(5, "late"), (7, None)]
+    assert [row[0] for row in rig.rows("items")] == [1]
+    told = rig.rows("orders_log", "_offset, _index")
+    assert [(row[0], row[2], row[3], row[4]) for row in told] == [
+        ("I", 0, 0, 1), ("I", 1, 0, 2), ("I", 1, 1, 3), ("I", 1, 2, 4), ("I", 1, 3, 5),
+        ("I", 1, 4, 6), ("D", 1, 5, 6), ("I", 2, 0, 7),
+    ]  # fmt: skip
+    assert frontier(rig) == 3
+
+
+@pytest.mark.timeout(300)
+def test_an_online_schema_change_ends_amid_a_packet(rig: Rig) -> None:
+    """The rows before it are those of the table that leaves the name, the rows behind it of the
+    table that takes it."""
+    config = rig.write_config(p=rig.pipeline(format="canal-protobuf"))
+    swap = "RENAME TABLE orders TO orders_was, orders_next TO orders"
+    rig.produce(
+        wire.canal_packet(canal_rows(rig, "INSERT", *canal_new(1))),
+        wire.canal_packet(
+            canal_rows(rig, "INSERT", *canal_new(2)),
+            canal_rows(rig, "INSERT", *canal_new(1, 2, name="next"), table="orders_next"),
+            wire.canal_ddl("ALTER", swap, "orders", rig.db),
+            canal_rows(rig, "INSERT", *canal_new(3, name="late")),
+        ),
+    )
+    assert rig.run(config) is Exit.OK
+    assert rig.rows("orders") == [(1, "next"), (2, "next"), (3, "late")]
+    assert rig.rows("orders_was") == [(1, "n"), (2, "n")]
+    assert frontier(rig) == 2
+
+
 def test_a_compressed_packet_stops_the_pipeline_by_its_name(rig: Rig) -> None:
     """One line with the place; what came before is applied, nothing behind it."""
     new = [canal_rows(rig, "INSERT", wire.canal_row((), canal_row(id=key))) for key in (1, 2, 3)]
@@ -212,6 +272,25 @@ def test_what_is_sent_again_is_dropped_and_statements_move_on(rig: Rig) -> None:
     assert [row[2] for row in rig.rows("t_log", "_offset")] == [0, 5]
     assert frontier(rig) == shards.sent
     assert [event["messages"] for event in rig.events("sent_again")] == [1, 1]
+
+
+@pytest.mark.timeout(300)
+def test_a_statement_of_mysql_beside_rows_of_its_table(rig: Rig) -> None:
+    """A server's own, not a shard's, comes in parts here: the rows before it go, those behind it
+    stay, and both are told."""
+    entries = (
+        dts_insert(rig, "t", dts_row(1, "long " * 40)),
+        wire.dts_ddl("TRUNCATE TABLE t", "t", rig.db),
+        dts_insert(rig, "t", dts_row(2, "b"), dts_row(3, "c")),
+    )
+    rig.produce(wire.dts_message(dts_insert(rig, "t", dts_row(9, "z"))))
+    rig.produce(*wire.dts_parts(200, *entries))
+    assert rig.run(dts_config(rig)) is Exit.OK
+    assert rig.rows("t") == [(2, "b", 1), (3, "c", 1)]
+    end = frontier(rig) - 1
+    assert end > 1
+    places = [row[2:4] for row in rig.rows("t_log", "_offset, _index")]
+    assert places == [(0, 0), (end, 0), (end, 1), (end, 2)]
 
 
 @pytest.mark.timeout(300)

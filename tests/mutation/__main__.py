@@ -54,6 +54,20 @@ MUTATIONS = (
         ("tests/daemon/test_offset_file.py",),
     ),
     Mutation(
+        "a changelog counts the rows of a message on that is written in parts",
+        "actors/segments.py",
+        "shown.rows + rows",
+        "rows",
+        ("tests/actors/test_segments.py",),
+    ),
+    Mutation(
+        "a message that is taken apart has all below it in",
+        "actors/segments.py",
+        "offset if segment.last else offset - 1",
+        "offset if segment.last else hwm",
+        ("tests/actors/test_segments.py",),
+    ),
+    Mutation(
         "the file before Kafka",
         "actors/committer.py",
         "        self._owned = owned\n        return [",

@@ -21,6 +21,7 @@ from daemon.spills import PipelineSpills, open_spills
 from tests.simulation.durable import PIPELINE, Durable, Failing, FakeLog
 from tests.simulation.partitions import COMMITTER, FETCHER
 from tests.simulation.parts import SplitCanalJson
+from tests.simulation.several import SeveralCanalJson
 from tests.simulation.staging import PlainStaging, RealStaging, Staging
 
 LETTERS = Address(PIPELINE, "dead-letters")
@@ -60,7 +61,9 @@ class Cast:
         router = Router(ROUTES)
         topics = TopicFormats(durable.snapshot.formats)
         format_ = make_format(shape.format, shape.options, topics)
-        if shape.split:
+        if shape.several:
+            format_ = SeveralCanalJson(shape.options)
+        elif shape.split:
             format_ = SplitCanalJson(shape.options)
         reading = FetcherSettings(max_messages=7, dead_letters=True)
         fetcher = FetcherLogic(PIPELINE, format_, router, shards, reading)

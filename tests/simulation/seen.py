@@ -11,7 +11,11 @@ from actors import messages as msg
 def note(seen: Counter[str], event: object) -> None:
     """Count what tells that a seed came to something."""
     match event:
+        case msg.WriteBatch(batch) if batch.step is not None and not batch.is_barrier:
+            seen.update(amid=batch.amid, begun=batch.begun > 0)
         case msg.WriteBatch(batch) if batch.is_barrier:
+            seen.update(marks_alone=not (batch.ddl or batch.changes_name), amid=batch.amid)
+            seen.update(renamed_amid=batch.changes_name and batch.amid)
             steps = [step for statement in batch.ddl for step in statement]
             seen.update(type(step).__name__ for step in steps)
             seen.update(moves_to=bool(batch.moves_to), takes_from=bool(batch.takes_from))

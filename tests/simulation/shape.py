@@ -22,6 +22,8 @@ class Shape:
     ddl: float = 0.0
     bad: float = 0.0
     split: float = 0.0
+    several: float = 0.0
+    """The share of messages that are packed into one with those behind them."""
     minimal: bool = False
     """Updates carry the key and what changed: MINIMAL row images."""
     lanes: bool = False
@@ -59,6 +61,7 @@ def random_shape(rng: random.Random) -> Shape:
         ddl=rng.choice((0.0, 0.1, 0.2)),
         bad=rng.choice((0.0, 0.0, 0.1)),
         split=rng.choice((0.0, 0.0, 0.3)),
+        several=rng.choice((0.0, 0.0, 0.3, 0.6)),
         minimal=not lanes and rng.random() < 0.4,
         lanes=lanes,
         quarantine=rng.random() < 0.5,

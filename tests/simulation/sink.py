@@ -12,19 +12,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from actors.ports import (
-    Fenced,
-    LostRace,
-    SinkUnavailable,
-    StagedBatch,
-    Straggler,
-    TargetRefused,
-    TargetState,
-)
+from actors.ports import LostRace, SinkUnavailable, StagedBatch, TargetRefused, TargetState
 from changes.model import Column, DropTable, Mode, TableSchema
-from offsets.position import NO_OFFSET, TopicPartition
+from offsets.position import NO_OFFSET, Step, TopicPartition, still_open
 from sparkwriter.ddl_plan import DdlTable, LakeField, apply_ddl
-from sparkwriter.iceberg_look import covered
+from sparkwriter.iceberg_look import (
+    arrived,
+    check_expected,
+    covered,
+    is_behind,
+    place_of,
+    place_text,
+)
 from tests.simulation.rows import Key, Net
 from tests.simulation.staging import Content, Entry
 
@@ -125,7 +124,9 @@ class FakeSink:
     buried: dict[str, Marks] = field(default_factory=dict)
     groups: dict[tuple[str, TopicPartition], str] = field(default_factory=dict)
     """Who moved each lane's mark."""
-    freed: dict[str, int] = field(default_factory=dict)
+    held: dict[str, dict[TopicPartition, Step]] = field(default_factory=dict)
+    """How far each name's lanes came into messages of several entries."""
+    freed: dict[str, str] = field(default_factory=dict)
     """Of a name, the renaming that may take it."""
     versions: dict[str, int] = field(default_factory=dict)
     """How often each name changed: what a write that was prepared before one can't land on."""
@@ -135,19 +136,23 @@ class FakeSink:
         table = self.tables.get(name)
         return self.buried.get(name, {}) if table is None else table.marks
 
+    def steps(self, name: str) -> Mapping[TopicPartition, Step]:
+        """How far a target's lanes are above their marks."""
+        return still_open(self.held.get(name, {}), self.marks(name))
+
     def state(self, name: str) -> TargetState:
         """As a reader of the target sees it."""
         table = self.tables.get(name)
         if table is None:
-            return TargetState(hwms=self.marks(name))
-        return table.state(self.versions[name])
+            return TargetState(hwms=self.marks(name), steps=self.steps(name))
+        return replace(table.state(self.versions[name]), steps=self.steps(name))
 
     def publish(self, batch: StagedBatch, rows: Content | None) -> TargetState:
         """Apply a batch and its marks in one step. Raises as ``BatchWriter.write``."""
         name = str(batch.target)
         if batch.changes_name:
             return self._names(batch)
-        if covered(batch, self.marks(name)):
+        if covered(batch, self.marks(name), self.steps(name)):
             return replace(self.state(name), covered=True)
         self._check_expected(batch)
         if batch.is_barrier:
@@ -189,24 +194,24 @@ class FakeSink:
         return publish
 
     def _check_expected(self, batch: StagedBatch) -> None:
-        """As ``sparkwriter.iceberg_look.check_expected``."""
         name = str(batch.target)
-        for lane, span in batch.lanes.items():
-            if (mark := self.marks(name).get(lane, NO_OFFSET)) != span.after:
-                own = self.groups.get((name, lane)) == batch.group
-                said = f"{name}: lane {lane} stands at {mark}, expected {span.after}"
-                raise Straggler(said) if own else Fenced(said)
+        groups = {lane: by for (of, lane), by in self.groups.items() if of == name}
+        check_expected(batch, self.marks(name), groups, self.steps(name))
 
     def _changed(self, *names: str) -> None:
         for name in names:
             self.versions[name] = self.versions.get(name, 0) + 1
 
-    def _after(self, batch: StagedBatch) -> dict[TopicPartition, int]:
+    def _after(self, batch: StagedBatch, waits: bool = False) -> dict[TopicPartition, int]:
         """The marks after a batch. A name that is taken again is done when that has come."""
-        self.groups |= {(str(batch.target), lane): batch.group for lane in batch.lanes}
-        waits = batch.takes_from is not None
-        done = {lane: span.through - waits for lane, span in batch.lanes.items()}
-        return {**self.marks(str(batch.target)), **done}
+        name = str(batch.target)
+        self.groups |= {(name, lane): batch.group for lane in batch.lanes}
+        done = {lane: span.through for lane, span in batch.lanes.items()}
+        if waits:
+            done = {lane: place_of(batch) - 1 for lane in done}
+        elif batch.amid and batch.step is not None:
+            self.held.setdefault(name, {}).update(dict.fromkeys(batch.lanes, batch.step))
+        return {**self.marks(name), **done}
 
     # --- statements
 
@@ -247,9 +252,9 @@ class FakeSink:
 
     def _names(self, batch: StagedBatch) -> TargetState:
         name = str(batch.target)
-        ((lane, span),) = batch.lanes.items()
-        if self.marks(name).get(lane, NO_OFFSET) == span.through:
-            return replace(self.state(name), covered=True)
+        ((lane, _),) = batch.lanes.items()
+        if arrived(batch, self.marks(name), self.steps(name)):
+            return replace(self._settled(batch), covered=True)
         self._made_anew(batch)
         if batch.moves_to is not None and name in self.tables:
             self._move(batch, str(batch.moves_to))
@@ -260,42 +265,52 @@ class FakeSink:
             return self.state(name)
         if name in self.tables:
             raise TargetRefused(f"{batch.takes_from} is renamed to it, and it is there already")
-        if self.marks(name).get(lane, NO_OFFSET) not in (span.after, span.through - 1):
-            raise Fenced(f"{name}: lane {lane} stands at {self.marks(name).get(lane)}")
-        self.freed[name] = span.through
-        if self.marks(str(batch.takes_from)).get(lane, NO_OFFSET) < span.through:
-            raise SinkUnavailable(f"waits until {batch.takes_from} has its name")
-        self.buried[name] = {**self.marks(name), lane: span.through}
+        if self.marks(name).get(lane, NO_OFFSET) != place_of(batch) - 1:
+            self._check_expected(batch)
+        self.freed[name] = place_text(batch)
+        of = str(batch.takes_from)
+        if not is_behind(batch, self.marks(of), self.steps(of)):
+            raise SinkUnavailable(f"waits until {of} has its name")
+        self.buried[name] = self._after(batch)
         self._changed(name)
+        return self.state(name)
+
+    def _settled(self, batch: StagedBatch) -> TargetState:
+        """The marks that came with a table's new name end before the message does."""
+        name = str(batch.target)
+        if not covered(batch, self.marks(name), self.steps(name)):
+            self.tables[name].marks = self._after(batch)
+            self._changed(name)
         return self.state(name)
 
     def _move(self, batch: StagedBatch, to: str) -> None:
         name = str(batch.target)
         table = self.tables[name]
         self._check_expected(batch)
-        ((lane, span),) = batch.lanes.items()
+        ((lane, _),) = batch.lanes.items()
         if to in self.tables:
-            if self.marks(to).get(lane, NO_OFFSET) >= span.through:
+            if is_behind(batch, self.marks(to), self.steps(to)):
                 raise TargetRefused(f"it is renamed to {to}, which is there already")
             raise SinkUnavailable(f"waits until {to}, which is to be its name, is free")
-        if self.freed.get(to) != span.through:
+        if self.freed.get(to) != place_text(batch):
             raise SinkUnavailable(f"waits until what {to} was before is written")
         table.take_plan(_planned(batch, table))
-        self.buried[name] = self._after(batch)
+        self.buried[name] = self._after(batch, waits=batch.takes_from is not None)
         self.tables[to] = self.tables.pop(name)
-        table.marks = {**table.marks, lane: span.through}
+        table.marks = {**table.marks, lane: place_of(batch) - (batch.step is not None)}
+        if batch.step is not None:
+            self.held.setdefault(to, {})[lane] = batch.step
         self.groups[to, lane] = batch.group
         self._changed(name, to)
 
     def _bury(self, batch: StagedBatch) -> None:
         """There was no table to rename: who waits for it must be told all the same."""
         name = str(batch.target)
-        if not covered(batch, self.marks(name)):
+        if not covered(batch, self.marks(name), self.steps(name)):
             self._check_expected(batch)
             self.buried[name] = self._after(batch)
             self._changed(name)
 
 
 def _planned(batch: StagedBatch, table: Table) -> DdlTable:
-    ((_, span),) = batch.lanes.items()
-    return apply_ddl(table.plan, batch.ddl, table.mode, f"__dropped_{span.through}")
+    return apply_ddl(table.plan, batch.ddl, table.mode, f"__dropped_{place_text(batch)}")

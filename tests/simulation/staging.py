@@ -30,6 +30,7 @@ from changes.model import (
 from changes.positions import position_text
 from daemon.stage_work import StageWork
 from tests.simulation.rows import Change, Net, Nets, fold, follow, newest
+from tests.simulation.several import SeveralCanalJson, entries_of
 from tests.simulation.shape import POSITIONS, Shape
 
 Entry = tuple[Any, ...]
@@ -59,7 +60,10 @@ class RealStaging:
     def __init__(self, disk_full: Callable[[], bool], shape: Shape) -> None:
         self.files: dict[str, Any] = {}
         self._disk_full = disk_full
-        self._work = StageWork(make_format(shape.format, shape.options), self)
+        made = make_format(shape.format, shape.options)
+        if shape.several:
+            made = SeveralCanalJson(shape.options)
+        self._work = StageWork(made, self)
 
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
         return self._work.stage(request, path)
@@ -114,7 +118,11 @@ class PlainStaging:
         if not (good or request.pieces):
             return Staged(target, changes=changes, bad=bad)
         pieces = [self.files[piece] for piece in request.pieces]
-        content = _entries(pieces, good) if mode is Mode.APPEND else self._nets(pieces, good)
+        before = max((stretch.rows_before for stretch in request.stretches), default=0)
+        if mode is Mode.APPEND:
+            content: Content = _entries(pieces, good, before)
+        else:
+            content = self._nets(pieces, good)
         if self._disk_full():
             return StageFailed(target, "disk full")
         self.files[path] = content
@@ -147,10 +155,14 @@ class PlainStaging:
         return list(fold(nets, changes).values())
 
 
-def _entries(pieces: list[list[Entry]], good: list[tuple[int, int, _Parsed]]) -> list[Entry]:
+def _entries(
+    pieces: list[list[Entry]], good: list[tuple[int, int, _Parsed]], before: int
+) -> list[Entry]:
     entries = [entry for piece in pieces for entry in piece]
     for partition, offset, message in good:
-        entries += [(letter, partition, offset, i) for i, letter in enumerate(message.letters)]
+        entries += [
+            (letter, partition, offset, i) for i, letter in enumerate(message.letters, before)
+        ]
     return entries
 
 
@@ -182,6 +194,19 @@ def _decoded(
 @lru_cache(maxsize=4096)
 def _parsed(value: bytes) -> _Parsed | None:
     """A message's changes, None where one of its values can't be read."""
+    entries = [_entry(raw) for raw in entries_of(value)]
+    good = [entry for entry in entries if entry is not None]
+    if len(good) < len(entries):
+        return None
+    return _Parsed(
+        tuple(letter for entry in good for letter in entry.letters),
+        tuple(dict.fromkeys(name for entry in good for name in entry.columns)),
+        any(entry.keyless for entry in good),
+        tuple(change for entry in good for change in entry.changes),
+    )
+
+
+def _entry(value: bytes) -> _Parsed | None:
     message = msgspec.json.decode(value)
     letter = {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}[message["type"]]
     data = message["data"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
 from offsets.position import TopicPartition
 from tests.simulation.parts import cut
+from tests.simulation.several import joined
 from tests.simulation.shape import PLAIN, Shape
 from tests.simulation.source import CHANGELOG, Message, Source, target_of
 
@@ -62,13 +64,30 @@ def random_stream(
             made[message.partition].append(message)
     stream = Stream(shape, {})
     for place, found in zip(SOURCES, made.values(), strict=True):
-        _lay_out(rng, stream, place, found)
+        _lay_out(rng, stream, place, _packed(rng, found, shape.several))
     for name, table in source.tables.items():
         stream.tables[target_of(name)] = {
             (key,): {"id": key, **row} for key, row in table.rows.items()
         }
     stream.kept = {target_of(name) for name in source.dropped}
     return stream
+
+
+def _packed(rng: random.Random, found: list[Message], several: float) -> list[Message]:
+    """Pack some messages together. One that can't be applied would take the others along."""
+    left, packed = deque(found), []
+    while left:
+        group = [left.popleft()]
+        if not group[0].bad and rng.random() < several:
+            size = rng.choice((2, 3, 6))
+            while left and len(group) < size and not left[0].bad:
+                group.append(left.popleft())
+            letters = tuple(letter for message in group for letter in message.letters)
+            targets = tuple(dict.fromkeys(name for each in group for name in each.targets))
+            value = joined([message.value for message in group])
+            group = [Message(group[0].partition, value, letters, targets)]
+        packed += group
+    return packed
 
 
 def _lay_out(

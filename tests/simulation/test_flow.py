@@ -26,6 +26,7 @@ FAILING = {"sink_fails": 0.3, "disk_fails": 0.2, "refusals": 2}
 ONE_LANE = Shape(
     ddl=0.2, bad=0.1, split=0.3, minimal=True, quarantine=True, policy=DdlPolicy("keep", "follow")
 )
+SEVERAL = Shape(ddl=0.3, several=0.6, quarantine=True, policy=DdlPolicy("keep", "follow"))
 TOLD = Shape(ddl=0.1, bad=0.5, auto=True, quarantine=True)
 LANES = Shape(ddl=0.1, bad=0.1, split=0.3, lanes=True, quarantine=True, quarantine_bytes=1500)
 
@@ -63,8 +64,22 @@ def test_tables_equal_where_the_format_is_told_from_the_messages(seed: int) -> N
 
 @pytest.mark.parametrize(
     ("shape", "messages", "faults"),
-    [(PLAIN, 40, {}), (PLAIN, 40, FAILING), (ONE_LANE, 30, FAILING), (LANES, 30, FAILING)],
-    ids=["smooth", "failing", "all-of-one-lane", "all-of-several-lanes"],
+    [
+        (PLAIN, 40, {}),
+        (PLAIN, 40, FAILING),
+        (ONE_LANE, 30, FAILING),
+        (LANES, 30, FAILING),
+        (SEVERAL, 20, {}),
+        (SEVERAL, 20, FAILING),
+    ],
+    ids=[
+        "smooth",
+        "failing",
+        "all-of-one-lane",
+        "all-of-several-lanes",
+        "several-smooth",
+        "several-failing",
+    ],
 )
 def test_a_crash_at_every_single_effect(
     shape: Shape, messages: int, faults: dict[str, float]
@@ -87,7 +102,7 @@ def test_a_crash_at_every_single_effect(
 def test_each_feature_occurs_often() -> None:
     """What the seeds never come to is not proved by them."""
     counts: Counter[str] = Counter()
-    for seed in range(60):
+    for seed in range(100):
         rng = random.Random(seed)
         stream = random_stream(rng, 40, shape=random_shape(rng))
         worlds: list[World] = []
@@ -99,6 +114,7 @@ def test_each_feature_occurs_often() -> None:
         "AddColumn", "DropColumn", "RenameColumn", "TruncateTable", "DropTable", "moves_to",
         "takes_from", "Spill", "EndSpill", "KeepDeadLetter", "RACED", "REFUSED", "runs",
         "fragments", "lanes", "minimal", "Reread", "ReadAgain",
+        "amid", "begun", "marks_alone", "renamed_amid",
     ):  # fmt: skip
         assert counts[name] >= 3, (name, counts)
 
@@ -173,7 +189,7 @@ def test_a_replay_of_everything_changes_nothing() -> None:
 def test_a_stop_in_mid_stream_commits_nothing_that_is_not_applied() -> None:
     """Drain, save, close: the next life goes on from there, with each change once. What waits for
     a target in quarantine may never drain: then the process ends without."""
-    for seed in range(60):
+    for seed in range(100):
         rng = random.Random(seed)
         stream = random_stream(rng, 60, shape=random_shape(rng))
         durable = Durable.of(stream)

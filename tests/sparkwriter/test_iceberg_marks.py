@@ -45,7 +45,7 @@ def test_a_name_that_is_taken_again_is_one_short_until_it_has_come() -> None:
 
 def test_a_mark_where_the_batch_begins_is_fine_whoever_moved_it() -> None:
     """A target that is taken over from another group is gone on with."""
-    check_expected(batch(A=(5, 9)), {A: 5}, {A: THEIRS})
+    check_expected(batch(A=(5, 9)), {A: 5}, {A: THEIRS}, {})
 
 
 @pytest.mark.parametrize(
@@ -54,23 +54,23 @@ def test_a_mark_where_the_batch_begins_is_fine_whoever_moved_it() -> None:
 def test_a_mark_that_moved_on_is_judged_by_who_moved_it(by: str, told: type[Fenced]) -> None:
     """A group of the same name in another cluster is another group."""
     with pytest.raises(Fenced) as fenced:
-        check_expected(batch(A=(5, 9)), {A: 6}, {A: by} if by else {})
+        check_expected(batch(A=(5, 9)), {A: 6}, {A: by} if by else {}, {})
     assert type(fenced.value) is told
 
 
 def test_a_batch_without_a_group_has_no_stragglers() -> None:
     """Two that are nobody's are not each other's."""
     with pytest.raises(Fenced) as fenced:
-        check_expected(batch("", A=(5, 9)), {A: 6}, {})
+        check_expected(batch("", A=(5, 9)), {A: 6}, {}, {})
     assert type(fenced.value) is Fenced
 
 
 def test_a_mark_that_went_back_is_to_be_read_again() -> None:
     """No writer does that: the processor sees it and says that the target was rolled back."""
     with pytest.raises(Straggler, match="stands at 3, expected 5"):
-        check_expected(batch(A=(5, 9)), {A: 3}, {A: THEIRS})
+        check_expected(batch(A=(5, 9)), {A: 3}, {A: THEIRS}, {})
     with pytest.raises(Straggler, match="stands at -1, expected 5"):
-        check_expected(batch(A=(5, 9)), {}, {})
+        check_expected(batch(A=(5, 9)), {}, {}, {})
 
 
 def test_one_strangers_lane_outweighs_all_stragglers() -> None:
@@ -78,5 +78,5 @@ def test_one_strangers_lane_outweighs_all_stragglers() -> None:
     marks, groups = {A: 6, B: 8}, {A: OURS, B: THEIRS}
     for lanes in ({"A": (5, 9), "B": (7, 9)}, {"B": (7, 9), "A": (5, 9)}):
         with pytest.raises(Fenced, match=THEIRS) as fenced:
-            check_expected(batch(**lanes), marks, groups)
+            check_expected(batch(**lanes), marks, groups, {})
         assert type(fenced.value) is Fenced

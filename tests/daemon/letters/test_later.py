@@ -21,7 +21,13 @@ from tests.changes.formats.debezium_messages import (
     key_with_schema,
     wrapped,
 )
-from tests.changes.formats.wire import canal_column, canal_packet, canal_row, canal_rows
+from tests.changes.formats.wire import (
+    canal_column,
+    canal_ddl,
+    canal_packet,
+    canal_row,
+    canal_rows,
+)
 from tests.daemon.letters.letters import S0
 
 T = "lake.db.t"
@@ -266,6 +272,25 @@ def test_a_message_of_several_tables_touches_all_of_them() -> None:
     found.hear(record(8, canal_packet(rows("t", "9"), rows("u", "2"))))
     found.settle()
     assert one.doubts == ["lake.s.u: its row 2 changed since, offset 8"]
+
+
+def test_a_message_that_statements_divide_touches_all_its_rows() -> None:
+    """Those before the statement and those behind it; the statement itself is doubted."""
+
+    def rows(key: str) -> bytes:
+        row = canal_row(after=[canal_column("id", key, "int", key=True)])
+        return canal_rows("INSERT", [row], "t")
+
+    added = canal_ddl("ALTER", "ALTER TABLE t ADD c int DEFAULT 1")
+    one = read_by("canal-protobuf", canal_packet(rows("1"), added, rows("2")))
+    assert one.keys == {"lake.s.t": {("1",), ("2",)}}
+    assert [doubt for doubt in one.doubts if "it is a statement" in doubt]
+    plain = read_by("canal-protobuf", canal_packet(rows("3")))
+    routes = Router([Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT)])
+    found = Later(FORMATS["canal-protobuf"](FormatOptions()), routes, S0, [plain], NOBODY)
+    found.hear(record(8, canal_packet(rows("3"), added, rows("4"))))
+    found.settle()
+    assert plain.doubts == ["lake.s.t: its row 3 changed since, offset 8"]
 
 
 def test_keys_in_record_keys_are_compared() -> None:

@@ -1,0 +1,107 @@
+"""Messages of several entries: a JSON list of Canal JSON's own, and the format that reads both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from changes.formats.base import Piece, TableDecoder
+from changes.formats.several import head_of
+from changes.model import (
+    BadRecord,
+    Changes,
+    ColumnTypes,
+    Ddl,
+    Head,
+    Kind,
+    Mode,
+    TableName,
+    TableSchema,
+)
+from tests.simulation.parts import SplitCanalJson
+
+_LIST = b"["
+_entries = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def joined(values: Sequence[bytes]) -> bytes:
+    """One message of these."""
+    return _LIST + b",".join(values) + b"]"
+
+
+def entries_of(value: bytes) -> list[bytes]:
+    """The entries of a message; one that is no list is its own."""
+    return list(map(bytes, _entries.decode(value))) if value.startswith(_LIST) else [value]
+
+
+class SeveralCanalJson(SplitCanalJson):
+    """Canal JSON, as a producer would write it that packs entries together."""
+
+    def peek(self, value: bytes | None) -> Head:
+        if value is not None and value.startswith(_LIST):
+            return head_of((piece.kind, piece.table) for piece in self.pieces(value))
+        return super().peek(value)
+
+    def pieces(self, value: bytes) -> list[Piece]:
+        heads = [(super(SeveralCanalJson, self).peek(raw), raw) for raw in entries_of(value)]
+        return [
+            Piece(head.kind, head.table or TableName("", ""), raw)
+            for head, raw in heads
+            if head.kind is not Kind.NOTHING
+        ]
+
+    def joined(self, _value: bytes, pieces: Sequence[bytes]) -> bytes:
+        return joined(pieces)
+
+    def ddl(self, value: bytes) -> tuple[Ddl, ...]:
+        found = [piece.data for piece in self.pieces(value) if piece.kind is Kind.DDL]
+        return tuple(ddl for raw in found for ddl in super(SeveralCanalJson, self).ddl(raw))
+
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> Any:
+        return _Unpacking(super().table_decoder(mode, keys, types))
+
+
+class _Unpacking:
+    """A decoder of lists: the rows of one are numbered on."""
+
+    def __init__(self, decoder: TableDecoder) -> None:
+        self._decoder = decoder
+
+    @property
+    def schema(self) -> TableSchema | None:
+        return self._decoder.schema
+
+    @property
+    def positions(self) -> str | None:
+        return self._decoder.positions
+
+    def decode(
+        self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
+    ) -> Changes | None:
+        flat = [(place, raw) for place, value in enumerate(values) for raw in entries_of(value)]
+        places = [offsets[place] for place, _ in flat]
+        try:
+            changes = self._decoder.decode(partition, places, [raw for _, raw in flat])
+        except BadRecord as error:
+            raise BadRecord(flat[error.index][0], error.reason, of_table=error.of_table) from error
+        return None if changes is None else _numbered(changes)
+
+
+def _numbered(changes: Changes) -> Changes:
+    table = changes.table
+    if "_offset" not in table.column_names:
+        return changes
+    seen: dict[int, int] = {}
+    numbers = []
+    for offset in table.column("_offset").to_pylist():
+        numbers.append(seen.get(offset, 0))
+        seen[offset] = numbers[-1] + 1
+    place = table.schema.get_field_index("_index")
+    counted = pa.array(numbers, pa.int32())
+    return replace(changes, table=table.set_column(place, "_index", counted))
