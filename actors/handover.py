@@ -9,17 +9,21 @@ A mark that moved under an owner's hands tells by whose: each is kept with the g
 A straggler of the own group is forgiven, however often: the coordinator gives a partition to one
 member, so whoever else writes the lane ends at its next poll, and has no more than it holds by
 then. The marks are read anew, and the lanes of the batch with them.
+
+So a mark that was read while rows of its lane are staged is none to go on from (``as_staged``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from actors import effects as fx
 from actors import messages as msg
 from actors.buffer import Phase, TargetBuffer
 from actors.messages import Address
-from offsets.position import TopicPartition
+from actors.ports import TargetState
+from offsets.position import NO_OFFSET, TopicPartition
 
 Epochs = dict[TopicPartition, int]
 """Of each partition, the oldest assignment whose messages are still taken."""
@@ -63,6 +67,21 @@ def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[obje
     if mine:
         out.append(fx.Tell(fetcher, msg.ReadAgain(mine)))
     return out
+
+
+def as_staged(buffer: TargetBuffer, found: TargetState) -> TargetState:
+    """What a look at the target tells: but a lane whose mark has come past what is staged of it
+    stays where that began.
+
+    Another member has it by now, and this one was not told. Its rows must be fenced by the mark
+    that they were staged above: from the new one on they would be written a second time.
+    """
+    hwms, steps = dict(found.hwms), dict(found.steps)
+    for piece in buffer.pieces:
+        if found.hwms.get(piece.source, NO_OFFSET) >= piece.first:
+            hwms[piece.source] = buffer.hwm(piece.source)
+            steps.pop(piece.source, None)  # nothing is staged of a lane that is amid a message
+    return replace(found, hwms=hwms, steps=steps)
 
 
 def moved_back(buffer: TargetBuffer, found: msg.Opened) -> str | None:

@@ -17,7 +17,7 @@ from actors.batches import Batches
 from actors.buffer import Phase, TargetBuffer
 from actors.closing import DataError
 from actors.figures import Figures, ProcessorFigures
-from actors.handover import Settlements, give_up, moved_back, over
+from actors.handover import Settlements, as_staged, give_up, moved_back, over
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
 from actors.processor_settings import OpenSpill, ProcessorSettings
@@ -389,7 +389,7 @@ class ProcessorLogic:
         if (gap := gap_in(buffer, state, self._me.pipeline)) is not None:
             return self._refused(buffer, gap)
         out = remarks(buffer, state)
-        buffer.state, buffer.passed = state, None
+        buffer.state, buffer.passed = as_staged(buffer, state), None
         if buffer.phase is Phase.OPENING:
             passed = self._releases.passed(buffer)
             if passed is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from changes.formats.base import Format, Piece, Several
-from changes.model import AddColumn, ChangeColumn, Ddl, DdlStep, Kind
+from changes.model import ChangeColumn, Ddl, DdlStep, Kind
 from changes.routing import Router, TargetRoute
 
 Routes = Callable[[Ddl], Sequence[TargetRoute]]
@@ -51,8 +51,8 @@ def by_target(
 ) -> list[TargetPart]:
     """Split a message of several entries by target. Raises BadMessage.
 
-    Where a target has rows that show by themselves what its statements do (a new column without a
-    default, a column's other type, a table made) these are left out: no write of their own.
+    Where a target has rows that show by themselves what its statements do (a column's other type, a
+    table made) these are left out: no write of their own.
     """
     found: dict[str, tuple[TargetRoute, list[tuple[Piece, list[Ddl]]]]] = {}
     for piece in format_.pieces(value):
@@ -85,13 +85,12 @@ def _shown_by_rows(ddl: Ddl) -> bool:
 
 
 def _is_shown(step: DdlStep) -> bool:
-    """Rows name their columns, with their types; the formats of several entries all do."""
-    match step:
-        case AddColumn():
-            return step.default is None
-        case ChangeColumn(old, column):
-            return old == column.name
-    return False
+    """Rows name their columns, with their types; the formats of several entries all do.
+
+    Of a column that is added they don't tell whether it is the one that was dropped before: that
+    one's values may be kept under the name, and must make room.
+    """
+    return isinstance(step, ChangeColumn) and step.old == step.column.name
 
 
 def segments(format_: Format, router: Router, route: TargetRoute, value: bytes) -> list[Segment]:

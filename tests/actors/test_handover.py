@@ -33,9 +33,9 @@ class Driven:
     """A processor whose disk takes everything; what it tells is kept, the sink's answers are
     the test's."""
 
-    def __init__(self, target: str = "lake.s.log") -> None:
+    def __init__(self, target: str = "lake.s.log", **more: Any) -> None:
         routes = [Route(("*",), (), target, Mode.APPEND, None)]
-        settings = ProcessorSettings(batch_messages=1, retry_base_s=1.0, group="g@cluster")
+        settings = ProcessorSettings(batch_messages=1, retry_base_s=1.0, group="g@cluster", **more)
         self.logic = ProcessorLogic(
             ME, FORMATS["canal-json"](FormatOptions()), Router(routes), settings, "run", lambda: 1.0
         )
@@ -269,19 +269,62 @@ def test_a_batch_that_could_not_be_staged_goes_on_with_the_lanes_that_stay() -> 
     assert set(only(msg.WriteBatch, driven.hear(Tick())).epochs) == {B}
 
 
-def test_marks_are_read_again_when_the_name_has_another_table() -> None:
-    """Another member's lane stands in that table where it stood there, not where it did here."""
-    driven = Driven("lake.{database}.{table}")
+def renaming(driven: Driven) -> list[object]:
+    """A statement in lane A by which the target's name gets another table."""
     body = {"database": "s", "table": "log", "type": "RENAME", "isDdl": True}
     sql = "RENAME TABLE s.log TO s.old, s.new TO s.log"
     value = json.dumps({**body, "sql": sql}).encode()
     share = msg.Share(ROUTE, [5], [value], len(value), ddl=True)
-    driven.hear(msg.RecordBatch(1, A, (share,), 100, LOG))
+    return driven.hear(msg.RecordBatch(1, A, (share,), 100, LOG))
+
+
+def test_marks_are_read_again_when_the_name_has_another_table() -> None:
+    """Another member's lane stands in that table where it stood there, not where it did here."""
+    driven = Driven("lake.{database}.{table}")
+    renaming(driven)
     write = only(msg.WriteBatch, driven.opened(A=4, B=9))
     assert driven.written(write) == [msg.OpenTarget(TARGET, ME)]
     driven.opened(A=5, B=2)
     driven.data(B, 1, 3)
     assert only(msg.WriteBatch, driven.opened(A=5, B=2)).batch.lanes == {B: (2, 3)}
+
+
+def staged_behind_a_write() -> Driven:
+    """A processor that has messages 6 and 7 of lane A staged behind the write of 5, and B to come:
+    A has gone to another member meanwhile, without a word of it."""
+    driven = Driven(buffer_bytes=1)
+    driven.data(A, 1, 5)
+    write = only(msg.WriteBatch, driven.opened())
+    driven.data(A, 1, 6, 7)
+    assert driven.files == 2
+    driven.data(B, 2, 3)
+    assert driven.written(write) == [msg.OpenTarget(TARGET, ME)]
+    return driven
+
+
+def test_what_is_staged_is_fenced_by_a_mark_that_came_past_it() -> None:
+    """The look that B needs shows where A's owner has come to: not where these rows belong."""
+    driven = staged_behind_a_write()
+    late = only(msg.WriteBatch, driven.opened(A=6))
+    assert late.batch.lanes == {A: (5, 7), B: (-1, 3)}
+    told = driven.failed(msg.FailureKind.STRAGGLER)
+    assert only(msg.ReadAgain, told).epochs == {A: 1, B: 2}
+    assert driven.removed == ["f3"]
+    driven.data(B, 3, 3)
+    driven.opened(A=9)
+    assert only(msg.WriteBatch, driven.opened(A=9)).batch.lanes == {B: (-1, 3)}
+
+
+def test_what_is_staged_goes_on_from_another_tables_mark() -> None:
+    """Which is below it: nothing of it is there."""
+    driven = Driven("lake.{database}.{table}", buffer_bytes=1)
+    driven.data(B, 1, 9)
+    driven.written(only(msg.WriteBatch, driven.opened(A=4)))
+    renaming(driven)
+    write = only(msg.WriteBatch, driven.opened(A=4, B=9))
+    driven.data(B, 1, 10, 11)
+    assert driven.written(write) == [msg.OpenTarget(TARGET, ME)]
+    assert only(msg.WriteBatch, driven.opened(A=5, B=2)).batch.lanes == {B: (2, 11)}
 
 
 def test_a_lost_race_is_run_again_at_once() -> None:
