@@ -177,10 +177,10 @@ class Barriers:
     def _take(self, batch: StagedBatch, here: Seen | Absent, of: TargetName) -> TargetState:
         """Make room for the table ``of``, and wait until it has come."""
         ((lane, _),) = batch.lanes.items()
-        if isinstance(here, Seen):
-            raise TargetRefused(f"{of} is renamed to it, and it is there already")
         if here.marks.get(lane, NO_OFFSET) != place_of(batch) - 1:
             check_expected(batch, here.marks, here.groups, here.steps)
+        if isinstance(here, Seen):
+            raise TargetRefused(f"{of} is renamed to it, and it is there already")
         # All that this name was before is written: the other may come, and not earlier. It would
         # else take the name from changes that still wait, and those would count as done.
         self._catalog.free(batch.target, f"{lane}:{place_text(batch)}")

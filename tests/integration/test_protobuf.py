@@ -120,6 +120,27 @@ def test_statements_beside_rows_of_their_table_over_two_kills(rig: Rig) -> None:
 
 
 @pytest.mark.timeout(300)
+def test_a_column_that_comes_again_amid_a_packet(rig: Rig) -> None:
+    """Rows that name it can't tell that it is another one: the kept values make room for it."""
+    config = rig.write_config(p=rig.pipeline(format="canal-protobuf"))
+    drop, add = (f"ALTER TABLE orders {what}" for what in ("DROP note", "ADD note varchar(20)"))
+    rig.produce(
+        wire.canal_packet(canal_rows(rig, "INSERT", *canal_new(1, note="was"))),
+        wire.canal_packet(wire.canal_ddl("ALTER", drop, "orders", rig.db)),
+        wire.canal_packet(
+            canal_rows(rig, "INSERT", *canal_new(2)),
+            wire.canal_ddl("ALTER", add, "orders", rig.db),
+            canal_rows(rig, "INSERT", *canal_new(3, note="is")),
+        ),
+    )
+    assert rig.run(config) is Exit.OK
+    found = rig.spark.table(f"lake.`{rig.db}`.orders").orderBy("id")
+    rows = [tuple(row) for row in found.select("id", "note", "note__dropped_2_2").collect()]
+    assert rows == [(1, None, "was"), (2, None, None), (3, "is", None)]
+    assert frontier(rig) == 3
+
+
+@pytest.mark.timeout(300)
 def test_an_online_schema_change_ends_amid_a_packet(rig: Rig) -> None:
     """The rows before it are those of the table that leaves the name, the rows behind it of the
     table that takes it."""

@@ -68,6 +68,20 @@ MUTATIONS = (
         ("tests/actors/test_segments.py",),
     ),
     Mutation(
+        "a column that is added beside rows divides their message",
+        "actors/several.py",
+        "    return isinstance(step, ChangeColumn) and step.old == step.column.name\n",
+        "    return not isinstance(step, ChangeColumn) or step.old == step.column.name\n",
+        ("tests/actors/test_fetcher_parts.py",),
+    ),
+    Mutation(
+        "what is staged is fenced by a mark that came past it",
+        "actors/processor.py",
+        "as_staged(buffer, state), None",
+        "state, None",
+        ("tests/actors/test_handover.py",),
+    ),
+    Mutation(
         "the file before Kafka",
         "actors/committer.py",
         "        self._owned = owned\n        return [",

@@ -83,8 +83,9 @@ def two_members(
     holders are stopped for a while, and wake up with what they held.
     """
     group = Group(dict.fromkeys(SOURCES, 0))
-    first = Durable(stream.log, stream.end)
-    second = Durable(stream.log, stream.end, committed=first.committed, sink=first.sink)
+    log, end, shape = stream.log, stream.end, stream.shape
+    first = Durable(log, end, shape=shape)
+    second = Durable(log, end, committed=first.committed, sink=first.sink, shape=shape)
     members = Member(0, group, first, rng, **faults), Member(1, group, second, rng, **faults)
     asleep, wakes_at = 0, 0
     for step in range(60_000):

@@ -263,10 +263,10 @@ class FakeSink:
                 raise SinkUnavailable("the table came back meanwhile")
             self._bury(batch)
             return self.state(name)
-        if name in self.tables:
-            raise TargetRefused(f"{batch.takes_from} is renamed to it, and it is there already")
         if self.marks(name).get(lane, NO_OFFSET) != place_of(batch) - 1:
             self._check_expected(batch)
+        if name in self.tables:
+            raise TargetRefused(f"{batch.takes_from} is renamed to it, and it is there already")
         self.freed[name] = place_text(batch)
         of = str(batch.takes_from)
         if not is_behind(batch, self.marks(of), self.steps(of)):

@@ -8,15 +8,30 @@ import pytest
 
 from tests.simulation.group import two_members
 from tests.simulation.oracle import assert_equal
+from tests.simulation.shape import PLAIN, Shape
 from tests.simulation.stream import random_stream
+
+
+SEVERAL = Shape(ddl=0.2, several=0.6)
 
 
 @pytest.mark.parametrize("seed", range(1000))
 def test_hand_overs_in_mid_stream(seed: int) -> None:
     """Partitions go to and fro, told or not, while sinks fail, disks fill up, members are stopped
     for a while and writes outlive their revoke."""
+    hand_over(seed, PLAIN)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_hand_overs_amid_messages_of_several_entries(seed: int) -> None:
+    """Who gets a partition goes on with the next segment of a message, and who lost it does not."""
+    hand_over(seed, SEVERAL)
+
+
+def hand_over(seed: int, shape: Shape) -> None:
+    """Two members over one stream, and the tables compared at the end."""
     rng = random.Random(seed)
-    stream = random_stream(rng, messages=80)
+    stream = random_stream(rng, messages=80, shape=shape)
     faults = {"sink_fails": rng.choice((0, 0.3)), "disk_fails": rng.choice((0, 0.2))}
     losses = rng.choice((0.0, 0.5, 1.0))
     member, _ = two_members(stream, rng, moves=rng.randrange(1, 9), losses=losses, faults=faults)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from actors.ports import SinkUnavailable, TargetRefused
+from actors.ports import SinkUnavailable, Straggler, TargetRefused
 from changes.model import (
     AddColumn,
     ChangeColumn,
@@ -284,6 +286,20 @@ def test_a_name_that_is_taken(writer, table, rows: Rows, orders) -> None:
     with pytest.raises(TargetRefused, match="there already"):
         writer.write(takes)
     assert rows(new) == [(7, "mine", 7)]
+
+
+def test_a_renaming_that_comes_too_late_is_fenced(writer, table, rows: Rows, orders) -> None:
+    """Another member of the group did it and went on: the table there is no other's."""
+    moves, takes = (replace(batch, group="g@here") for batch in renaming(table)[:2])
+    with suppress(SinkUnavailable):
+        writer.write(takes)
+    writer.write(moves)
+    end = Staging(table.folder, takes.target, table.schema)
+    more = end.batch(orders(("U", 3, "c", 30)), 3, after=2)
+    writer.write(replace(more, group="g@here"))
+    with pytest.raises(Straggler):
+        writer.write(takes)
+    assert [row[0] for row in rows(takes.target)] == [1, 2, 3]
 
 
 def test_rename_of_a_table_that_never_was(writer, staging, rows: Rows) -> None:
