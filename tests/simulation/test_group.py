@@ -11,7 +11,6 @@ from tests.simulation.oracle import assert_equal
 from tests.simulation.shape import PLAIN, Shape
 from tests.simulation.stream import random_stream
 
-
 SEVERAL = Shape(ddl=0.2, several=0.6)
 
 
