@@ -71,7 +71,7 @@ MUTATIONS = (
         "a column that is added beside rows divides their message",
         "actors/several.py",
         "    return isinstance(step, ChangeColumn) and step.old == step.column.name\n",
-        "    return not isinstance(step, ChangeColumn) or step.old == step.column.name\n",
+        '    return hasattr(step, "default") or isinstance(step, ChangeColumn)\n',
         ("tests/actors/test_fetcher_parts.py",),
     ),
     Mutation(
