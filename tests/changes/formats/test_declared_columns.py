@@ -293,8 +293,11 @@ def debezium_texts(*told: tuple[Any, Any]) -> list[Any]:
         (("int64", f"{TIME}.MicroTimestamp"), 1529501823000000, "2018-06-20 13:37:03"),
         (("int64", f"{TIME}.Timestamp"), 1529501823120, "2018-06-20 13:37:03.120000"),
         (("string", f"{TIME}.ZonedTimestamp"), ZONED, ZONED),
-        (("string", f"{TIME}.IsoTimestamp"), "2018-06-20T13:37:03.1234567Z",
-         "2018-06-20T13:37:03.1234567Z"),
+        (
+            ("string", f"{TIME}.IsoTimestamp"),
+            "2018-06-20T13:37:03.1234567Z",
+            "2018-06-20T13:37:03.1234567Z",
+        ),
         (("int32", f"{TIME}.Date"), -719162, "0001-01-01"),
         (("int64", f"{TIME}.NanoTime"), 3661000000001, "01:01:01.000000001"),
         (("bytes", "org.apache.kafka.connect.data.Decimal", {"scale": "3"}), "AJY=", "0.150"),
@@ -342,11 +345,11 @@ def test_text_declared_for_debezium_takes_whatever_type_its_schemas_make_of_it()
 )
 def test_what_is_no_moment_is_none_as_text_either(kind: Any, given: Any) -> None:
     """A year beyond 9999, or no number."""
+    format_ = FORMATS["debezium-json"](FormatOptions(zero_dates="error"))
+    decoder = format_.table_decoder(Mode.UPSERT, None, (("v", "string"),))
+    value = typed("c", {"id": "int32", "v": kind}, {"id": 1, "v": given})
     with pytest.raises(BadRecord, match=r"v: '[\w]+' is not an io\.debezium\.time"):
-        decoder = FORMATS["debezium-json"](FormatOptions(zero_dates="error")).table_decoder(
-            Mode.UPSERT, None, (("v", "string"),)
-        )
-        decoder.decode(0, [0], [typed("c", {"id": "int32", "v": kind}, {"id": 1, "v": given})])
+        decoder.decode(0, [0], [value])
 
 
 def test_bytes_of_debeziums_are_never_taken_as_declared_text() -> None:
