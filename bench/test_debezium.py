@@ -13,6 +13,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from changes.formats import FORMATS
 from changes.formats.base import pack, unpack
 from changes.model import FormatOptions, Mode
+from daemon.collector import calm_collector
 
 COUNT = 50_000
 FORMAT = FORMATS["debezium-json"](FormatOptions())
@@ -21,6 +22,12 @@ FIELDS = {
     "amount": ("int64", None), "qty": ("int32", None),
     "created": ("int64", "io.debezium.time.MicroTimestamp"),
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _calm() -> None:
+    """As in the processes that decode."""
+    calm_collector()
 
 
 def row(number: int) -> dict[str, Any]:

@@ -34,27 +34,43 @@ def row(number: int) -> list[str]:
     ]  # fmt: skip
 
 
-def canal(numbers: range) -> bytes:
-    rows = []
-    for number in numbers:
-        told = zip(NAMES, row(number), TYPES, strict=True)
-        rows.append(wire.canal_row((), [wire.canal_column(*c, key=c[0] == "id") for c in told]))
-    return wire.canal_packet(
-        wire.canal_mark(1), wire.canal_rows("INSERT", rows), wire.canal_mark(3)
-    )
+def updated(number: int) -> list[str]:
+    """The same with another amount."""
+    return [*row(number)[:4], "7.00", *row(number)[5:]]
 
 
-def dts(numbers: range) -> bytes:
+def canal(numbers: range, *, update: bool = False) -> bytes:
+    """A packet of inserted rows, or of updated ones with both their images."""
+
+    def image(values: list[str]) -> list[bytes]:
+        told = zip(NAMES, values, TYPES, strict=True)
+        return [wire.canal_column(*each, key=each[0] == "id") for each in told]
+
+    if update:
+        rows = [wire.canal_row(image(row(n)), image(updated(n))) for n in numbers]
+    else:
+        rows = [wire.canal_row((), image(row(n))) for n in numbers]
+    event = "UPDATE" if update else "INSERT"
+    return wire.canal_packet(wire.canal_mark(1), wire.canal_rows(event, rows), wire.canal_mark(3))
+
+
+def dts(numbers: range, *, update: bool = False) -> bytes:
+    """A message of inserted rows, or of updated ones with both their images."""
     columns = [wire.dts_column(n, t, key=n == "id") for n, t in zip(NAMES, TYPES, strict=True)]
     kinds = (3, 13, 13, 13, 12, 13)
-    rows = []
-    for number in numbers:
-        values = [
-            wire.dts_text(v) if k == 13 else wire.dts_number(k, v)
-            for k, v in zip(kinds, row(number), strict=True)
+
+    def image(values: list[str]) -> list[bytes]:
+        return [
+            wire.dts_text(value) if kind == 13 else wire.dts_number(kind, value)
+            for kind, value in zip(kinds, values, strict=True)
         ]
-        rows.append(wire.dts_row((), values))
-    return wire.dts_message(wire.dts_begin(), wire.dts_rows(0, columns, rows), wire.dts_commit())
+
+    if update:
+        rows = [wire.dts_row(image(row(n)), image(updated(n))) for n in numbers]
+    else:
+        rows = [wire.dts_row((), image(row(n))) for n in numbers]
+    events = wire.dts_rows(int(update), columns, rows)
+    return wire.dts_message(wire.dts_begin(), events, wire.dts_commit())
 
 
 def parse_canal(values: list[bytes]) -> None:
@@ -72,7 +88,7 @@ def parse_dts(values: list[bytes]) -> None:
         proto["Entries"].FromString(proto["Envelope"].FromString(value).data)
 
 
-CASES: dict[str, tuple[Callable[[range], bytes], Callable[[list[bytes]], None]]] = {
+CASES: dict[str, tuple[Callable[..., bytes], Callable[[list[bytes]], None]]] = {
     "canal-protobuf": (canal, parse_canal),
     "tencent-dts": (dts, parse_dts),
 }
@@ -82,12 +98,15 @@ CASES: dict[str, tuple[Callable[[range], bytes], Callable[[list[bytes]], None]]]
 @pytest.mark.benchmark(timer=time.process_time)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("rows", [1, 50])
+@pytest.mark.parametrize("update", [False, True], ids=["inserts", "updates"])
 @pytest.mark.parametrize("what", ["ParseFromString alone", "peek", "decode"])
-def test_protobuf_rows(benchmark: BenchmarkFixture, name: str, rows: int, what: str) -> None:
+def test_protobuf_rows(
+    benchmark: BenchmarkFixture, name: str, rows: int, update: bool, what: str
+) -> None:
     """Beside protobuf's own parser, which leaves the values where they are."""
     format_ = FORMATS[name](FormatOptions())
     write, parse = CASES[name]
-    plain = [write(range(at, at + rows)) for at in range(0, ROWS, rows)]
+    plain = [write(range(at, at + rows), update=update) for at in range(0, ROWS, rows)]
     values = [pack(None, value) for value in plain] if format_.keyed else plain
     decoder = format_.table_decoder(Mode.UPSERT, None)
     offsets = list(range(len(values)))

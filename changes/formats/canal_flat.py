@@ -140,8 +140,8 @@ def _changes_of(values: Sequence[bytes]) -> tuple[list[bytes], Sequence[int], li
     if packets.type != [MESSAGES] * count or not PLAIN.issuperset(packets.compression):
         return None
     entry = packets.body.messages
-    kinds, stores = list(entry.entryType), list(entry.storeValue)
-    if len(kinds) != len(stores) or stores.count(MARK) != count or MARK_NUMBER not in kinds:
+    kinds, stores = list(entry.entryType), entry.storeValue
+    if len(kinds) != len(stores) or kinds.count(MARK_NUMBER) != count:
         return None
     types = list(entry.header.eventType)
     events = single(types, MARK_NUMBER, count)
@@ -150,7 +150,7 @@ def _changes_of(values: Sequence[bytes]) -> tuple[list[bytes], Sequence[int], li
     if events and pattern.count(ROWDATA) == 1 and kinds == pattern * count:
         if not MARKS.issuperset(set(pattern) - {ROWDATA, MARK_NUMBER}):
             return None
-        if stores[step - 1 :: step].count(MARK) != count:
+        if stores[step - 1 :: step] != [MARK] * count:
             return None
         return stores[pattern.index(ROWDATA) :: step], range(count), events
     events = [event for event in types if event != MARK_NUMBER]
@@ -200,7 +200,7 @@ def _rows_of(changes: list[bytes], records: Sequence[int], events: list[int]) ->
             return None
         records = [records[number] for number in numbers]
     images = joined(_rows, rows, _ROW_MARK)
-    return flat_rows(list(images.beforeColumns), list(images.afterColumns), ops, records)
+    return flat_rows(images.beforeColumns, images.afterColumns, ops, records)
 
 
 Told = tuple[tuple[str, ...], tuple[str, ...], tuple[bool, ...]]
@@ -212,7 +212,7 @@ def told_of(flat: FlatRows) -> Told | None:
     try:
         first = [_column(cells[0]) for cells in flat.columns]
         # Canal's minimal images tell the key by the old row alone; then each row is looked at.
-        beside = [_column(cells[0]).isKey for cells in flat.olds or ()]
+        beside = [_column(cell).isKey for cell in flat.olds.first()] if flat.olds else ()
     except DecodeError:
         return None
     if any(beside) and not any(column.isKey for column in first):

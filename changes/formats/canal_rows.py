@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import operator
 from collections.abc import Iterable, Sequence
@@ -18,7 +17,7 @@ from changes.declared import Declared
 from changes.formats import canal_careful as careful
 from changes.formats.canal_layout import LETTERS, CanalLayout, HandleKey, place_texts
 from changes.formats.key_runs import KeyRun
-from changes.formats.layout import Refused, Unfit, other_key
+from changes.formats.layout import Refused, Unfit, decoded, other_key
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 from changes.positions import position_text
 
@@ -315,12 +314,8 @@ def _is_cut(tidb: HandleKey | None) -> bool:
 
 def _decoded(layout: CanalLayout, values: Sequence[bytes]) -> list[Any]:
     """Decode messages by the layout, up to the first that does not have it."""
-    messages: list[Any] = []
-    if layout.keys is not None and layout.columns:
-        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            # Those before an error stay: a list grows as it takes from an iterator.
-            messages.extend(map(layout.decode, values))
-    return messages
+    known = layout.keys is not None and layout.columns
+    return decoded(layout.decode, values) if known else []
 
 
 def _position(message: careful.Message, letter: str) -> str:

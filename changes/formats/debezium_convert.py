@@ -44,8 +44,10 @@ _FINE = {
 }  # fmt: skip
 """Values that may be good, but have more digits of a second than the lake."""
 
+_TOO_FINE = ": the lake keeps microseconds, a column declared as string keeps all digits"
 _ZERO_FRACTION = r"(\.[0-9]{6})0+"
 _PER_SECOND = {Sense.TIME_MS: 10**3, Sense.TIME_US: 10**6, Sense.TIME_NS: 10**9}
+_TICKS = {Sense.MILLIS: 10**3, Sense.MICROS: 10**6, Sense.NANOS: 10**9}
 _PARTS = frozenset((Sense.PARTS_DATE, Sense.PARTS_TIMESTAMP, Sense.PARTS_ZONED))
 _DATED = _PARTS | PRINTED | {Sense.DAYS, Sense.MILLIS, Sense.MICROS, Sense.NANOS}
 _ONES: dict[Sense, Callable[[str], object]] = {
@@ -103,7 +105,7 @@ class DebeziumConverter:
         kinds = declared or str(kind.arrow)
         article = "an" if kinds[:1].lower() in "aeiou" else "a"
         finer = kind.sense in _FINE and _FINE[kind.sense].fullmatch(plain[row].as_py())
-        why = ": the lake keeps microseconds" if finer else ""
+        why = _TOO_FINE if finer else ""
         raise ValueMisfit(row, f"{shown} is not {article} {kinds}{why}")
 
 
@@ -121,9 +123,15 @@ def _plain(text: pa.Array, kind: WireType) -> pa.Array:
 
 def _convert(text: pa.Array, kind: WireType) -> pa.Array:
     """Raises pa.ArrowInvalid where any value does not fit exactly."""
+    spelled = pa.types.is_string(kind.arrow)
     match kind.sense:
         case Sense.TEXT | Sense.DOCUMENT:
             return text
+        case Sense.DAYS if spelled:
+            return _each(text, lambda value: values.day_text(integer(value)), kind.arrow)
+        case Sense.MILLIS | Sense.MICROS | Sense.NANOS if spelled:
+            ticks = _TICKS[kind.sense]
+            return _each(text, lambda value: values.moment_text(integer(value), ticks), kind.arrow)
         case Sense.WHOLE:
             return _whole_or_truth(text, kind.arrow)
         case Sense.FLOAT:

@@ -50,6 +50,10 @@ class Given:
         """The column's declared type, None where there is none."""
         return self.types.get(name.lower())
 
+    def is_text(self, name: str) -> bool:
+        """Whether the column is declared as plain text."""
+        return self.type_of(name) == _TEXT
+
     def words_of(self, name: str) -> str:
         """That type for errors."""
         return self.words.get(name.lower(), "")
@@ -91,3 +95,6 @@ def _sense(arrow: pa.DataType) -> Sense:
     if pa.types.is_binary(arrow):
         return Sense.BYTES
     return Sense.DATE if pa.types.is_date(arrow) else Sense.PLAIN
+
+
+_TEXT = declared_wire("string")

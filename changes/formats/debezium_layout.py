@@ -20,7 +20,7 @@ from msgspec.structs import astuple
 
 from changes.formats.debezium_declared import NOTHING_GIVEN, Given
 from changes.formats.debezium_places import Place
-from changes.formats.debezium_types import UNDECLARED, Wire, WireType
+from changes.formats.debezium_types import UNDECLARED, Wire, WireType, as_text
 from changes.formats.layout import Refused, Unfit, check_name, json_name, spelled
 from changes.model import Column, TableSchema
 from changes.types import widen
@@ -152,7 +152,7 @@ class Layout:
         """
         columns, unsettled = dict(self.columns), set(self.unsettled)
         for name in (*carried, *told):
-            seen = told[name].type if name in told else None
+            seen = self._seen(name, told)
             stored = columns.get(name)
             if stored is None:
                 check_name(name, columns, self.keys)
@@ -172,6 +172,11 @@ class Layout:
             return self
         keys = spelled(self.keys, columns)
         return Layout(columns, keys, self.declared, unsettled, self.given, placed=self.placed)
+
+    def _seen(self, name: str, told: Mapping[str, Told]) -> WireType | None:
+        """What a schema tells of a column's type; declared text takes nearly all as such."""
+        seen = told[name].type if name in told else None
+        return as_text(seen) if seen is not None and self.given.is_text(name) else seen
 
     def _first(self, name: str, seen: WireType | None, told: Mapping[str, Told]) -> WireType:
         """The type of a column that is new here."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple
 
@@ -23,7 +22,7 @@ from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
 from changes.formats.key_runs import KeyRun
-from changes.formats.layout import Refused, other_key, spelled
+from changes.formats.layout import Refused, decoded, other_key, spelled
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
 
@@ -117,28 +116,12 @@ class Reading:
         layout, shapes = self.state.layout, self.state.shapes
         if layout.keys is None or (layout.placed and shapes.added is not None):
             return []
-        payloads: list[bytes] = []
-        check, keys = None if self._fixed else shapes.bare_key, []
-        for packed in values:
-            size, key_size, told = sizes(packed)
-            end = VALUE_AT + size
-            begin = shapes.payload(packed, end) if size > 0 else -1
-            if begin < 0 or (told and announces(packed)):
-                break
-            if not self._fixed and not shapes.has_key(packed, end, key_size):
-                if check is None or key_size < 0:
-                    break
-                keys.append(packed[end : end + key_size])
-            payloads.append(packed[begin : end - 1 if begin > VALUE_AT else end])
-        messages: list[Any] = []
-        checked: list[Any] = []
-        # Those before an error stay: a list grows as it takes from an iterator.
-        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            messages.extend(map(layout.decoder(shapes.added), payloads))
-        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            checked.extend(map(check, keys))  # type: ignore[arg-type]
-        if len(checked) < len(keys):
-            del messages[len(checked) :]
+        payloads, keys = shapes.cut(values, check_keys=not self._fixed)
+        messages = decoded(layout.decoder(shapes.added), payloads)
+        if keys:
+            checked = decoded(shapes.bare_key, keys)
+            if len(checked) < len(keys):
+                del messages[len(checked) :]
         return messages
 
     def _take_alike(self, messages: Sequence[Any]) -> bool:
@@ -148,19 +131,20 @@ class Reading:
         """
         layout = self.state.layout
         befores, rows, ops, *sources = zip(*map(astuple, messages), strict=True)
-        letters = "".join([_LETTERS.get(op, "?") for op in ops])
-        if "D" in letters or "?" in letters or None in rows:
+        if not _LETTERS.keys() >= set(ops) or "d" in ops or None in rows:
             return False
+        letters = "".join(map(_LETTERS.__getitem__, ops))
         if not layout.keys and "U" in letters and not self._unavailable.spares(rows):
             return False
         if layout.key is not None and "U" in letters:
-            pairs = zip(letters, befores, rows, strict=True)
-            updated = [(old, new) for letter, old, new in pairs if letter == "U"]
-            known = [(old, new) for old, new in updated if old is not None]
-            if len(known) < len(updated) and not self.state.covered:
-                return False
-            key = layout.key
-            if [key(old) for old, _ in known] != [key(new) for _, new in known]:
+            updates = list(map("u".__eq__, ops))
+            olds, news = list(compress(befores, updates)), compress(rows, updates)
+            if None in olds:
+                if not self.state.covered:
+                    return False
+                news = compress(news, olds)
+                olds = list(filter(None, olds))
+            if list(map(layout.key, olds)) != list(map(layout.key, news)):
                 return False
         if sources and not (self._unavailable.spares(rows) and self._place(sources[0])):
             return False
@@ -366,8 +350,3 @@ class Reading:
         segment = self._segment()
         segment.moved.append(len(segment.ops))
         self._moved += 1
-
-
-def announces(packed: bytes) -> bool:
-    """Tell whether a record's headers say that it is half of a key change."""
-    return any(packed_header(packed, name) is not None for name in (NEW_KEY, OLD_KEY))

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from changes.bare_numbers import with_text_for_bare_numbers
-from changes.formats.base import Packed, unpack
+from changes.formats.base import Packed, packed_header, unpack
 from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_names import Names, Source, table_of
 from changes.formats.debezium_side import side_topic
@@ -153,6 +153,11 @@ def key_of(packed: bytes, *, lenient: bool = False) -> Key | None:
         if lenient:
             return None
         raise
+
+
+def announces(packed: bytes) -> bool:
+    """Tell whether a record's headers say that it is half of a key change."""
+    return any(packed_header(packed, name) is not None for name in (NEW_KEY, OLD_KEY))
 
 
 def columns_of(field: Field | None) -> Mapping[str, Field]:

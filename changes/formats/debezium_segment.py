@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -75,20 +76,29 @@ class RawSegment(Segment):
         return Text(pa.array(found, pa.string()), _carried(values))
 
 
-_ARROWS = {Wire.STR: pa.string(), Wire.INT: pa.int64(), Wire.FLOAT: pa.float64()}
-_ARROWS[Wire.BOOL] = pa.bool_()
+_ARROWS = {Wire.STR: pa.string(), Wire.FLOAT: pa.float64(), Wire.BOOL: pa.bool_()}
 
 
 def _texts(columns: Sequence[Sequence[Any]], wire: Wire) -> list[Text]:
     """Several columns of one length and wire, as one array cut up."""
     count = len(columns[0])
+    values = list(chain.from_iterable(columns))
     try:
-        cells = pa.array(list(chain.from_iterable(columns)), _ARROWS[wire])
+        cells = _whole(values) if wire is Wire.INT else pa.array(values, _ARROWS[wire])
     except (pa.ArrowTypeError, pa.ArrowInvalid, OverflowError):
         return [_text(values) for values in columns]
     if wire is not Wire.STR:
         cells = cells.cast(pa.string())
     return [Text(cells.slice(place * count, count), None) for place in range(len(columns))]
+
+
+def _whole(values: Sequence[Any]) -> pa.Array:
+    """Integers; where all are there in half the time that Arrow takes to look at each."""
+    try:
+        numbers = struct.pack(f"{len(values)}q", *values)
+    except struct.error:
+        return pa.array(values, pa.int64())
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(numbers)])
 
 
 def _text(values: Sequence[Any]) -> Text:

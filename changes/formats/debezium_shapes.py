@@ -18,7 +18,8 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple
 
-from changes.formats.base import VALUE_AT
+from changes.formats.base import VALUE_AT, sizes
+from changes.formats.debezium_record import announces
 from changes.formats.layout import json_name
 
 _BRACE = ord("}")
@@ -49,22 +50,38 @@ class Shapes:
         """The same, to be changed apart."""
         return replace(self, payloads=[*self.payloads])
 
-    def payload(self, packed: bytes, end: int) -> int:
-        """Where the payload begins of a value that ends at ``end``; -1: the shape is not known.
+    def cut(self, values: Sequence[bytes], *, check_keys: bool) -> tuple[list[bytes], list[bytes]]:
+        """The payloads of the first packed records, as many as begin in a known way, and those of
+        their keys that ``bare_key`` has still to look at.
 
-        A wrapped payload ends one byte before the value does.
+        One loop for all, as cheap as can be: it takes half as long as their decoding.
         """
-        for prefix in self.payloads:
-            if packed.startswith(prefix, VALUE_AT) and packed[end - 1] == _BRACE:
-                return VALUE_AT + len(prefix)
-        return VALUE_AT if self.bare else -1
-
-    def has_key(self, packed: bytes, begin: int, size: int) -> bool:
-        """Tell whether the key surely has the columns that keys had so far.
-
-        One that is not wrapped takes ``bare_key`` to tell.
-        """
-        return self.keyless if size < 0 else packed.startswith(self.keys, begin)
+        payloads: list[bytes] = []
+        keys: list[bytes] = []
+        known_keys, prefix = self.keys, self.payloads[0] if self.payloads else b""
+        begin, tail = VALUE_AT + len(prefix), 1 if prefix else 0
+        if not prefix and not self.bare:
+            return payloads, keys
+        for packed, (size, key_size, told) in zip(values, map(sizes, values), strict=True):
+            end = VALUE_AT + size
+            if prefix and not packed.startswith(prefix, VALUE_AT):
+                prefix = next((p for p in self.payloads if packed.startswith(p, VALUE_AT)), b"")
+                if not prefix and not self.bare:
+                    break
+                begin, tail = VALUE_AT + len(prefix), 1 if prefix else 0
+            if (tail and packed[end - 1] != _BRACE) or (told and announces(packed)):
+                break
+            if check_keys:
+                if key_size < 0:
+                    if not self.keyless:
+                        break
+                elif not known_keys or not packed.startswith(known_keys, end):
+                    if self.bare_key is None:
+                        break
+                    keys.append(packed[end : end + key_size])
+            # A wrapped payload ends one byte before the value does.
+            payloads.append(packed[begin : end - tail])
+        return payloads, keys
 
     def learn_payload(self, prefix: bytes, added: tuple[str, ...] | None) -> None:
         """Take in what stands before a payload (nothing where it is bare), and what that is."""

@@ -6,7 +6,7 @@ The semantic name decides: the JSON of a value alone may be a number of days or 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -169,6 +169,29 @@ def from_schema(field: Field) -> WireType:
     if field.type == "int64" and source_type.startswith("BIGINT UNSIGNED"):
         return WireType(_WHOLE_64, sense=Sense.WRAPPED, wire=Wire.INT)
     return _NAMED.get(name) or _LITERALS.get(field.type.lower(), UNDECLARED)
+
+
+_COUNTED = frozenset(
+    (
+        Sense.DAYS, Sense.MILLIS, Sense.MICROS, Sense.NANOS, Sense.TIME_MS, Sense.TIME_US,
+        Sense.TIME_NS, Sense.DECIMAL, Sense.WRAPPED, Sense.BITS, Sense.VARIABLE,
+    )
+)  # fmt: skip
+"""Those whose values show what they mean only when they are spelled out."""
+
+
+def as_text(kind: WireType) -> WireType:
+    """The type in a column that is declared as text: what is no text yet, with all its digits.
+
+    A structure is its JSON. Bytes stay bytes: which text they are is not told.
+    """
+    if pa.types.is_binary(kind.arrow):
+        return kind
+    if kind.sense in _COUNTED:
+        return replace(kind, arrow=pa.string(), wire=Wire.RAW)
+    if kind.wire is Wire.RAW:
+        return _DOCUMENT
+    return replace(UNDECLARED, wire=Wire.RAW)
 
 
 def is_named(name: str) -> bool:

@@ -113,6 +113,17 @@ def time_text(ticks: int, per_second: int) -> str:
     return f"{'-' if ticks < 0 else ''}{hour:02}:{minute:02}:{second:02}{part}"
 
 
+def day_text(days: int) -> str:
+    """A day, counted from 1970, as ``YYYY-MM-DD``."""
+    return date.fromordinal(days + _EPOCH).isoformat()
+
+
+def moment_text(ticks: int, per_second: int) -> str:
+    """A clock's reading, counted from 1970, as a date and what ``time_text`` shows."""
+    days, rest = divmod(ticks, _DAY_S * per_second)
+    return f"{day_text(days)} {time_text(rest, per_second)}"
+
+
 def iso_time(text: str) -> str:
     """``04:05:11.789Z`` in the form of ``time_text``."""
     found = _ISO_TIME.fullmatch(text)

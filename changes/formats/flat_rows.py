@@ -37,6 +37,34 @@ _GIVEN_UP = 16
 
 
 @dataclass(frozen=True, slots=True)
+class Images:
+    """Rows of one width, cell behind cell, with a mark behind each row.
+
+    Cut where they are looked at: of old images that is the key alone, and a list of protobuf's
+    makes an object of each cell that is taken.
+    """
+
+    cells: Sequence[bytes]
+    width: int
+
+    @classmethod
+    def of(cls, cells: Sequence[bytes], count: int) -> Images | None:
+        """None where these are no ``count`` rows of one width, or have no columns."""
+        step, rest = divmod(len(cells), count)
+        if rest or step < 2 or cells[step - 1 :: step] != [MARK] * count:
+            return None
+        return cls(cells, step - 1)
+
+    def column(self, place: int) -> Sequence[bytes]:
+        """All rows' cells of a column."""
+        return self.cells[place :: self.width + 1]
+
+    def first(self) -> Sequence[bytes]:
+        """The first row's cells."""
+        return self.cells[: self.width]
+
+
+@dataclass(frozen=True, slots=True)
 class FlatRows:
     """Rows that have the same number of columns, each cell still bytes.
 
@@ -45,7 +73,7 @@ class FlatRows:
     """
 
     columns: Sequence[Sequence[bytes]]
-    olds: Sequence[Sequence[bytes]] | None
+    olds: Images | None
     ops: bytes
     records: Sequence[int]
 
@@ -154,35 +182,31 @@ def told_apart(flat: Sequence[bytes], count: int) -> tuple[list[bytes], Sequence
 
 
 def flat_rows(
-    before: list[bytes], after: list[bytes], ops: bytes, records: Sequence[int]
+    before: Sequence[bytes], after: Sequence[bytes], ops: bytes, records: Sequence[int]
 ) -> FlatRows | None:
     """The rows of two lists of images, one of each for each row; None where they are uneven.
 
     An inserted row is its image after, a deleted one its image before.
     """
     count = len(ops)
-    if before.count(MARK) != count or after.count(MARK) != count:
-        return None
-    olds: list[bytes] | None = None
+    olds: Images | None = None
     if not ops.strip(b"I"):
-        news = after
+        news = Images.of(list(after), count)
     elif not ops.strip(b"D"):
-        news = before
-    elif not ops.strip(b"U") and before.index(MARK) == after.index(MARK):
-        news, olds = after, before
+        news = Images.of(list(before), count)
+    elif not ops.strip(b"U") and len(before) == len(after):
+        news, olds = Images.of(list(after), count), Images.of(before, count)
     else:
-        news, olds = _mixed(before, after, ops)
-    columns = _columns(news, count)
-    if columns is None or not columns:
+        news, olds = _mixed(list(before), list(after), ops)
+    if news is None or (olds is not None and olds.width != news.width):
         return None
-    old_columns = None if olds is None else _columns(olds, count)
-    if olds is not None and (old_columns is None or len(old_columns) != len(columns)):
-        return None
-    return FlatRows(columns, old_columns, ops, records)
+    return FlatRows([news.column(place) for place in range(news.width)], olds, ops, records)
 
 
-def _mixed(before: list[bytes], after: list[bytes], ops: bytes) -> tuple[list[bytes], list[bytes]]:
-    """The rows' images, and those that they had."""
+def _mixed(
+    before: list[bytes], after: list[bytes], ops: bytes
+) -> tuple[Images | None, Images | None]:
+    """The rows' images, and those that they had. Raises ValueError where marks are missing."""
     news: list[bytes] = []
     olds: list[bytes] = []
     was_at = now_at = 0
@@ -195,19 +219,12 @@ def _mixed(before: list[bytes], after: list[bytes], ops: bytes) -> tuple[list[by
             now = was
         news += now
         olds += was if op == _UPDATE and len(was) > 1 else now
-    return news, olds
+    if (was_at, now_at) != (len(before), len(after)):
+        return None, None
+    return Images.of(news, len(ops)), Images.of(olds, len(ops))
 
 
 _UPDATE, _DELETE = b"UD"
-
-
-def _columns(flat: list[bytes], count: int) -> list[list[bytes]] | None:
-    """Cut rows of one width into columns."""
-    width = flat.index(MARK)
-    step = width + 1
-    if len(flat) != step * count or flat[width::step].count(MARK) != count:
-        return None
-    return [flat[place::step] for place in range(width)]
 
 
 def moved_records(
@@ -223,7 +240,8 @@ def moved_records(
         return ()
     moved: set[int] = set()
     for key in keys:
-        news, olds = (columns[names.index(key)] for columns in (flat.columns, flat.olds))
+        place = names.index(key)
+        news, olds = flat.columns[place], flat.olds.column(place)
         if news != olds:
             pairs = zip(news, olds, flat.records, strict=True)
             moved.update(record for new, old, record in pairs if new != old)

@@ -6,12 +6,10 @@ not fit the layout is taken with care, one message, and the layout grows.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
@@ -21,7 +19,7 @@ from changes.declared import Declared
 from changes.formats.json_layout import Documents, JsonLayout, is_document
 from changes.formats.json_moves import may_move, moves, with_nulls, with_olds
 from changes.formats.key_runs import KeyRun
-from changes.formats.layout import Refused, Unfit, other_key
+from changes.formats.layout import Refused, Unfit, decoded, other_key
 from changes.model import (
     BadRecord,
     Changes,
@@ -200,12 +198,10 @@ class _Reading:
 
     def _decoded(self, values: Sequence[bytes]) -> list[Any]:
         """Decode messages by the layout, up to the first that does not have it."""
-        messages: list[Any] = []
-        if self.layout.keys is not None and self.layout.columns:
-            with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
-                # Those before an error stay: a list grows as it takes from an iterator.
-                messages.extend(map(self.layout.decode, self._dialect.bodies(values)))
-        return messages
+        layout = self.layout
+        if layout.keys is None or not layout.columns:
+            return []
+        return decoded(layout.decode, self._dialect.bodies(values))
 
     def _add_alike(self, messages: Sequence[Any], values: Sequence[bytes]) -> bool:
         """Add messages that are all of the layout; False, and none, if one is not.
@@ -316,12 +312,3 @@ class _Reading:
             name for image in images for name, raw in image.items() if is_document(raw)
         } - layout.documents
         self.layout = layout.with_documents(documents) if documents else layout
-
-
-def _has_both(op: int, now: object, was: object) -> bool:
-    """Tell whether a delete has two images: the format says which of them ends."""
-    return op == _DELETE and isinstance(now, Struct) and isinstance(was, Struct)
-
-
-def _list(keys: Sequence[str]) -> str:
-    return f"({', '.join(keys)})" if keys else "none"

@@ -8,6 +8,7 @@ messages of a table, in whatever order their shapes come.
 from __future__ import annotations
 
 import abc
+import contextlib
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
@@ -217,6 +218,15 @@ def _begins(labels: tuple[str, ...], part: tuple[str, ...]) -> bool:
 def _same_words(stored: SourceType, now: SourceType) -> bool:
     """Tell whether what ``stored`` read is read alike by ``now``."""
     return stored.reading is now.reading and _begins(now.labels, stored.labels)
+
+
+def decoded(decode: Callable[[bytes], Any], texts: Iterable[bytes]) -> list[Any]:
+    """Decode messages up to the first that ``decode`` does not take."""
+    messages: list[Any] = []
+    with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
+        # Those before an error stay: a list grows as it takes from an iterator.
+        messages.extend(map(decode, texts))
+    return messages
 
 
 def other_key(was: tuple[str, ...], now: tuple[str, ...]) -> Refused:

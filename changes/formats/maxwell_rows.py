@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct, UnsetType
 
-from changes.formats.base import VALUE_AT, sizes
+from changes.formats.base import VALUE_AT, packed_values, sizes
 from changes.formats.json_rows import Row
 from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
@@ -92,7 +92,7 @@ class MaxwellDialect:
         return msgspec.defstruct("Message", fields, rename=names, gc=False)
 
     def bodies(self, values: Sequence[bytes]) -> Sequence[bytes]:
-        return [value[VALUE_AT : VALUE_AT + sizes(value)[0]] for value in values]
+        return packed_values(values)
 
     def key_texts(self, names: Sequence[Raw], values: Sequence[bytes]) -> Sequence[bytes]:
         if _UNNAMED not in names:

@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 from msgspec import UNSET
 
 from changes.assemble import Text, as_texts
+from changes.formats.base import packed_values
 from changes.formats.flat_heads import Tables, stretches
 from changes.formats.flat_rows import (
     MARK,
@@ -24,7 +25,7 @@ from changes.formats.flat_rows import (
 )
 from changes.formats.layout import Refused
 from changes.formats.proto_files import messages
-from changes.formats.tencent_message import DDL, DML, SOURCES, TAGS, VERSION, record_value
+from changes.formats.tencent_message import DDL, DML, SOURCES, TAGS, VERSION
 from changes.formats.tencent_values import (
     BYTES,
     NA,
@@ -37,7 +38,7 @@ from changes.formats.tencent_values import (
     cell_of,
 )
 from changes.formats.wire_columns import Likeness, Odd, cut_column, frame_around
-from changes.model import BadMessage, Head
+from changes.model import Head
 
 _FLAT = messages("tencent_flat.proto")
 _envelopes = _FLAT["Envelopes"].FromString
@@ -85,11 +86,11 @@ def heads_of_many(packed: Sequence[bytes]) -> Sequence[Head | None] | None:
     """The heads of messages; None, for one or for all, where ``judged`` has to look."""
     count = len(packed)
     try:
-        envelopes = joined(_heads, [record_value(each) for each in packed], _HEAD_MARK)
+        envelopes = joined(_heads, packed_values(packed), _HEAD_MARK)
         if envelopes.version != [VERSION] * count or envelopes.total != [1] * count:
             return None
         return None if any(envelopes.index) else _heads_of(envelopes.data.items, count)
-    except (BadMessage, DecodeError, ValueError, LookupError, struct.error):
+    except (DecodeError, ValueError, LookupError, struct.error):
         return None
 
 
@@ -141,9 +142,9 @@ def rows_of_many(packed: Sequence[bytes]) -> tuple[tuple[bytes, ...], FlatRows] 
     None where they are to be read one by one.
     """
     try:
-        events = _events_of([record_value(each) for each in packed])
+        events = _events_of(packed_values(packed))
         return None if events is None else _rows_of(*events)
-    except (BadMessage, DecodeError, ValueError, LookupError, struct.error):
+    except (DecodeError, ValueError, LookupError, struct.error):
         return None
 
 
@@ -185,7 +186,7 @@ def _rows_of(
         ops = bytes([letters[number] for number in numbers])
         records = [records[number] for number in numbers]
     images = joined(_rows, rows, _ROW_MARK)
-    found = flat_rows(list(images.oldColumns), list(images.newColumns), ops, records)
+    found = flat_rows(images.oldColumns, images.newColumns, ops, records)
     if found is None or len(found.columns) != len(told) - 1:
         return None
     return tuple(told[:-1]), _filled(found)
@@ -195,12 +196,11 @@ def _filled(flat: FlatRows) -> FlatRows:
     """What an updated row lacks and its old one holds did not change."""
     if flat.olds is None:
         return flat
-    columns = [
-        [old if cell == _NA else cell for cell, old in zip(cells, olds, strict=True)]
-        if _NA in cells
-        else cells
-        for cells, olds in zip(flat.columns, flat.olds, strict=True)
-    ]
+    columns = list(flat.columns)
+    for place, cells in enumerate(columns):
+        if _NA in cells:
+            pairs = zip(cells, flat.olds.column(place), strict=True)
+            columns[place] = [old if cell == _NA else cell for cell, old in pairs]
     return replace(flat, columns=columns)
 
 

@@ -14,7 +14,7 @@ from changes.formats import FORMATS
 from changes.formats.base import pack
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode
 from tests.changes.canal_messages import message
-from tests.changes.formats.debezium_messages import dumps, envelope, structure
+from tests.changes.formats.debezium_messages import dumps, envelope, structure, typed
 from tests.changes.formats.json_messages import Number, maxwell, ogg
 
 ORDERS: ColumnTypes = (
@@ -266,3 +266,93 @@ def test_bytes_are_never_taken_as_declared_text() -> None:
     """Which text they are is not told."""
     with pytest.raises(BadRecord, match=r"v: the type string \(string\) can't become blob"):
         canal_values("string", ("blob", "a"))
+
+
+TIME = "io.debezium.time"
+ZONED = "2018-06-20T13:37:03.1234567+02:00"
+
+
+def debezium_texts(*told: tuple[Any, Any]) -> list[Any]:
+    """The values of a column that is declared as text, each with the type of its own schema."""
+    values = [
+        typed("c", {"id": "int32", "v": kind}, {"id": place, "v": value})
+        for place, (kind, value) in enumerate(told)
+    ]
+    found = decoded("debezium-json", (("v", "string"),), *values).table["v"]
+    assert found.type == pa.string()
+    texts: list[Any] = found.to_pylist()
+    return texts
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "text"),
+    [
+        (("int64", f"{TIME}.NanoTimestamp"), 1529501823123456700, "2018-06-20 13:37:03.123456700"),
+        (("int64", f"{TIME}.NanoTimestamp"), 1529501823123456000, "2018-06-20 13:37:03.123456"),
+        (("int64", f"{TIME}.NanoTimestamp"), -1, "1969-12-31 23:59:59.999999999"),
+        (("int64", f"{TIME}.MicroTimestamp"), 1529501823000000, "2018-06-20 13:37:03"),
+        (("int64", f"{TIME}.Timestamp"), 1529501823120, "2018-06-20 13:37:03.120000"),
+        (("string", f"{TIME}.ZonedTimestamp"), ZONED, ZONED),
+        (
+            ("string", f"{TIME}.IsoTimestamp"),
+            "2018-06-20T13:37:03.1234567Z",
+            "2018-06-20T13:37:03.1234567Z",
+        ),
+        (("int32", f"{TIME}.Date"), -719162, "0001-01-01"),
+        (("int64", f"{TIME}.NanoTime"), 3661000000001, "01:01:01.000000001"),
+        (("bytes", "org.apache.kafka.connect.data.Decimal", {"scale": "3"}), "AJY=", "0.150"),
+        (("bytes", "io.debezium.data.Bits", {"length": "8"}), "BQ==", "5"),
+        ("int64", 9007199254740993, "9007199254740993"),
+        ("double", 0.1, "0.1"),
+        ("boolean", True, "true"),
+        ("string", "as it stands", "as it stands"),
+        ("string", None, None),
+    ],
+)
+def test_a_column_of_debeziums_that_is_declared_as_text_keeps_every_digit(
+    kind: Any, given: Any, text: Any
+) -> None:
+    """The way out for SQL Server's datetime2(7): no lake type has so many digits of a second."""
+    assert debezium_texts((kind, given)) == [text]
+
+
+def test_a_structured_timestamp_that_is_declared_as_text_is_the_json_that_came() -> None:
+    """It may hold more digits than any text of ours shows."""
+    given = {"year": 2018, "month": 6, "day": 20, "picoseconds": 1}
+    (text,) = debezium_texts((("struct", f"{TIME}.StructuredTimestamp"), given))
+    assert json.loads(text) == given
+
+
+def test_text_declared_for_debezium_takes_whatever_type_its_schemas_make_of_it() -> None:
+    """Also records that come without a schema, before or between."""
+    told = [(("int64", f"{TIME}.MicroTimestamp"), 1), ("string", "x"), ("int32", 5)]
+    assert debezium_texts(*told) == ["1970-01-01 00:00:00.000001", "x", "5"]
+    bare = debezium({"id": 7, "v": "plain"}, key={"id": 7})
+    moment = typed(
+        "c", {"id": "int32", "v": ("int64", f"{TIME}.NanoTimestamp")}, {"id": 8, "v": 700}
+    )
+    found = decoded("debezium-json", (("id", "int"), ("v", "string")), bare, moment)
+    assert found.table["v"].to_pylist() == ["plain", "1970-01-01 00:00:00.000000700"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        (("int64", f"{TIME}.NanoTimestamp"), "yesterday"),
+        (("int64", f"{TIME}.MicroTimestamp"), 9223372036825200000),
+        (("int32", f"{TIME}.Date"), 2_932_897),
+    ],
+)
+def test_what_is_no_moment_is_none_as_text_either(kind: Any, given: Any) -> None:
+    """A year beyond 9999, or no number."""
+    format_ = FORMATS["debezium-json"](FormatOptions(zero_dates="error"))
+    decoder = format_.table_decoder(Mode.UPSERT, None, (("v", "string"),))
+    value = typed("c", {"id": "int32", "v": kind}, {"id": 1, "v": given})
+    with pytest.raises(BadRecord, match=r"v: '[\w]+' is not an io\.debezium\.time"):
+        decoder.decode(0, [0], [value])
+
+
+def test_bytes_of_debeziums_are_never_taken_as_declared_text() -> None:
+    """Which text they are is not told."""
+    with pytest.raises(BadRecord, match=r"v: the type string \(string\) can't become value of byt"):
+        debezium_texts(("bytes", "AAH/"))
