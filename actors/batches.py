@@ -246,6 +246,7 @@ class Batches:
             partial=staged.partial,
             bounds=staged.bounds,
             positions=staged.positions,
+            write=buffer.route.write,
         )
         # A bad record at the front of a lane was given back: the write has nothing of it.
         firsts = closing.firsts().items()

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from changes.model import KeyBound, Mode, TableSchema, TableStep, TargetName
+from changes.model import KeyBound, Mode, TableSchema, TableStep, TargetName, Write
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 from offsets.snapshot import TargetMark
@@ -76,6 +76,8 @@ class StagedBatch:
     group: str = ""
     """Whose members may write these lanes: the consumer group and its cluster. The target keeps
     it beside each mark that the write moves. Empty: nobody's, and told from every other."""
+    write: Write = Write.MERGE
+    """How it is wanted to be written. A sink that can't write this batch so writes it by MERGE."""
 
     @property
     def is_barrier(self) -> bool:

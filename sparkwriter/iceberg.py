@@ -32,6 +32,7 @@ from sparkwriter.attempts import anonymous
 from sparkwriter.guard import Guard, add_tombstones
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_ddl import Barriers
+from sparkwriter.iceberg_equality import EqualityWrites
 from sparkwriter.iceberg_history import look_back
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, java_class, reason
 from sparkwriter.iceberg_look import (
@@ -104,6 +105,7 @@ class IcebergWriter:
         self._catalog = LakeCatalog(self._spark)
         self._barriers = Barriers(self._catalog, self._upkeep.new_branch)
         self._tombstones = Tombstones(self._spark, self._catalog)
+        self._equality = EqualityWrites(self._spark)
         # Jobs of one pool wait for each other in turn; each writer has its own, so that a long
         # write does not hold a short one.
         self._pool = f"binlogd-{uuid4().hex[:8]}"
@@ -233,7 +235,9 @@ class IcebergWriter:
         try:
             create_branch(table, branch, seen.main)
             if batch.path is not None:
-                self._run(seen, batch, batch.path, branch, stamp)
+                ways = self._equality
+                run = ways.run if ways.takes(seen, batch, batch.path) else self._run
+                run(seen, batch, batch.path, branch, stamp)
             table.refresh()
             if table.head(branch) == seen.main:
                 # No rows, or rows that changed nothing: the marks need a snapshot all the same.
