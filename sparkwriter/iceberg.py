@@ -29,9 +29,12 @@ from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 from offsets.snapshot import TargetMark
 from sparkwriter.attempts import anonymous
+from sparkwriter.compaction_plan import CompactionSettings
 from sparkwriter.guard import Guard, add_tombstones
 from sparkwriter.iceberg_catalog import LakeCatalog
+from sparkwriter.iceberg_compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg_ddl import Barriers
+from sparkwriter.iceberg_direct import publish_update
 from sparkwriter.iceberg_equality import EqualityWrites
 from sparkwriter.iceberg_history import look_back
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, java_class, reason
@@ -96,16 +99,27 @@ class IcebergWriter:
 
     The instance is made on any thread and used on one: what it sets on its session (the stamp
     for the next commit) must not be seen by another write. The sink's name is the catalog's.
-    ``upkeep`` is shared by the sink's writers; without one, this writer has one of its own.
+    ``upkeep`` and ``compactions`` are shared by the sink's writers; without them, this writer has
+    some of its own.
     """
 
-    def __init__(self, spark: SparkSession, upkeep: Upkeep | None = None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        upkeep: Upkeep | None = None,
+        compactions: Compactions | None = None,
+    ) -> None:
         self._upkeep = upkeep or Upkeep(anonymous(), UpkeepSettings())
         self._spark = spark.newSession()
         self._catalog = LakeCatalog(self._spark)
         self._barriers = Barriers(self._catalog, self._upkeep.new_branch)
         self._tombstones = Tombstones(self._spark, self._catalog)
         self._equality = EqualityWrites(self._spark)
+        self._compactor = Compactor(
+            self._spark,
+            Jobs(self._begin_jobs, self.cancel),
+            compactions or Compactions(CompactionSettings()),
+        )
         # Jobs of one pool wait for each other in turn; each writer has its own, so that a long
         # write does not hold a short one.
         self._pool = f"binlogd-{uuid4().hex[:8]}"
@@ -151,7 +165,7 @@ class IcebergWriter:
                 steps = plan_schema(batch.schema, batch.mode, seen.stored if seen else None)
                 if seen is not None and not steps:
                     state = self._publish(seen, batch)
-                    self._after(batch.target, seen)
+                    self._after(batch, seen)
                     return state
                 self._change(batch, here, steps)
         raise SinkUnavailable(f"{batch.target}: others keep changing the table's schema")
@@ -201,8 +215,10 @@ class IcebergWriter:
             raise
         return seen.state_at(marks, head)
 
-    def _after(self, target: TargetName, seen: Seen) -> None:
+    def _after(self, batch: StagedBatch, seen: Seen) -> None:
         """The write is published: keep the table small when it is time for that."""
+        target = batch.target
+        self._compactor.wrote(batch, seen)
         tidied = self._upkeep.written(target, seen.table)
         if tidied and seen.positions is not None:
             settings, now = self._upkeep.settings, self._upkeep.now()
@@ -229,22 +245,23 @@ class IcebergWriter:
                 raise
 
     def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
-        table, branch = seen.table, self._upkeep.new_branch()
         marks = {**seen.marks, **{lane: span.through for lane, span in batch.lanes.items()}}
-        stamp = text_after(batch, seen)
+        stamp, forget = text_after(batch, seen), _forget_renaming if seen.renamed else None
+        plan = batch.path and self._equality.plan(seen, batch, batch.path)
+        if batch.path and plan:
+            update = self._equality.update(seen.table, plan, batch.path, stamp)
+            return seen.state_at(marks, publish_update(seen.table, seen.main, update, forget))
+        table, branch = seen.table, self._upkeep.new_branch()
         try:
             create_branch(table, branch, seen.main)
             if batch.path is not None:
-                ways = self._equality
-                run = ways.run if ways.takes(seen, batch, batch.path) else self._run
-                run(seen, batch, batch.path, branch, stamp)
+                self._run(seen, batch, batch.path, branch, stamp)
             table.refresh()
             if table.head(branch) == seen.main:
                 # No rows, or rows that changed nothing: the marks need a snapshot all the same.
                 table.stamp(branch, HWM, stamp)
                 table.refresh()
             head = _stamped_head(table, branch, seen.main, stamp)
-            forget = _forget_renaming if seen.renamed else None
             publish_branch(table, branch, seen.main, head, forget)
         except BaseException:
             drop_branch(table, branch)

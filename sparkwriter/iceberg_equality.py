@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pyarrow.parquet as pq
@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from actors.ports import StagedBatch
 from changes.model import TargetName, Write
-from sparkwriter.equality_files import Laid, lay_files, merge_instead, plan_equality
+from sparkwriter.equality_files import EqualityPlan, Laid, lay_files, merge_instead, plan_equality
 from sparkwriter.iceberg_java import Java, LakeTable
 from sparkwriter.iceberg_look import Seen
 from sparkwriter.iceberg_marks import HWM
@@ -36,57 +36,48 @@ class EqualityWrites:
         self._jvm: Java = spark.sparkContext._jvm
         self._merged: dict[TargetName, str] = {}
 
-    def takes(self, seen: Seen, batch: StagedBatch, path: str) -> bool:
-        """Whether the batch is to be written so, and can be. Where it can't, the log says why,
-        once for each reason and target."""
+    def plan(self, seen: Seen, batch: StagedBatch, path: str) -> EqualityPlan | None:
+        """How the batch is to be written so, None where it is not wanted or can't be.
+
+        Where it can't, the log says why, once for each reason and target.
+        """
         if batch.write is not Write.EQUALITY:
-            return False
-        why = self._merge_instead(seen, batch, path)
+            return None
+        fields, empty = seen.table.fields(), _is_empty(seen)
+        why = _merge_instead(seen)
+        why = why or merge_instead(batch, fields, pq.read_schema(path).names, empty=empty)
         if why is None:
             self._merged.pop(batch.target, None)
-        elif self._merged.get(batch.target) != why:
+            return plan_equality(batch, fields, empty=empty)
+        if self._merged.get(batch.target) != why:
             self._merged[batch.target] = why
             log.info("merged_instead", target=str(batch.target), reason=why)
-        return why is None
+        return None
 
-    def run(self, seen: Seen, batch: StagedBatch, path: str, branch: str, stamp: str) -> None:
-        """Commit the batch to the branch, stamped. No rows and no keys: nothing is committed."""
-        table = seen.table
-        plan = plan_equality(batch, table.fields(), empty=_is_empty(seen))
+    def update(self, table: LakeTable, plan: EqualityPlan, path: str, stamp: str) -> Java:
+        """The batch's files in the table's storage, as an update that is yet to be published."""
         local = [Path(f"{path}.{what}") for what in ("rows", "keys")]
         try:
             rows, keys = lay_files(plan, path, *local)
             if not rows.rows and not keys.rows:
-                return
-            table.refresh()
-            delta = table.table.newRowDelta()
+                return table.table.newFastAppend().set(HWM, stamp)
+            delta = table.table.newRowDelta().set(HWM, stamp)
             if keys.rows:
                 ids = [key.id for key in plan.keys if key.id is not None]
                 delta.addDeletes(self._delete_file(table, keys, ids))
             if rows.rows:
-                builder = self._iceberg.DataFiles.builder(table.metadata.spec())
+                builder = self._java.data_files.builder(table.metadata.spec())
                 delta.addRows(self._uploaded(table, rows, builder))
-            delta.set(HWM, stamp).toBranch(branch).commit()
+            return delta
         finally:
             for file in local:
                 file.unlink(missing_ok=True)
-
-    def _merge_instead(self, seen: Seen, batch: StagedBatch, path: str) -> str | None:
-        table = seen.table
-        if seen.positions is not None:
-            return "the target keeps source positions"
-        if not table.metadata.spec().isUnpartitioned():
-            return "the table is partitioned"
-        if table.property("encryption.key-id") is not None:
-            return "the table is encrypted"
-        staged = pq.read_schema(path).names
-        return merge_instead(batch, table.fields(), staged, empty=_is_empty(seen))
 
     def _delete_file(self, table: LakeTable, keys: Laid, ids: list[int]) -> Java:
         array = self._gateway.new_array(self._jvm.int, len(ids))
         for at, id_ in enumerate(ids):
             array[at] = id_
-        builder = self._iceberg.FileMetadata.deleteFileBuilder(table.metadata.spec())
+        builder = self._java.file_metadata.deleteFileBuilder(table.metadata.spec())
         return self._uploaded(table, keys, builder.ofEqualityDeletes(array))
 
     def _uploaded(self, table: LakeTable, laid: Laid, builder: Java) -> Java:
@@ -94,25 +85,52 @@ class EqualityWrites:
 
         Its metrics are read from the local copy: on an object store that spares requests.
         """
-        name = f"binlogd-{uuid4()}.parquet"
-        place = table.table.locationProvider().newDataLocation(name)
-        out = table.table.io().newOutputFile(place).create()
+        java, lake = self._java, table.table
+        place = lake.locationProvider().newDataLocation(f"binlogd-{uuid4()}.parquet")
+        local = java.local_input(str(laid.path))
+        out = lake.io().newOutputFile(place).create()
         try:
-            size = self._jvm.java.nio.file.Files.copy(
-                self._jvm.java.io.File(str(laid.path)).toPath(), out
-            )
+            size = java.copy(java.path(str(laid.path)), out)
         finally:
             out.close()
-        iceberg = self._iceberg
-        config = iceberg.MetricsConfig.forTable(table.table)
-        local = iceberg.Files.localInput(str(laid.path))
-        metrics = iceberg.parquet.ParquetUtil.fileMetrics(local, config)
+        metrics = java.metrics(local, java.metrics_config(lake))
         described = builder.withPath(place).withFormat("PARQUET").withFileSizeInBytes(size)
         return described.withMetrics(metrics).build()
 
     @cached_property
-    def _iceberg(self) -> Java:
-        return self._jvm.org.apache.iceberg
+    def _java(self) -> _Java:
+        """Looked up once: each name on the way to a class is a call into the JVM."""
+        iceberg, file = self._jvm.org.apache.iceberg, self._jvm.java.io.File
+        return _Java(
+            data_files=iceberg.DataFiles,
+            file_metadata=iceberg.FileMetadata,
+            local_input=iceberg.Files.localInput,
+            metrics=iceberg.parquet.ParquetUtil.fileMetrics,
+            metrics_config=iceberg.MetricsConfig.forTable,
+            copy=self._jvm.java.nio.file.Files.copy,
+            path=lambda text: file(text).toPath(),
+        )
+
+
+class _Java(NamedTuple):
+    data_files: Java
+    file_metadata: Java
+    local_input: Java
+    metrics: Java
+    metrics_config: Java
+    copy: Java
+    path: Java
+
+
+def _merge_instead(seen: Seen) -> str | None:
+    """Why the target can't be written so."""
+    if seen.positions is not None:
+        return "the target keeps source positions"
+    if not seen.table.metadata.spec().isUnpartitioned():
+        return "the table is partitioned"
+    if seen.table.property("encryption.key-id") is not None:
+        return "the table is encrypted"
+    return None
 
 
 def _is_empty(seen: Seen) -> bool:

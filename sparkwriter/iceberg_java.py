@@ -76,13 +76,7 @@ class LakeTable:
 
     def columns(self) -> tuple[LakeColumn, ...]:
         """The current schema. Raises TargetRefused, naming it, at a column of nested type."""
-        parser = self._jvm.org.apache.iceberg.SchemaParser
-        fields = json.loads(parser.toJson(self.metadata.schema()))["fields"]
-        columns = tuple(LakeColumn(field["name"], field["type"]) for field in fields)
-        for column in columns:
-            if not isinstance(column.type, str):
-                raise TargetRefused(f"column {column.name} is of a nested type")
-        return columns
+        return tuple(LakeColumn(field.name, field.type) for field in self.fields())
 
     def property(self, name: str) -> str | None:
         """A table property's value."""
@@ -207,11 +201,12 @@ class LakeTable:
 
     def fields(self) -> tuple[LakeField, ...]:
         """The current schema's columns with their ids. Raises TargetRefused as ``columns``."""
-        ids = (int(field.fieldId()) for field in self.metadata.schema().columns())
-        return tuple(
-            LakeField(id_, column.name, column.type)
-            for id_, column in zip(ids, self.columns(), strict=True)
-        )
+        parser = self._jvm.org.apache.iceberg.SchemaParser
+        fields = json.loads(parser.toJson(self.metadata.schema()))["fields"]
+        for field in fields:
+            if not isinstance(field["type"], str):
+                raise TargetRefused(f"column {field['name']} is of a nested type")
+        return tuple(LakeField(field["id"], field["name"], field["type"]) for field in fields)
 
     def set_fields(self, builder: Java, fields: Iterable[LakeField]) -> None:
         """Have a metadata builder make these the columns; new ones get the next ids.

@@ -89,8 +89,10 @@ def target() -> TargetName:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Whatever is tested with staged batches is tested in both ways to write them."""
-    if "write" in metafunc.fixturenames:
+    """Whatever is tested with staged batches is tested in both ways to write them, unless the
+    test names its own."""
+    marks = metafunc.definition.iter_markers("parametrize")
+    if "write" in metafunc.fixturenames and not any(mark.args[0] == "write" for mark in marks):
         metafunc.parametrize("write", Write, ids=lambda way: way.value)
 
 

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actors.ports import LostRace, SinkUnavailable
-from changes.model import TargetName
+from changes.model import TargetName, Write
 from sparkwriter.iceberg import IcebergWriter
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_java import JavaFailure
@@ -103,6 +103,7 @@ def refs(spark: SparkSession, target: TargetName) -> list[str]:
     return sorted(table.branches())
 
 
+@pytest.mark.parametrize("write", [Write.MERGE])
 def test_a_write_past_its_time_is_cancelled_and_lands_once(
     spark: SparkSession,
     keeper: SessionKeeper[Resident],
