@@ -43,8 +43,8 @@ class EqualityWrites:
         """
         if batch.write is not Write.EQUALITY:
             return None
-        fields, empty = seen.table.fields(), _is_empty(seen)
-        why = _merge_instead(seen)
+        fields, empty = seen.table.fields(), is_empty(seen)
+        why = special(seen)
         why = why or merge_instead(batch, fields, pq.read_schema(path).names, empty=empty)
         if why is None:
             self._merged.pop(batch.target, None)
@@ -54,15 +54,20 @@ class EqualityWrites:
             log.info("merged_instead", target=str(batch.target), reason=why)
         return None
 
-    def update(self, table: LakeTable, plan: EqualityPlan, path: str, stamp: str) -> Java:
-        """The batch's files in the table's storage, as an update that is yet to be published."""
+    def update(
+        self, table: LakeTable, plan: EqualityPlan, path: str, stamp: str, *, deletes: bool = True
+    ) -> Java:
+        """The batch's files in the table's storage, as an update that is yet to be published.
+
+        Without ``deletes`` its rows alone: the stored rows of its keys are gone already.
+        """
         local = [Path(f"{path}.{what}") for what in ("rows", "keys")]
         try:
             rows, keys = lay_files(plan, path, *local)
-            if not rows.rows and not keys.rows:
+            if not rows.rows and not (keys.rows and deletes):
                 return table.table.newFastAppend().set(HWM, stamp)
             delta = table.table.newRowDelta().set(HWM, stamp)
-            if keys.rows:
+            if keys.rows and deletes:
                 ids = [key.id for key in plan.keys if key.id is not None]
                 delta.addDeletes(self._delete_file(table, keys, ids))
             if rows.rows:
@@ -122,16 +127,21 @@ class _Java(NamedTuple):
     path: Java
 
 
-def _merge_instead(seen: Seen) -> str | None:
-    """Why the target can't be written so."""
+def special(seen: Seen) -> str | None:
+    """Why the target can't take a file that Iceberg's own writer did not make."""
     if seen.positions is not None:
         return "the target keeps source positions"
     if not seen.table.metadata.spec().isUnpartitioned():
         return "the table is partitioned"
     if seen.table.property("encryption.key-id") is not None:
         return "the table is encrypted"
+    if not seen.table.metadata.sortOrder().isUnsorted():
+        return "the table has a sort order"
+    if (seen.table.property("write.format.default") or "parquet").lower() != "parquet":
+        return "the table's files are not Parquet"
     return None
 
 
-def _is_empty(seen: Seen) -> bool:
+def is_empty(seen: Seen) -> bool:
+    """Whether the target holds no row."""
     return seen.table.summary(seen.main, "total-data-files") == "0"

@@ -16,6 +16,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from actors.ports import TargetRefused
+from changes.model import KeyBound
 from sparkwriter.ddl_plan import LakeField
 from sparkwriter.schema import AddLakeColumn, CreateTable, LakeColumn, SchemaStep, WidenColumn
 
@@ -97,6 +98,44 @@ class LakeTable:
         snapshot = self.metadata.snapshot(snapshot_id)
         parent = None if snapshot is None else snapshot.parentId()
         return None if parent is None else int(parent)
+
+    def begin(self) -> LakeTable:
+        """The table as a write of its own sees it, from what the catalog has now.
+
+        What is committed to it stays in memory, shown to nobody.
+        """
+        iceberg, name = self._jvm.org.apache.iceberg, self.table.name()
+        begun = iceberg.Transactions.newTransaction(name, self.operations)
+        self.metadata = self.operations.current()
+        return LakeTable(self._jvm, iceberg.BaseTable(begun.table().operations(), name))
+
+    def may_hold(self, bounds: Iterable[KeyBound]) -> bool:
+        """Whether a row may lie within the bounds, by the metadata of the files.
+
+        The bounds are whole numbers or strings, of columns of such a type.
+        """
+        expressions = self._jvm.org.apache.iceberg.expressions.Expressions
+        within = expressions.alwaysTrue()
+        for bound in bounds:
+            above = expressions.greaterThanOrEqual(bound.column, bound.lower)
+            below = expressions.lessThanOrEqual(bound.column, bound.upper)
+            for term in (above, below):
+                within = getattr(expressions, "and")(within, term)
+        scan = self.table.newScan().caseSensitive(False).filter(within)
+        files = scan.planFiles()
+        try:
+            return bool(files.iterator().hasNext())
+        finally:
+            files.close()
+
+    def made_since(self, snapshot_id: int) -> list[Java]:
+        """Main's snapshots on top of that one, the oldest first."""
+        made: list[Java] = []
+        at = self.head("main")
+        while at is not None and at != snapshot_id:
+            made.insert(0, self.metadata.snapshot(at))
+            at = self.parent(at)
+        return made
 
     def holds(self, snapshot_id: int) -> bool:
         """Whether the snapshot is there, not expired."""

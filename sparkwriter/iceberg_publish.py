@@ -58,6 +58,31 @@ def publish_branch(
     _swap(table, change, expected=expected, done=lambda: table.head(MAIN) == head)
 
 
+def publish_attempt(
+    table: LakeTable,
+    attempt: LakeTable,
+    expected: int,
+    also: Callable[[Java], object] | None = None,
+) -> int:
+    """Add what was committed to ``attempt`` to the table and point main at the last of it.
+
+    Gives that snapshot's id. Raises as ``publish_branch``. What was written for snapshots that
+    lost their race stays on the storage, named by nothing.
+    """
+    made = attempt.made_since(expected)
+    head = int(made[-1].snapshotId())
+
+    def change(builder: Java) -> None:
+        for snapshot in made:
+            builder.addSnapshot(snapshot)
+        builder.setRef(MAIN, table.moved(MAIN, head))
+        if also is not None:
+            also(builder)
+
+    _swap(table, change, expected=expected, done=lambda: table.head(MAIN) == head)
+    return head
+
+
 def change_table(
     table: LakeTable, expected: int, change: Callable[[Java], object], done: Callable[[], bool]
 ) -> None:
