@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from daemon.lifecycle import Exit
 from tests.integration.rig import Rig, canal, ddl
 
 P0 = "binlog"
+
+
+@pytest.fixture(params=["merge", "equality"])
+def write(request: pytest.FixtureRequest) -> str:
+    """Both ways to write a target."""
+    way: str = request.param
+    return way
 
 
 def test_inserts_updates_deletes_and_key_changes_end_as_the_source_has_them(rig: Rig) -> None:
