@@ -29,13 +29,12 @@ def publish_update(
     """
     failure: BaseException | None = None
     for _ in range(SWAP_ATTEMPTS):
+        table.refresh()
+        _check(table, expected, failure)
         snapshot = update.apply()
-        head = int(snapshot.snapshotId())
         table.metadata = table.operations.current()  # on which it was made
-        if (main := table.head(MAIN)) != expected:
-            if main == head:
-                return head
-            raise LostRace(f"main moved from snapshot {expected} to {main} meanwhile") from failure
+        _check(table, expected, failure)
+        head = int(snapshot.snapshotId())
         try:
             table.commit(partial(_add, snapshot=snapshot, also=also))
         except JavaFailure as error:
@@ -47,6 +46,11 @@ def publish_update(
             return head
     assert failure is not None
     raise SinkUnavailable(f"the catalog takes no commit: {reason(failure)}") from failure
+
+
+def _check(table: LakeTable, expected: int, failure: BaseException | None) -> None:
+    if (main := table.head(MAIN)) != expected:
+        raise LostRace(f"main moved from snapshot {expected} to {main} meanwhile") from failure
 
 
 def _add(builder: Java, snapshot: Java, also: Callable[[Java], object] | None) -> None:

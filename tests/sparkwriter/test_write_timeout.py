@@ -124,6 +124,7 @@ def test_a_write_past_its_time_is_cancelled_and_lands_once(
     assert rows(batch.target) == [(1, "a", 1), (2, "b", 2)]
 
 
+@pytest.mark.parametrize("write", [Write.MERGE])
 def test_a_write_that_others_gave_up_never_lands(
     spark: SparkSession,
     staging: Any,
