@@ -137,6 +137,19 @@ class LakeTable:
             at = self.parent(at)
         return made
 
+    def files_of(self, snapshot: Java) -> set[str]:
+        """Where the files lie that exist because of this snapshot: data, deletes, metadata."""
+        io = self.operations.io()
+        found = {str(snapshot.manifestListLocation())}
+        for added in (snapshot.addedDataFiles(io), snapshot.addedDeleteFiles(io)):
+            each = added.iterator()
+            while each.hasNext():
+                found.add(str(each.next().location()))
+        for manifest in snapshot.allManifests(io):
+            if manifest.snapshotId() == snapshot.snapshotId():
+                found.add(str(manifest.path()))
+        return found
+
     def holds(self, snapshot_id: int) -> bool:
         """Whether the snapshot is there, not expired."""
         return self.metadata.snapshot(snapshot_id) is not None

@@ -66,8 +66,7 @@ def publish_attempt(
 ) -> int:
     """Add what was committed to ``attempt`` to the table and point main at the last of it.
 
-    Gives that snapshot's id. Raises as ``publish_branch``. What was written for snapshots that
-    lost their race stays on the storage, named by nothing.
+    Gives that snapshot's id. Raises as ``publish_branch``.
     """
     made = attempt.made_since(expected)
     head = int(made[-1].snapshotId())
@@ -79,8 +78,26 @@ def publish_attempt(
         if also is not None:
             also(builder)
 
-    _swap(table, change, expected=expected, done=lambda: table.head(MAIN) == head)
+    try:
+        _swap(table, change, expected=expected, done=lambda: table.head(MAIN) == head)
+    except LostRace:
+        # Main moved, so the metadata that a late commit would need is not the current one again,
+        # ever. After any other failure the commit may still land.
+        if not table.holds(head):
+            discard(table, attempt, expected)
+        raise
     return head
+
+
+def discard(table: LakeTable, attempt: LakeTable, since: int) -> None:
+    """Delete the files of an attempt that nobody has published nor will. A failure is logged."""
+    try:
+        io = table.operations.io()
+        for snapshot in attempt.made_since(since):
+            for path in table.files_of(snapshot):
+                io.deleteFile(path)
+    except JavaFailure as error:
+        log.warning("attempt_left_behind", reason=reason(error))
 
 
 def change_table(

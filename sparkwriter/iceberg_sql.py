@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from sparkwriter.iceberg_java import Java, LakeTable
+from sparkwriter.java_names import JavaNames
 
 
 class LooseTables:
@@ -19,7 +20,7 @@ class LooseTables:
 
     def __init__(self, spark: SparkSession) -> None:
         self._session = spark._jsparkSession
-        self._jvm: Java = spark.sparkContext._jvm
+        self._jvm: Java = JavaNames(spark.sparkContext._jvm)
 
     def merge(self, table: LakeTable, text: str) -> None:
         """Run a ``MERGE INTO`` with the table as what it writes."""

@@ -25,7 +25,7 @@ from sparkwriter.iceberg_equality import EqualityWrites, is_empty, special
 from sparkwriter.iceberg_java import Java, LakeTable
 from sparkwriter.iceberg_look import Seen
 from sparkwriter.iceberg_marks import HWM
-from sparkwriter.iceberg_publish import MAIN, publish_attempt
+from sparkwriter.iceberg_publish import MAIN, discard, publish_attempt
 from sparkwriter.iceberg_sql import LooseTables
 from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.plan import key_columns, merge_sql, quote, read_schema, removal_sql, rows_sql
@@ -79,16 +79,21 @@ class StatementWrites:
         if (main := attempt.head(MAIN)) != seen.main:
             raise LostRace(f"main moved from snapshot {seen.main} to {main} meanwhile")
         self._begin_jobs(f"write {batch.target}")
-        with self._view(path, staged) as view:
-            if way is Way.REPLACE:
-                self._replace(attempt, seen, batch, path, plan, stamp, view)
-            else:
-                self._state(attempt, seen, batch, staged, way, stamp, view)
-        attempt.refresh()
-        if attempt.head(MAIN) == seen.main:
-            # Rows that changed nothing: the marks need a snapshot all the same.
-            attempt.stamp(MAIN, HWM, stamp)
+        try:
+            with self._view(path, staged) as view:
+                if way is Way.REPLACE:
+                    self._replace(attempt, seen, batch, path, plan, stamp, view)
+                else:
+                    self._state(attempt, seen, batch, staged, way, stamp, view)
             attempt.refresh()
+            if attempt.head(MAIN) == seen.main:
+                # Rows that changed nothing: the marks need a snapshot all the same.
+                attempt.stamp(MAIN, HWM, stamp)
+                attempt.refresh()
+        except BaseException:
+            attempt.refresh()
+            discard(seen.table, attempt, seen.main)
+            raise
         if attempt.summary(attempt.head(MAIN) or 0, HWM) != stamp:
             raise SinkUnavailable("the statement's snapshot does not carry the marks")
         return publish_attempt(seen.table, attempt, seen.main, also)
@@ -112,11 +117,12 @@ class StatementWrites:
         view: str,
     ) -> None:
         """Delete the stored rows of the batch's keys, then add its rows."""
+        # First its rows: where a value does not fit, that is found before any work.
+        rows = self._files.update(attempt, plan, path, stamp, deletes=False)
         with self._configured(FEW_ROWS):
             columns, names = seen.stored.columns, pq.read_schema(path).names
             self._loose.merge(attempt, removal_sql(batch, columns, names, view))
-        attempt.refresh()
-        self._files.update(attempt, plan, path, stamp, deletes=False).commit()
+        rows.commit()
 
     def _state(
         self,

@@ -27,9 +27,9 @@ class Way(Enum):
 class Facts:
     """What decides.
 
-    ``known_new``: for sure no stored row has one of the keys, or keys mean nothing. ``whole``:
-    why a row can't be taken as it is in the file, None where all can. ``plain``: why the table
-    can't take a file that was not written by its own engine, None where it can.
+    ``known_new``: for sure no stored row has one of the keys, or keys mean nothing. ``partial``:
+    why a row is not whole as the file has it, ``special``: why the table can't take a file that
+    its engine did not write; None where neither is so.
     """
 
     known_new: bool
