@@ -245,7 +245,7 @@ class Batches:
             buffer.cover(closing.through, closing.epochs)
             return self.nothing_to_write(buffer)
         lanes = buffer.spans(closing.through)
-        batch = rows_batch(self.next_id(), buffer.route.name, staged, lanes)
+        batch = rows_batch(self.next_id(), buffer.route, staged, lanes)
         more = sum(piece.changes for piece in closing.pieces)
         batch = replace(batch, changes=batch.changes + more)
         # A bad record at the front of a lane was given back: the write has nothing of it.

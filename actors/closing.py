@@ -10,7 +10,8 @@ from actors.effects import Stretch
 from actors.messages import MESSAGE_OVERHEAD, BadMessageAt, Staged
 from actors.ports import Span, StagedBatch
 from actors.waiting import Chunk, Closing, Part, Piece
-from changes.model import Mode, TargetName
+from changes.model import Mode
+from changes.routing import TargetRoute
 from offsets.position import TopicPartition
 
 
@@ -103,14 +104,14 @@ def record_at(closing: Closing, bad: BadMessageAt) -> DeadRecord:
 
 
 def rows_batch(
-    batch_id: str, target: TargetName, staged: Staged, lanes: Mapping[TopicPartition, Span]
+    batch_id: str, route: TargetRoute, staged: Staged, lanes: Mapping[TopicPartition, Span]
 ) -> StagedBatch:
     """The write of rows that are staged."""
     assert staged.schema is not None
     assert staged.mode is not None
     return StagedBatch(
         batch_id=batch_id,
-        target=target,
+        target=route.name,
         mode=staged.mode,
         schema=staged.schema,
         lanes=lanes,
@@ -121,6 +122,7 @@ def rows_batch(
         partial=staged.partial,
         bounds=staged.bounds,
         positions=staged.positions,
+        write=route.write,
     )
 
 

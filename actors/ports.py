@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from changes.model import KeyBound, Mode, TableSchema, TableStep, TargetName
+from changes.model import KeyBound, Mode, TableSchema, TableStep, TargetName, Write
 from offsets.moves import MarkMoves
 from offsets.position import Step, TopicPartition
 from offsets.snapshot import TargetMark
@@ -81,6 +81,8 @@ class StagedBatch:
     afterwards. Then the lanes are one; before the last part its mark is just below the message."""
     begun: int = 0
     """Of the step's message: how many entries the target must show before the write."""
+    write: Write = Write.MERGE
+    """How it is wanted to be written. A sink that can't write this batch so writes it by MERGE."""
 
     @property
     def is_barrier(self) -> bool:

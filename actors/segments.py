@@ -108,7 +108,7 @@ class Segments:
         if staged.path is None:
             _pass(buffer, buffer.chunks[0], closing.segment)
             return []
-        batch = rows_batch(self._writes.next_id(), buffer.route.name, staged, {})
+        batch = rows_batch(self._writes.next_id(), buffer.route, staged, {})
         rows = staged.rows if staged.mode is Mode.APPEND else 0
         return self._submit(buffer, batch, closing.segment, rows, now)
 

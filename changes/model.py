@@ -83,6 +83,15 @@ class Mode(Enum):
     APPEND = "append"
 
 
+class Write(Enum):
+    """How a batch gets into a keyed target. What the target then shows is the same."""
+
+    MERGE = "merge"
+    """The stored rows are looked up: quickest to read."""
+    EQUALITY = "equality"
+    """Rows and the keys that they replace are laid beside the stored ones: quickest to write."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a target in Arrow's types, the language all sinks are told schemas in."""

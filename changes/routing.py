@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from changes.model import ColumnTypes, Mode, TableName, TargetName
+from changes.model import ColumnTypes, Mode, TableName, TargetName, Write
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _ALLOWED = ("database", "table")
@@ -38,6 +38,7 @@ class Route:
     mode: Mode
     keys: tuple[str, ...] | None = None
     types: ColumnTypes = ()
+    write: Write = Write.MERGE
 
     def __post_init__(self) -> None:
         parts = self.template.split(".")
@@ -133,6 +134,7 @@ class TargetRoute:
     mode: Mode
     keys: tuple[str, ...] | None
     types: ColumnTypes = ()
+    write: Write = Write.MERGE
 
 
 class RouteConflict(ValueError):
@@ -191,7 +193,7 @@ class Router:
 
     def _target(self, route: Route, table: TableName) -> TargetRoute:
         name = self._place(route.target(table))
-        return TargetRoute(name, route.mode, route.keys, route.types)
+        return TargetRoute(name, route.mode, route.keys, route.types, route.write)
 
     def _find(self, table: TableName) -> tuple[TargetRoute, ...]:
         if not table.table:
@@ -209,8 +211,8 @@ class Router:
                 raise RouteConflict(f"two routes send {table} to {target.name}")
             if self._targets.setdefault(target.name, target) != target:
                 raise RouteConflict(
-                    f"{table} goes to {target.name}, which another route fills in another mode or "
-                    f"by other keys or types"
+                    f"{table} goes to {target.name}, which another route fills in another mode, "
+                    f"by other keys or types, or writes another way"
                 )
             found[target.name] = target
         return tuple(found.values())

@@ -20,6 +20,7 @@ from confluent_kafka import Consumer, KafkaException
 
 from actors.ports import NotKept, SinkUnavailable
 from changes.formats.auto import AUTO
+from changes.model import Write
 from daemon.config import Config, PipelineSection
 from daemon.kafka_positions import BrokerUnreachable, TopicMissing, topic_ids
 from daemon.kafka_settings import consumer_settings
@@ -283,7 +284,8 @@ def _routes(pipeline: PipelineSection) -> Iterator[str]:
         without = f" without {', '.join(route.exclude)}" if route.exclude else ""
         keys = f", keys {', '.join(route.keys)}" if route.keys else ""
         included = ", ".join(route.include)
-        yield f"{included}{without} -> {route.template} ({route.mode.value}{keys})"
+        write = f", write {route.write.value}" if route.write is not Write.MERGE else ""
+        yield f"{included}{without} -> {route.template} ({route.mode.value}{write}{keys})"
 
 
 def _shown(config: Config, key: str, value: str) -> str:

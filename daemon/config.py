@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from changes.formats import check_types
 from changes.formats.auto import NAMES, make_format
-from changes.model import FormatOptions, Mode, ZeroDates
+from changes.model import FormatOptions, Mode, Write, ZeroDates
 from changes.routing import Route
 from daemon.config_faults import FaultSection
 from daemon.config_sections import (
@@ -97,6 +97,7 @@ class RouteSection(Section):
     exclude: list[str] = Field(default_factory=list)
     target: str
     mode: Literal["upsert", "append"] = "upsert"
+    write: Literal["merge", "equality"] = "merge"
     keys: list[str] | None = Field(None, min_length=1)
     types: dict[str, str] = Field(default_factory=dict)
 
@@ -119,6 +120,7 @@ class PipelineSection(FaultSection):
     encryption_key: str | None = Field(None, min_length=1)
     target: str | None = None
     mode: Literal["upsert", "append"] = "upsert"
+    write: Literal["merge", "equality"] = "merge"
     keys: list[str] | None = Field(None, min_length=1)
     types: dict[str, str] = Field(default_factory=dict)
     route: list[RouteSection] = Field(default_factory=list)
@@ -173,8 +175,12 @@ class PipelineSection(FaultSection):
     def _has_routes(self) -> Self:
         if (self.target is None) == (not self.route):
             raise ValueError("either target or one or more [[route]] is wanted, not both")
-        if self.route and (self.keys is not None or {"mode", "types"} & self.model_fields_set):
-            raise ValueError("mode, keys and types belong to each [[route]] when there are any")
+        if self.route and (
+            self.keys is not None or {"mode", "write", "types"} & self.model_fields_set
+        ):
+            raise ValueError(
+                "mode, write, keys and types belong to each [[route]] when there are any"
+            )
         for route in self.routes():
             try:
                 check_types(self.format, route.types)
@@ -240,7 +246,13 @@ class PipelineSection(FaultSection):
     def routes(self) -> list[Route]:
         """The routes as the router takes them."""
         if self.target is not None:
-            own = RouteSection(target=self.target, mode=self.mode, keys=self.keys, types=self.types)
+            own = RouteSection(
+                target=self.target,
+                mode=self.mode,
+                write=self.write,
+                keys=self.keys,
+                types=self.types,
+            )
             return [self._route(own)]
         return [self._route(route) for route in self.route]
 
@@ -250,6 +262,7 @@ class PipelineSection(FaultSection):
             exclude=(*self.exclude, *route.exclude),
             template=route.target,
             mode=Mode(route.mode),
+            write=Write(route.write),
             keys=None if route.keys is None else tuple(route.keys),
             types=tuple(route.types.items()),
         )

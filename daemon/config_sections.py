@@ -139,6 +139,17 @@ class MaintenanceSection(Section):
     expire_tombstones_older_than_s: float = Field(604800.0, ge=0, strict=False)
 
 
+class CompactionSection(Section):
+    """``[sink.NAME.compaction]``: when files of a table are put together, and how much at once."""
+
+    enabled: bool = True
+    max_deletes: int = Field(16, ge=1)
+    max_deleted_keys: int = Field(1_000_000, ge=1)
+    small_files: int = Field(32, ge=2)
+    file_bytes: int = Field(128 << 20, ge=1 << 20)
+    round_bytes: int = Field(256 << 20, ge=1 << 20)
+
+
 class SinkSection(Section):
     """``[sink.NAME]``: a sink; targets begin with its name. ``catalog`` passes through."""
 
@@ -146,6 +157,7 @@ class SinkSection(Section):
     catalog: dict[str, str]
     write_timeout_s: float = Field(1800.0, gt=0, strict=False)
     maintenance: MaintenanceSection = Field(default_factory=MaintenanceSection)
+    compaction: CompactionSection = Field(default_factory=CompactionSection)
 
     @field_validator("catalog", mode="before")
     @classmethod

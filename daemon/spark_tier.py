@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -14,7 +15,9 @@ from actors.ports import ResettableSink
 from daemon.config import Config
 from daemon.state_id import state_id
 from sparkwriter.attempts import this_process
+from sparkwriter.compaction_plan import CompactionSettings
 from sparkwriter.iceberg import IcebergWriter, check_catalog
+from sparkwriter.iceberg_compact import Compactions
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 from sparkwriter.jars import lake_jars
 from sparkwriter.java import find_java
@@ -40,6 +43,10 @@ class SinkTier(Protocol):
         """How the session stands. Any thread."""
         ...
 
+    def hurry(self) -> None:
+        """A stop has been asked for: from here on only what is to be written is. Ends at once."""
+        ...
+
     def stop(self) -> None:
         """Let go of everything."""
         ...
@@ -51,7 +58,7 @@ class SparkTier:
     def __init__(self, settings: KeeperSettings | None = None) -> None:
         self._settings = settings or KeeperSettings()
         self._keeper: SessionKeeper[SparkJvm] | None = None
-        self._upkeeps: dict[str, Upkeep] = {}
+        self._kept: dict[str, tuple[Upkeep, Compactions]] = {}
         self._timeouts_s: dict[str, float] = {}
 
     def start(self, config: Config) -> None:
@@ -77,8 +84,11 @@ class SparkTier:
         for name, properties in catalogs.items():
             check_catalog(jvm.spark, name, properties)
         owner = this_process(state_id(config.daemon.state_dir))
-        self._upkeeps = {
-            name: Upkeep(owner, UpkeepSettings(**sink.maintenance.model_dump()))
+        self._kept = {
+            name: (
+                Upkeep(owner, UpkeepSettings(**sink.maintenance.model_dump())),
+                Compactions(CompactionSettings(**sink.compaction.model_dump())),
+            )
             for name, sink in config.sink.items()
         }
         self._timeouts_s = {name: sink.write_timeout_s for name, sink in config.sink.items()}
@@ -98,13 +108,18 @@ class SparkTier:
         """Each writer has sessions of its own: snapshot properties must not leak between them."""
         assert self._keeper is not None
         return {
-            name: LivingSink(self._keeper, partial(_iceberg, upkeep), self._timeouts_s[name])
-            for name, upkeep in self._upkeeps.items()
+            name: LivingSink(self._keeper, partial(_iceberg, *kept), self._timeouts_s[name])
+            for name, kept in self._kept.items()
         }
 
     def session(self) -> SessionFigures:
         """How the session stands; all empty before the start."""
         return SessionFigures() if self._keeper is None else self._keeper.figures()
+
+    def hurry(self) -> None:
+        """Compactions that run are cancelled, none begins; on a thread, for the JVM may hang."""
+        for _, compactions in self._kept.values():
+            threading.Thread(target=compactions.stop, daemon=True).start()
 
     def stop(self) -> None:
         """Stop Spark; the JVM ends with it, by force where it does not answer."""
@@ -112,6 +127,6 @@ class SparkTier:
             self._keeper.close()
 
 
-def _iceberg(upkeep: Upkeep, jvm: SparkJvm) -> IcebergWriter:
-    """A writer on a generation's session. What the upkeep knows of the tables outlives it."""
-    return IcebergWriter(jvm.spark, upkeep)
+def _iceberg(upkeep: Upkeep, compactions: Compactions, jvm: SparkJvm) -> IcebergWriter:
+    """A writer on a generation's session. What is known of the tables outlives it."""
+    return IcebergWriter(jvm.spark, upkeep, compactions)

@@ -13,7 +13,6 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from actors.ports import (
@@ -29,11 +28,14 @@ from offsets.moves import MarkMoves
 from offsets.position import NO_OFFSET, TopicPartition, still_open
 from offsets.snapshot import TargetMark
 from sparkwriter.attempts import anonymous
-from sparkwriter.guard import Guard, add_tombstones
+from sparkwriter.compaction_plan import CompactionSettings
 from sparkwriter.iceberg_catalog import LakeCatalog
+from sparkwriter.iceberg_compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg_ddl import Barriers
+from sparkwriter.iceberg_direct import publish_update
+from sparkwriter.iceberg_equality import EqualityWrites
 from sparkwriter.iceberg_history import look_back
-from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, java_class, reason
+from sparkwriter.iceberg_java import Java, JavaFailure, java_class, reason
 from sparkwriter.iceberg_look import (
     KEYS,
     MODE,
@@ -50,10 +52,11 @@ from sparkwriter.iceberg_look import (
 from sparkwriter.iceberg_marks import HWM, marks_text
 from sparkwriter.iceberg_publish import create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg_rewind import delete_whole_files, rows_above, stamped_removal
+from sparkwriter.iceberg_statements import STAMP_CONF, StatementWrites
 from sparkwriter.iceberg_swap import remove_table, swap_tables
 from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
-from sparkwriter.plan import dotted, key_columns, quote, read_schema, write_sql
+from sparkwriter.plan import dotted
 from sparkwriter.schema import (
     CreateTable,
     LakeColumn,
@@ -62,7 +65,6 @@ from sparkwriter.schema import (
 )
 from sparkwriter.session import check_warehouse
 
-STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
 SETTLE_ATTEMPTS = 5
 """Looks at a table before a write until nothing is to be changed in its schema: one when it
 fits, two after a change, more only where others change it at the same time."""
@@ -95,15 +97,30 @@ class IcebergWriter:
 
     The instance is made on any thread and used on one: what it sets on its session (the stamp
     for the next commit) must not be seen by another write. The sink's name is the catalog's.
-    ``upkeep`` is shared by the sink's writers; without one, this writer has one of its own.
+    ``upkeep`` and ``compactions`` are shared by the sink's writers; without them, this writer has
+    some of its own.
     """
 
-    def __init__(self, spark: SparkSession, upkeep: Upkeep | None = None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        upkeep: Upkeep | None = None,
+        compactions: Compactions | None = None,
+    ) -> None:
         self._upkeep = upkeep or Upkeep(anonymous(), UpkeepSettings())
         self._spark = spark.newSession()
         self._catalog = LakeCatalog(self._spark)
         self._barriers = Barriers(self._catalog, self._upkeep.new_branch)
         self._tombstones = Tombstones(self._spark, self._catalog)
+        self._equality = EqualityWrites(self._spark)
+        self._statements = StatementWrites(
+            self._spark, self._tombstones, self._equality, TABLE_PROPERTIES, self._begin_jobs
+        )
+        self._compactor = Compactor(
+            self._spark,
+            Jobs(self._begin_jobs, self.cancel),
+            compactions or Compactions(CompactionSettings()),
+        )
         # Jobs of one pool wait for each other in turn; each writer has its own, so that a long
         # write does not hold a short one.
         self._pool = f"binlogd-{uuid4().hex[:8]}"
@@ -149,7 +166,7 @@ class IcebergWriter:
                 steps = plan_schema(batch.schema, batch.mode, seen.stored if seen else None)
                 if seen is not None and not steps:
                     state = self._publish(seen, batch)
-                    self._after(batch.target, seen)
+                    self._after(batch, seen)
                     return state
                 self._change(batch, here, steps)
         raise SinkUnavailable(f"{batch.target}: others keep changing the table's schema")
@@ -204,8 +221,10 @@ class IcebergWriter:
             raise
         return seen.state_at(stamp, head)
 
-    def _after(self, target: TargetName, seen: Seen) -> None:
+    def _after(self, batch: StagedBatch, seen: Seen) -> None:
         """The write is published: keep the table small when it is time for that."""
+        target = batch.target
+        self._compactor.wrote(batch, seen)
         tidied = self._upkeep.written(target, seen.table)
         if tidied and seen.positions is not None:
             settings, now = self._upkeep.settings, self._upkeep.now()
@@ -232,48 +251,15 @@ class IcebergWriter:
                 raise
 
     def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
-        table, branch = seen.table, self._upkeep.new_branch()
-        stamp = text_after(batch, seen)
-        try:
-            create_branch(table, branch, seen.main)
-            if batch.path is not None:
-                self._run(seen, batch, batch.path, branch, stamp)
-            table.refresh()
-            if table.head(branch) == seen.main:
-                # No rows, or rows that changed nothing: the marks need a snapshot all the same.
-                table.stamp(branch, HWM, stamp)
-                table.refresh()
-            head = _stamped_head(table, branch, seen.main, stamp)
-            forget = _forget_renaming if seen.renamed else None
-            publish_branch(table, branch, seen.main, head, forget)
-        except BaseException:
-            drop_branch(table, branch)
-            raise
-        return seen.state_at(stamp, head)
-
-    def _run(self, seen: Seen, batch: StagedBatch, path: str, branch: str, stamp: str) -> None:
-        """Run the batch's statement against the branch, its commit stamped."""
-        staged = pq.read_schema(path)
-        view = f"binlogd_{uuid4().hex}"
-        target = batch.target
-        spark = self._spark
-        self._begin_jobs(f"write {target}")
-        # The path is one file's name: no sign in it is a pattern.
-        reader = spark.read.schema(read_schema(staged)).option("__globPaths__", "false")
-        reader.parquet(path).createTempView(view)
-        try:
-            sql = write_sql(
-                batch,
-                seen.stored.columns,
-                staged.names,
-                dotted(target.sink, target.namespace, target.table, f"branch_{branch}"),
-                quote(view),
-                empty=seen.table.summary(seen.main, "total-data-files") == "0",
-                guard=self._guard(seen, batch, staged, quote(view)),
-            )
-            self._stamped(sql, stamp)
-        finally:
-            spark.catalog.dropTempView(view)
+        stamp, forget = text_after(batch, seen), _forget_renaming if seen.renamed else None
+        if batch.path is None:
+            update = seen.table.table.newFastAppend().set(HWM, stamp)
+        elif plan := self._equality.plan(seen, batch, batch.path):
+            update = self._equality.update(seen.table, plan, batch.path, stamp)
+        else:
+            head = self._statements.publish(seen, batch, batch.path, stamp, forget)
+            return seen.state_at(stamp, head)
+        return seen.state_at(stamp, publish_update(seen.table, seen.main, update, forget))
 
     def _begin_jobs(self, what: str) -> None:
         """The jobs from here on are of one write, which can be cancelled."""
@@ -290,25 +276,6 @@ class IcebergWriter:
             self._spark.sql(sql)
         finally:
             self._spark.conf.unset(STAMP_CONF)
-
-    def _guard(
-        self, seen: Seen, batch: StagedBatch, staged: pa.Schema, source: str
-    ) -> Guard | None:
-        """How the write is guarded, its own deletions being remembered already.
-
-        Before they are published: were it the other way round, a crash in between would let an
-        older insert bring a deleted row back.
-        """
-        if seen.positions is None:
-            return None
-        if batch.has_deletes:
-            self._tombstones.prepare(batch.target, seen.stored, TABLE_PROPERTIES)
-        guard = self._tombstones.guard(batch.target, seen.table)
-        if batch.has_deletes:
-            given = {name.lower(): name for name in staged.names}
-            key = key_columns(batch, seen.stored.columns, given)
-            self._spark.sql(add_tombstones(guard, key, source))
-        return guard
 
 
 def check_catalog(spark: SparkSession, sink: str, properties: Mapping[str, str]) -> None:
@@ -345,14 +312,6 @@ def check_positions(batch: StagedBatch, kept: str | None) -> None:
             f"the table keeps the positions {kept} of its rows, the changes carry"
             f" {batch.positions or 'none'}"
         )
-
-
-def _stamped_head(table: LakeTable, branch: str, main: int, stamp: str) -> int:
-    """The branch's head, which must be one stamped snapshot on top of ``main``."""
-    head = table.head(branch)
-    if head is None or table.parent(head) != main or table.summary(head, HWM) != stamp:
-        raise SinkUnavailable(f"branch {branch} does not show exactly this write; not published")
-    return head
 
 
 @contextmanager

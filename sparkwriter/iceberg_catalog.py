@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from actors.ports import TargetRefused
 from changes.model import TargetName
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, java_class
+from sparkwriter.java_names import JavaNames
 from sparkwriter.schema import LakeColumn
 
 GONE = "binlogd.gone."
@@ -28,7 +29,7 @@ class LakeCatalog:
     def __init__(self, spark: SparkSession) -> None:
         self._session = spark._jsparkSession
         self._gateway: Java = spark.sparkContext._gateway
-        self._jvm: Java = spark.sparkContext._jvm
+        self._jvm: Java = JavaNames(spark.sparkContext._jvm)
         self._catalogs: dict[str, Java] = {}
         self._namespaces: dict[str, Java] = {}
 
@@ -162,7 +163,7 @@ class LakeCatalog:
 
     def _namespace(self, name: str) -> Java:
         if name not in self._namespaces:
-            levels = self._gateway.new_array(self._jvm.String, 1)
+            levels = self._gateway.new_array(self._gateway.jvm.String, 1)
             levels[0] = name
             of = self._jvm.org.apache.iceberg.catalog.Namespace.of
             self._namespaces[name] = of(levels)

@@ -16,6 +16,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from actors.ports import TargetRefused
+from changes.model import KeyBound
 from sparkwriter.ddl_plan import LakeField
 from sparkwriter.schema import AddLakeColumn, CreateTable, LakeColumn, SchemaStep, WidenColumn
 
@@ -76,13 +77,7 @@ class LakeTable:
 
     def columns(self) -> tuple[LakeColumn, ...]:
         """The current schema. Raises TargetRefused, naming it, at a column of nested type."""
-        parser = self._jvm.org.apache.iceberg.SchemaParser
-        fields = json.loads(parser.toJson(self.metadata.schema()))["fields"]
-        columns = tuple(LakeColumn(field["name"], field["type"]) for field in fields)
-        for column in columns:
-            if not isinstance(column.type, str):
-                raise TargetRefused(f"column {column.name} is of a nested type")
-        return columns
+        return tuple(LakeColumn(field.name, field.type) for field in self.fields())
 
     def property(self, name: str) -> str | None:
         """A table property's value."""
@@ -103,6 +98,57 @@ class LakeTable:
         snapshot = self.metadata.snapshot(snapshot_id)
         parent = None if snapshot is None else snapshot.parentId()
         return None if parent is None else int(parent)
+
+    def begin(self) -> LakeTable:
+        """The table as a write of its own sees it, from what the catalog has now.
+
+        What is committed to it stays in memory, shown to nobody.
+        """
+        iceberg, name = self._jvm.org.apache.iceberg, self.table.name()
+        begun = iceberg.Transactions.newTransaction(name, self.operations)
+        self.metadata = self.operations.current()
+        return LakeTable(self._jvm, iceberg.BaseTable(begun.table().operations(), name))
+
+    def may_hold(self, bounds: Iterable[KeyBound]) -> bool:
+        """Whether a row may lie within the bounds, by the metadata of the files.
+
+        The bounds are whole numbers or strings, of columns of such a type.
+        """
+        expressions = self._jvm.org.apache.iceberg.expressions.Expressions
+        within = expressions.alwaysTrue()
+        for bound in bounds:
+            above = expressions.greaterThanOrEqual(bound.column, bound.lower)
+            below = expressions.lessThanOrEqual(bound.column, bound.upper)
+            for term in (above, below):
+                within = getattr(expressions, "and")(within, term)
+        scan = self.table.newScan().caseSensitive(False).filter(within)
+        files = scan.planFiles()
+        try:
+            return bool(files.iterator().hasNext())
+        finally:
+            files.close()
+
+    def made_since(self, snapshot_id: int) -> list[Java]:
+        """Main's snapshots on top of that one, the oldest first."""
+        made: list[Java] = []
+        at = self.head("main")
+        while at is not None and at != snapshot_id:
+            made.insert(0, self.metadata.snapshot(at))
+            at = self.parent(at)
+        return made
+
+    def files_of(self, snapshot: Java) -> set[str]:
+        """Where the files lie that exist because of this snapshot: data, deletes, metadata."""
+        io = self.operations.io()
+        found = {str(snapshot.manifestListLocation())}
+        for added in (snapshot.addedDataFiles(io), snapshot.addedDeleteFiles(io)):
+            each = added.iterator()
+            while each.hasNext():
+                found.add(str(each.next().location()))
+        for manifest in snapshot.allManifests(io):
+            if manifest.snapshotId() == snapshot.snapshotId():
+                found.add(str(manifest.path()))
+        return found
 
     def holds(self, snapshot_id: int) -> bool:
         """Whether the snapshot is there, not expired."""
@@ -207,11 +253,12 @@ class LakeTable:
 
     def fields(self) -> tuple[LakeField, ...]:
         """The current schema's columns with their ids. Raises TargetRefused as ``columns``."""
-        ids = (int(field.fieldId()) for field in self.metadata.schema().columns())
-        return tuple(
-            LakeField(id_, column.name, column.type)
-            for id_, column in zip(ids, self.columns(), strict=True)
-        )
+        parser = self._jvm.org.apache.iceberg.SchemaParser
+        fields = json.loads(parser.toJson(self.metadata.schema()))["fields"]
+        for field in fields:
+            if not isinstance(field["type"], str):
+                raise TargetRefused(f"column {field['name']} is of a nested type")
+        return tuple(LakeField(field["id"], field["name"], field["type"]) for field in fields)
 
     def set_fields(self, builder: Java, fields: Iterable[LakeField]) -> None:
         """Have a metadata builder make these the columns; new ones get the next ids.

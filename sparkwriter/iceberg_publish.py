@@ -58,6 +58,48 @@ def publish_branch(
     _swap(table, change, expected=expected, done=lambda: table.head(MAIN) == head)
 
 
+def publish_attempt(
+    table: LakeTable,
+    attempt: LakeTable,
+    expected: int,
+    also: Callable[[Java], object] | None = None,
+) -> int:
+    """Add what was committed to ``attempt`` to the table and point main at the last of it.
+
+    Gives that snapshot's id. Raises as ``publish_branch``.
+    """
+    made = attempt.made_since(expected)
+    head = int(made[-1].snapshotId())
+
+    def change(builder: Java) -> None:
+        for snapshot in made:
+            builder.addSnapshot(snapshot)
+        builder.setRef(MAIN, table.moved(MAIN, head))
+        if also is not None:
+            also(builder)
+
+    try:
+        _swap(table, change, expected=expected, done=lambda: table.head(MAIN) == head)
+    except LostRace:
+        # Main moved, so the metadata that a late commit would need is not the current one again,
+        # ever. After any other failure the commit may still land.
+        if not table.holds(head):
+            discard(table, attempt, expected)
+        raise
+    return head
+
+
+def discard(table: LakeTable, attempt: LakeTable, since: int) -> None:
+    """Delete the files of an attempt that nobody has published nor will. A failure is logged."""
+    try:
+        io = table.operations.io()
+        for snapshot in attempt.made_since(since):
+            for path in table.files_of(snapshot):
+                io.deleteFile(path)
+    except JavaFailure as error:
+        log.warning("attempt_left_behind", reason=reason(error))
+
+
 def change_table(
     table: LakeTable, expected: int, change: Callable[[Java], object], done: Callable[[], bool]
 ) -> None:

@@ -20,6 +20,9 @@ from sparkwriter.schema import LakeColumn, arrow_type, iceberg_type, spark_type
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-+.:,;/()#@=")
 
+TARGET = "`target`"
+"""Stands in a text for the table that it writes, which has no name: ``iceberg_sql``."""
+
 
 _FOUND = "`__binlogd_found`"
 """Of a row that was read from the target: there was one."""
@@ -86,59 +89,99 @@ def read_schema(staged: pa.Schema) -> str:
     )
 
 
-def write_sql(
+def rows_sql(
     batch: StagedBatch,
     columns: Sequence[LakeColumn],
     staged: Sequence[str],
-    into: str,
     source: str,
-    *,
-    empty: bool,
     guard: Guard | None = None,
 ) -> str:
-    """The one statement that writes the batch.
+    """The rows that a batch adds to a target in which nothing can match: its columns, in order.
 
-    ``columns`` are the target's after the schema steps, ``staged`` the names in the file, ``into``
-    and ``source`` quoted identifiers of what is written and read. ``empty`` says that the target
-    holds no row: then nothing can match and the rows are appended. Columns of the target that
-    the file lacks keep their value on update and are null on insert; in a row that came from
-    another key they take the value of the stored row of that. With a ``guard`` rows that are older
-    than what the target knows of their key do nothing.
+    ``columns`` are the target's after the schema steps, ``staged`` the names in the file,
+    ``source`` the quoted identifier of what is read. Columns of the target that the file lacks are
+    null. With a ``guard`` rows that are older than what the target knows of their key do nothing.
     """
     given = {name.lower(): name for name in staged}
     if guard is not None:
-        key, ranges = key_columns(batch, columns, given), _ranges(batch, columns)
-        source = newer_than_tombstones(guard, key, ranges, source)
+        source = _not_deleted_later(batch, columns, given, guard, source)
+    values = [f"{value} AS {quote(c.name)}" for c, value in _values(columns, given)]
+    kept = "" if batch.mode is Mode.APPEND else f"\nWHERE s.{quote(OP)} <> 'D'"
+    return f"SELECT {', '.join(values)}\nFROM {source} s{kept}"
+
+
+def removal_sql(
+    batch: StagedBatch, columns: Sequence[LakeColumn], staged: Sequence[str], source: str
+) -> str:
+    """The statement that deletes the stored rows of the batch's keys; reads key columns only.
+
+    Each batch fits into memory, so its keys are sent to where the target is read: nothing of the
+    target moves but what is deleted.
+    """
+    given = {name.lower(): name for name in staged}
+    keys = ", ".join(key_columns(batch, columns, given).values())
+    return (
+        f"MERGE INTO {TARGET} t USING (SELECT /*+ BROADCAST(k) */ {keys} FROM {source} k) s\n"
+        f"ON {_match(batch, columns, given)}\nWHEN MATCHED THEN DELETE"
+    )
+
+
+def merge_sql(
+    batch: StagedBatch,
+    columns: Sequence[LakeColumn],
+    staged: Sequence[str],
+    source: str,
+    guard: Guard | None = None,
+) -> str:
+    """The one statement that merges the batch into the target, which ``TARGET`` stands for.
+
+    Parameters as of ``rows_sql``. Columns of the target that
+    the file lacks keep their value on update and are null on insert; in a row that came from
+    another key they take the value of the stored row of that.
+    """
+    given = {name.lower(): name for name in staged}
     newer = "" if guard is None else f" AND {NOT_OLDER}"
-    values = [
-        f"s.{quote(given[column.name.lower()])}" if column.name.lower() in given else "NULL"
-        for column in columns
-    ]
-    names = [quote(column.name) for column in columns]
-    if batch.mode is Mode.APPEND or empty:
-        kept = "" if batch.mode is Mode.APPEND else f"\nWHERE s.{quote(OP)} <> 'D'"
-        return (
-            f"INSERT INTO {into} ({', '.join(names)})\n"
-            f"SELECT {', '.join(values)}\nFROM {source} s{kept}"
-        )
+    if guard is not None:
+        source = _not_deleted_later(batch, columns, given, guard, source)
     if FROM in given and (lacking := _lacking(batch, columns, given)):
-        source = _with_origins(batch, columns, given, into, source)
+        source = _with_origins(batch, columns, given, source)
         batch = replace(batch, partial=tuple(given.get(name.lower(), name) for name in lacking))
         given |= {name.lower(): name for name in lacking if name.lower() not in given}
-        values = [f"s.{quote(given[column.name.lower()])}" for column in columns]
     clauses = [
-        f"MERGE INTO {into} t USING {source} s",
+        f"MERGE INTO {TARGET} t USING {source} s",
         f"ON {_match(batch, columns, given)}",
         f"WHEN MATCHED AND s.{quote(OP)} = 'D'{newer} THEN DELETE",
     ]
     if sets := _updates(batch, columns, given):
         living = "" if guard is None else f" AND s.{quote(OP)} <> 'D'{newer}"
         clauses.append(f"WHEN MATCHED{living} THEN UPDATE SET {', '.join(sets)}")
+    names = ", ".join(quote(column.name) for column in columns)
+    values = ", ".join(value for _, value in _values(columns, given))
     clauses.append(
-        f"WHEN NOT MATCHED AND s.{quote(OP)} <> 'D' THEN INSERT ({', '.join(names)})"
-        f" VALUES ({', '.join(values)})"
+        f"WHEN NOT MATCHED AND s.{quote(OP)} <> 'D' THEN INSERT ({names}) VALUES ({values})"
     )
     return "\n".join(clauses)
+
+
+def _values(
+    columns: Sequence[LakeColumn], given: Mapping[str, str]
+) -> list[tuple[LakeColumn, str]]:
+    """Each column of the target with what a new row has there."""
+    return [
+        (column, f"s.{quote(given[low])}" if (low := column.name.lower()) in given else "NULL")
+        for column in columns
+    ]
+
+
+def _not_deleted_later(
+    batch: StagedBatch,
+    columns: Sequence[LakeColumn],
+    given: Mapping[str, str],
+    guard: Guard,
+    source: str,
+) -> str:
+    key, ranges = key_columns(batch, columns, given), _ranges(batch, columns)
+    return newer_than_tombstones(guard, key, ranges, source)
 
 
 def key_columns(
@@ -179,12 +222,12 @@ def _with_origins(
     batch: StagedBatch,
     columns: Sequence[LakeColumn],
     given: Mapping[str, str],
-    into: str,
     source: str,
 ) -> str:
     """The file, in which rows that came from another key have all columns.
 
-    What they lack is read from the target before the write, at that key. Should it hold no such
+    What they lack is read from the target as its catalog has it, at that key: should that no
+    longer be what the write began with, the write won't be published. Should it hold no such
     row, as where the change is applied again after a reset, the row of the new key keeps what it
     has: it came from there the first time. Without one it is null.
     """
@@ -209,7 +252,7 @@ def _with_origins(
     ]
     return (
         f"(\n  SELECT {', '.join(chosen)}\n  FROM {source} s\n"
-        f"  LEFT JOIN (SELECT *, true AS {_FOUND} FROM {into}) o"
+        f"  LEFT JOIN (SELECT *, true AS {_FOUND} FROM {dotted(*batch.target)}) o"
         f" ON {' AND '.join([f's.{quote(FROM)} IS NOT NULL', *same])}\n)"
     )
 

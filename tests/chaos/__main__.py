@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from changes.model import Write
 from tests.chaos.faults import FAULTS
 from tests.chaos.lab import Outcome, write
 from tests.chaos.world import world
@@ -16,13 +17,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make chaos")
     parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("var/chaos.json"))
+    parser.add_argument("--write", choices=[way.value for way in Write], default="merge")
     parser.add_argument("fault", nargs="*", help=f"of: {', '.join(FAULTS)}")
     asked = parser.parse_args()
     if unknown := [name for name in asked.fault if name not in FAULTS]:
         parser.error(f"no such fault: {', '.join(unknown)}; there are: {', '.join(FAULTS)}")
     outcomes: list[Outcome] = []
     broken = 0
-    with world() as rig:
+    with world(asked.write) as rig:
         for name in asked.fault or FAULTS:
             for _ in range(asked.times):
                 try:

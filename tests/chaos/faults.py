@@ -22,6 +22,7 @@ STEPS: dict[str, Cut] = {
     "kill -9 after stage": ("after-stage", 9),
     "kill -9 in the middle of a write": ("in-merge", 5),
     "kill -9 after the commit, before Written": ("after-commit", 5),
+    "kill -9 in a compaction": ("in-compaction", 2),
     "kill -9 between file and Kafka": ("between-file-and-kafka", 4),
     "kill -9 during the start": ("during-start", 1),
 }

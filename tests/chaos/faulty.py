@@ -17,7 +17,7 @@ from typing import Any
 from actors import effects as fx
 from actors import performers
 from daemon import kafka_source, offset_file, spark_tier
-from sparkwriter import iceberg
+from sparkwriter import iceberg, iceberg_compact, iceberg_equality
 
 
 def _die() -> None:
@@ -59,7 +59,7 @@ def after_stage(times: int) -> None:
 
 
 def in_merge(times: int) -> None:
-    """Spark is in the middle of the statement."""
+    """Spark is in the middle of the statement, or the files of an equality write are made."""
     left = [times]
 
     def around(inner: Callable[..., Any], *args: Any) -> Any:
@@ -69,6 +69,12 @@ def in_merge(times: int) -> None:
         return inner(*args)
 
     _wrap(iceberg.IcebergWriter, "_run", around)
+    _wrap(iceberg_equality.EqualityWrites, "update", around)
+
+
+def in_compaction(times: int) -> None:
+    """Files are written anew; the table does not know of it."""
+    _cut(iceberg_compact.Compactor, "_written", times, lambda *_: True, after=True)
 
 
 def after_commit(times: int) -> None:
@@ -119,6 +125,7 @@ def disk_full(times: int) -> None:
 STEPS: dict[str, Callable[[int], None]] = {
     "after-stage": after_stage,
     "in-merge": in_merge,
+    "in-compaction": in_compaction,
     "after-commit": after_commit,
     "between-file-and-kafka": between_file_and_kafka,
     "in-rebalance": in_rebalance,

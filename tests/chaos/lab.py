@@ -88,6 +88,11 @@ class Lab:
         self._settings = [
             ("[daemon]", "[daemon]\nprocessors = 2"),
             ("drain_timeout_s = 60", "drain_timeout_s = 150"),
+            # Often enough to be met by the faults.
+            (
+                'kind = "iceberg"',
+                'kind = "iceberg"\ncompaction.max_deletes = 8\ncompaction.small_files = 8',
+            ),
             *settings,
         ]
         topic = f"chaos-{rig.db}"

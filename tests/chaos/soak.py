@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from changes.model import Write
 from daemon.offset_file import OffsetFile
 from tests.chaos.faults import STEPS, kill_jvm
 from tests.chaos.flat import Rule, Sample, Verdict, judge
@@ -176,16 +177,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make soak")
     parser.add_argument("--seconds", type=float, default=1200)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3), "big"))
+    parser.add_argument("--write", choices=[way.value for way in Write], default="merge")
     parser.add_argument("--out", type=Path, default=Path("var/soak.json"))
     asked = parser.parse_args()
-    print(f"seed {asked.seed}, {asked.seconds:.0f} s", flush=True)
-    with world() as rig:
+    print(f"seed {asked.seed}, {asked.seconds:.0f} s, write {asked.write}", flush=True)
+    with world(asked.write) as rig:
         outcome, samples, trouble = soak(rig("soak"), asked.seconds, asked.seed)
     verdicts = [judge(samples, rule, asked.seconds) for rule in RULES]
     _say(outcome, verdicts)
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     document = {
-        "seed": asked.seed, "seconds": asked.seconds, "outcome": outcome.as_dict(),
+        "seed": asked.seed, "seconds": asked.seconds, "write": asked.write,
+        "outcome": outcome.as_dict(),
         "faults": trouble.told,
         "flat": [asdict(v) | {"bound": v.bound, "flat": v.flat} for v in verdicts],
         "samples": [asdict(sample) for sample in samples],

@@ -16,8 +16,11 @@ from tests.integration.rig import JVM, Rig
 
 
 @contextmanager
-def world() -> Iterator[Callable[[str], Rig]]:
-    """Gives what makes a rig in a folder of the given name; all is gone afterwards."""
+def world(write: str) -> Iterator[Callable[[str], Rig]]:
+    """Gives what makes a rig in a folder of the given name; all is gone afterwards.
+
+    ``write``: how the daemons write their targets.
+    """
     with tempfile.TemporaryDirectory(prefix="binlogd-chaos-") as text:
         folder = Path(text)
         lake = {
@@ -32,7 +35,7 @@ def world() -> Iterator[Callable[[str], Rig]]:
                 def rig(name: str) -> Rig:
                     place = folder / name
                     place.mkdir()
-                    return Rig(broker, lambda: spark, lake, place)
+                    return Rig(broker, lambda: spark, lake, place, write)
 
                 yield rig
         finally:

@@ -57,6 +57,12 @@ def test_a_good_configuration_tells_what_would_be_done(tmp_path: Path) -> None:
     assert "tide-pool-4411" not in result.output
 
 
+def test_the_way_to_write_is_told_where_it_is_not_merge(tmp_path: Path) -> None:
+    """Beside the mode, route by route."""
+    text = TEXT.replace('target = "lake', 'write = "equality"\ntarget = "lake')
+    assert "-> lake.{database}.{table} (upsert, write equality)" in check(tmp_path, text).stdout
+
+
 def test_formats_that_are_told_from_the_messages_are_explained(tmp_path: Path) -> None:
     """Nobody knows them before the first message."""
     result = check(tmp_path, TEXT.replace("canal-json", "auto"))

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from changes.model import Mode
+from changes.model import Mode, Write
 from daemon.config import Config
 from daemon.config_file import ConfigError, load
+from sparkwriter.compaction_plan import CompactionSettings
 
 BASE = """
 [kafka]
@@ -99,6 +100,10 @@ def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
     ("line", "expected"),
     [
         ('mode = "upset"', "pipeline.shop.mode: Input should be 'upsert' or 'append', not 'upset'"),
+        (
+            'write = "append"',
+            "pipeline.shop.write: Input should be 'merge' or 'equality', not 'append'",
+        ),
         ("keys = []", "pipeline.shop.keys: is empty"),
         ('time_zone = "Mars/Base"', "pipeline.shop.time_zone: unknown time zone 'Mars/Base'"),
         ('start = "middle"', "pipeline.shop.start.at: Input should be 'earliest', 'latest'"),
@@ -150,6 +155,28 @@ def test_a_target_that_is_no_template_is_refused(tmp_path: Path, template: str) 
     """Sink, namespace, table; and only the two placeholders."""
     text = BASE + PIPELINE.replace("lake.{database}.{table}", template)
     assert problems(tmp_path, text)[0].startswith("pipeline.shop")
+
+
+def test_the_way_to_write_is_a_pipelines_or_a_routes(tmp_path: Path) -> None:
+    """MERGE where nothing is said; with routes, each says it for itself."""
+    (plain,) = read(tmp_path, BASE + PIPELINE).pipeline["shop"].routes()
+    (quick,) = read(tmp_path, BASE + PIPELINE + 'write = "equality"\n').pipeline["shop"].routes()
+    assert (plain.write, quick.write) == (Write.MERGE, Write.EQUALITY)
+    text = BASE + PIPELINE.replace('target = "lake.{database}.{table}"\n', "")
+    route = '[[pipeline.shop.route]]\ntarget = "lake.x.{table}"\n'
+    section = read(tmp_path, text + route + 'write = "equality"\n').pipeline["shop"]
+    assert [one.write for one in section.routes()] == [Write.EQUALITY]
+    (problem,) = problems(tmp_path, text + 'write = "merge"\n' + route)
+    assert "mode, write, keys and types belong to each [[route]]" in problem
+
+
+def test_the_defaults_of_compaction_are_the_writers_own(tmp_path: Path) -> None:
+    """What is documented, checked and used is one set of figures."""
+    section = read(tmp_path, BASE + PIPELINE).sink["lake"].compaction
+    assert CompactionSettings(**section.model_dump()) == CompactionSettings()
+    text = BASE.replace("[sink.lake.catalog]", "compaction.small_files = 1\n[sink.lake.catalog]")
+    (problem,) = problems(tmp_path, text + PIPELINE)
+    assert problem.startswith("sink.lake.compaction.small_files: ")
 
 
 def test_several_routes_carry_their_own_mode_and_keys(tmp_path: Path) -> None:

@@ -27,11 +27,18 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevBroker]:
 
 
 @pytest.fixture
+def write() -> str:
+    """How the daemon writes its targets; a file of tests may have it both ways."""
+    return "merge"
+
+
+@pytest.fixture
 def rig(
     broker: DevBroker,
     lake_conf: dict[str, str],
     tmp_path: Path,
     request: pytest.FixtureRequest,
+    write: str,
 ) -> Rig:
     """A topic, a configuration and the daemon for one test, with names that nobody else has."""
-    return Rig(broker, lambda: request.getfixturevalue("spark"), lake_conf, tmp_path)
+    return Rig(broker, lambda: request.getfixturevalue("spark"), lake_conf, tmp_path, write)

@@ -53,6 +53,9 @@ class SharedSpark:
         """Nobody keeps it: it lives as long as the test run."""
         return SessionFigures(pid=1)
 
+    def hurry(self) -> None:
+        """What compacts is its writers' own."""
+
     def stop(self) -> None:
         """The next test needs it."""
 
@@ -89,7 +92,9 @@ class Rig:
         spark: Callable[[], SparkSession],
         lake: Mapping[str, str],
         folder: Path,
+        write: str = "merge",
     ) -> None:
+        self.write = write
         self.broker = broker
         self._spark = spark
         self.lake = dict(lake)
@@ -172,6 +177,10 @@ class Rig:
             "topics": [self.topic], "format": "canal-json", "group": f"g-{self.db}",
             "include": [f"{self.db}.*"], "target": "lake.{database}.{table}",
         } | more  # fmt: skip
+        if "route" in section:
+            section["route"] = [{"write": self.write} | route for route in section["route"]]
+        else:
+            section.setdefault("write", self.write)
         return {key: value for key, value in section.items() if value is not None}
 
     def run(self, config: Path | None = None) -> Exit:

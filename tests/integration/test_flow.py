@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from daemon.lifecycle import Exit
 from tests.integration.rig import Rig, canal, ddl
 
 P0 = "binlog"
+
+
+@pytest.fixture(params=["merge", "equality"])
+def write(request: pytest.FixtureRequest) -> str:
+    """Both ways to write a target."""
+    way: str = request.param
+    return way
 
 
 def test_inserts_updates_deletes_and_key_changes_end_as_the_source_has_them(rig: Rig) -> None:
@@ -149,3 +158,25 @@ def test_excluded_tables_move_the_position_only(rig: Rig) -> None:
 def test_an_empty_topic_is_caught_up_at_once(rig: Rig) -> None:
     """Nothing to do is no reason to wait."""
     assert rig.run() is Exit.OK
+
+
+def test_a_target_changes_the_way_it_is_written_while_data_flows(rig: Rig, write: str) -> None:
+    """The next batch is written the other way: that is all of it."""
+    t = f"{rig.db}.orders"
+    other = {"merge": "equality", "equality": "merge"}[write]
+    rig.produce(canal(t, "INSERT", [{"id": i, "name": "a", "qty": i} for i in range(4)]))
+    rig.run()
+    found = []
+    for number, way in enumerate((other, write, other)):
+        rig.produce(
+            canal(t, "UPDATE", [{"id": 1, "name": way, "qty": number}], old=[{"name": "a"}]),
+            canal(t, "INSERT", [{"id": 10 + number, "name": way, "qty": 0}]),
+        )
+        rig.run(rig.write_config(p=rig.pipeline(write=way)))
+        deletes = rig.spark.sql(f"SELECT content FROM lake.{t}.delete_files").collect()
+        found.append(sum(row.content == 2 for row in deletes))
+    assert rig.rows("orders") == [
+        (0, "a", 0), (1, other, 2), (2, "a", 2), (3, "a", 3),
+        (10, other, 0), (11, write, 0), (12, other, 0),
+    ]  # fmt: skip
+    assert found == ([1, 1, 2] if other == "equality" else [0, 1, 1])

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from actors.ports import Span, StagedBatch
-from changes.model import Column, KeyBound, Mode, TableSchema, TableStep, TargetName
+from changes.model import Column, KeyBound, Mode, TableSchema, TableStep, TargetName, Write
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.iceberg import IcebergWriter
 
@@ -24,11 +24,14 @@ LANE = TopicPartition("shop", 0)
 class Staging:
     """Stages batches for one target, each starting where the one before it ended."""
 
-    def __init__(self, folder: Path, target: TargetName, schema: TableSchema) -> None:
+    def __init__(
+        self, folder: Path, target: TargetName, schema: TableSchema, write: Write = Write.MERGE
+    ) -> None:
         self.folder = folder
         self.target = target
         self.schema = schema
         self.after = NO_OFFSET
+        self.write = write
 
     def batch(
         self,
@@ -69,6 +72,7 @@ class Staging:
             ddl=tuple(map(tuple, ddl)),
             moves_to=moves_to,
             takes_from=takes_from,
+            write=self.write,
         )
 
 
@@ -84,15 +88,23 @@ def target() -> TargetName:
     return TargetName("lake", "sink", f"t{next(_numbers)}")
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Whatever is tested with staged batches is tested in both ways to write them, unless the
+    test names its own."""
+    marks = metafunc.definition.iter_markers("parametrize")
+    if "write" in metafunc.fixturenames and not any(mark.args[0] == "write" for mark in marks):
+        metafunc.parametrize("write", Write, ids=lambda way: way.value)
+
+
 @pytest.fixture
-def staging(tmp_path: Path, target: TargetName) -> Staging:
+def staging(tmp_path: Path, target: TargetName, write: Write) -> Staging:
     """Batches for ``target``, a table of orders: id (long), note (string), n (int)."""
     columns = (
         Column("id", pa.int64()),
         Column("note", pa.string()),
         Column("n", pa.int32()),
     )
-    return Staging(tmp_path, target, TableSchema(columns, ("id",)))
+    return Staging(tmp_path, target, TableSchema(columns, ("id",)), write)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
 from actors.ports import SinkUnavailable
-from changes.model import TargetName
+from changes.model import TargetName, Write
 from offsets.position import TopicPartition
 from sparkwriter.attempts import Owner, this_process
 from sparkwriter.iceberg import IcebergWriter
@@ -114,6 +114,7 @@ def test_sixty_writes(kept, staging, orders, clock, spark, files, rows: Rows) ->
     assert kept.open(staging.target).hwms == {LANE: 59}
 
 
+@pytest.mark.parametrize("write", [Write.MERGE])
 def test_files_shrink(kept, upkeep, staging, orders, clock, spark, files, rows: Rows) -> None:
     """What only old snapshots need goes from the disk: data, deletion vectors, manifest lists."""
     clock.ahead_s = -10 * HOUR_S  # not due to expire anything yet
@@ -321,6 +322,7 @@ def test_files_of_a_failed_write_go(kept, upkeep, staging, orders, spark, clock,
     assert not any("late" in str(row) for row in spark.table(".".join(staging.target)).collect())
 
 
+@pytest.mark.parametrize("write", [Write.MERGE])
 def test_live_branch_that_was_taken_away(
     kept, staging, orders, spark, rows: Rows, monkeypatch
 ) -> None:
@@ -343,6 +345,7 @@ def test_live_branch_that_was_taken_away(
     assert rows(staging.target) == [(1, "v", 0), (2, "w", 1)]
 
 
+@pytest.mark.parametrize("write", [Write.MERGE])
 def test_live_branch_taken_away_before_the_write(
     kept, staging, orders, spark, rows: Rows, monkeypatch
 ) -> None:

@@ -351,7 +351,7 @@ def test_bounds_prune_files(writer, staging, spark: SparkSession, orders) -> Non
         f"SELECT DISTINCT input_file_name() FROM {name} WHERE id BETWEEN {low} AND {high}"
     )
     assert found.count() == 1
-    assert spark.sql(f"SELECT * FROM {name}.files").count() == 2
+    assert spark.sql(f"SELECT * FROM {name}.data_files").count() == 2
 
 
 def test_pyiceberg_reads_the_catalog(writer, staging, lake_conf: dict[str, str], orders) -> None:

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from actors.ports import StagedBatch
 from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName
 from sparkwriter.guard import Guard
-from sparkwriter.plan import dotted, literal, quote, read_schema, string_literal, write_sql
+from sparkwriter.plan import (
+    dotted,
+    literal,
+    merge_sql,
+    quote,
+    read_schema,
+    removal_sql,
+    rows_sql,
+    string_literal,
+)
 from sparkwriter.schema import LakeColumn
 
 SCHEMA = TableSchema((Column("id", pa.int64()), Column("a", pa.string())), ("id",))
@@ -29,15 +38,14 @@ def sql(
     *,
     staged: tuple[str, ...] = (OP, "id", "a"),
     columns: tuple[LakeColumn, ...] = COLUMNS,
-    empty: bool = False,
 ) -> str:
-    return write_sql(batch, columns, staged, "T", "S", empty=empty)
+    return merge_sql(batch, columns, staged, "S")
 
 
 def test_merge() -> None:
     """An upsert is one MERGE: bounded by the keys, deletes, updates, inserts."""
     assert sql() == (
-        "MERGE INTO T t USING S s\n"
+        "MERGE INTO `target` t USING S s\n"
         "ON t.`id` = s.`id`"
         " AND t.`id` BETWEEN CAST('3' AS BIGINT) AND CAST('9' AS BIGINT)\n"
         "WHEN MATCHED AND s.`__binlogd_op` = 'D' THEN DELETE\n"
@@ -51,15 +59,13 @@ GUARD = Guard("uuid", "D")
 POSITIONED = (*COLUMNS, LakeColumn("__binlogd_pos", "string"))
 
 
-def guarded(*, empty: bool = False, guard: Guard = GUARD) -> str:
-    staged = (OP, "id", "a", "__binlogd_pos")
-    return write_sql(BATCH, POSITIONED, staged, "T", "S", empty=empty, guard=guard)
+STAGED = (OP, "id", "a", "__binlogd_pos")
 
 
 def test_guarded_merge() -> None:
     """No row that is older than the stored one or a tombstone; the rest is as without a guard."""
-    assert guarded() == (
-        "MERGE INTO T t USING (\n"
+    assert merge_sql(BATCH, POSITIONED, STAGED, "S", GUARD) == (
+        "MERGE INTO `target` t USING (\n"
         "  SELECT s.* FROM S s\n"
         "  LEFT ANTI JOIN D t ON t.__binlogd_of = 'uuid' AND t.`id` <=> s.`id`"
         " AND t.`id` BETWEEN CAST('3' AS BIGINT) AND CAST('9' AS BIGINT)"
@@ -78,8 +84,8 @@ def test_guarded_merge() -> None:
 
 def test_guarded_insert_into_an_empty_table() -> None:
     """An empty table may have tombstones."""
-    assert "LEFT ANTI JOIN D" in guarded(empty=True)
-    assert "ANTI" not in guarded(empty=True, guard=Guard("uuid"))
+    assert "LEFT ANTI JOIN D" in rows_sql(BATCH, POSITIONED, STAGED, "S", GUARD)
+    assert "ANTI" not in rows_sql(BATCH, POSITIONED, STAGED, "S", Guard("uuid"))
 
 
 def test_key_without_bounds() -> None:
@@ -107,13 +113,13 @@ def test_moved_rows_take_the_rest_from_their_old_key() -> None:
     text = sql(replace(BATCH, partial=("a",)), staged=(*MOVED, "__binlogd_has_a"), columns=columns)
     source, merge = text.split(") s\nON ")
     assert source == (
-        "MERGE INTO T t USING (\n"
+        "MERGE INTO `target` t USING (\n"
         "  SELECT s.`__binlogd_op`, s.`id`,"
         " CASE WHEN s.`__binlogd_has_a` THEN s.`a` ELSE o.`a` END AS `a`,"
         " s.`__binlogd_has_a` OR o.`__binlogd_found` IS NOT NULL AS `__binlogd_has_a`,"
         " o.`b`, o.`__binlogd_found` IS NOT NULL AS `__binlogd_has_b`\n"
         "  FROM S s\n"
-        "  LEFT JOIN (SELECT *, true AS `__binlogd_found` FROM T) o"
+        "  LEFT JOIN (SELECT *, true AS `__binlogd_found` FROM `lake`.`db`.`t`) o"
         " ON s.`__binlogd_from` IS NOT NULL AND o.`id` <=> s.`__binlogd_from_id`\n"
     )
     assert "t.`a` = CASE WHEN s.`__binlogd_has_a` THEN s.`a` ELSE t.`a` END" in merge
@@ -136,15 +142,25 @@ def test_table_of_keys_only() -> None:
 
 def test_first_write() -> None:
     """Into an empty table the rows are appended, the deletes left out."""
-    assert sql(empty=True) == (
-        "INSERT INTO T (`id`, `a`)\nSELECT s.`id`, s.`a`\nFROM S s\nWHERE s.`__binlogd_op` <> 'D'"
+    assert rows_sql(BATCH, COLUMNS, (OP, "id", "a"), "S") == (
+        "SELECT s.`id` AS `id`, s.`a` AS `a`\nFROM S s\nWHERE s.`__binlogd_op` <> 'D'"
     )
 
 
 def test_append() -> None:
     """A changelog is appended to, deletes included."""
-    text = sql(replace(BATCH, mode=Mode.APPEND), staged=("id", "a"))
-    assert text == "INSERT INTO T (`id`, `a`)\nSELECT s.`id`, s.`a`\nFROM S s"
+    text = rows_sql(replace(BATCH, mode=Mode.APPEND), COLUMNS, ("ID", "a"), "S")
+    assert text == "SELECT s.`ID` AS `id`, s.`a` AS `a`\nFROM S s"
+
+
+def test_removal() -> None:
+    """What has one of the batch's keys goes, whatever the batch does with it; keys alone move."""
+    assert removal_sql(BATCH, COLUMNS, (OP, "ID", "a"), "S") == (
+        "MERGE INTO `target` t USING (SELECT /*+ BROADCAST(k) */ `ID` FROM S k) s\n"
+        "ON t.`id` = s.`ID`"
+        " AND t.`id` BETWEEN CAST('3' AS BIGINT) AND CAST('9' AS BIGINT)\n"
+        "WHEN MATCHED THEN DELETE"
+    )
 
 
 def test_read_schema() -> None:

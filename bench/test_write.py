@@ -1,0 +1,167 @@
+"""One write into a table that is there: both ways, and what readers pay until compaction.
+
+``BENCH_TABLE_ROWS=500000,5000000`` sets the sizes of the tables.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from actors.ports import Span, StagedBatch
+from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName, Write
+from offsets.position import NO_OFFSET, TopicPartition
+from sparkwriter.attempts import anonymous
+from sparkwriter.compaction_plan import CompactionSettings
+from sparkwriter.iceberg import IcebergWriter
+from sparkwriter.iceberg_catalog import LakeCatalog
+from sparkwriter.iceberg_compact import Compactions, Compactor, Jobs
+from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
+from sparkwriter.jars import lake_jars
+from sparkwriter.java import find_java
+from sparkwriter.session import start_session
+
+SIZES = [int(text) for text in os.environ.get("BENCH_TABLE_ROWS", "500000,5000000").split(",")]
+ROUNDS = 8
+LANE = TopicPartition("bench", 0)
+SCHEMA = TableSchema(
+    (
+        Column("id", pa.int64()),
+        Column("name", pa.string()),
+        Column("email", pa.string()),
+        Column("amount", pa.decimal128(10, 2)),
+        Column("qty", pa.int32()),
+        Column("created", pa.timestamp("us")),
+    ),
+    ("id",),
+)
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session as the daemon has it, over a lake of its own."""
+    folder = tmp_path_factory.mktemp("lake")
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    lake = {
+        "type": "jdbc", "uri": f"jdbc:sqlite:file:{folder}/catalog.db",
+        "jdbc.schema-version": "V1", "warehouse": str(folder / "warehouse"),
+    }  # fmt: skip
+    session = start_session({}, "local[2]", lake_jars(), {"lake": lake}, folder / "spark.log")
+    yield session
+    session.stop()
+
+
+def rows_of(keys: Sequence[int], seed: int) -> pa.Table:
+    """Rows of about 100 bytes."""
+    numbers = pa.array([key % 1000 + seed for key in keys], pa.int32())
+    created = pa.array([key * 1_000_000 + seed for key in keys], pa.timestamp("us"))
+    return pa.table(
+        {
+            OP: pa.array(["U"] * len(keys)),
+            "id": pa.array(keys, pa.int64()),
+            "name": pa.array([f"customer {key}" for key in keys]),
+            "email": pa.array([f"u{key}.{seed}@example.com" for key in keys]),
+            "amount": numbers.cast(pa.decimal128(12, 2)).cast(SCHEMA.columns[3].type),
+            "qty": numbers,
+            "created": created,
+        }
+    )
+
+
+class Table:
+    """One table that is written in one way; nothing is compacted unless asked for."""
+
+    def __init__(self, spark: SparkSession, folder: Path, way: Write, size: int) -> None:
+        self.spark, self.size, self._way = spark, size, way
+        self._staged = folder / "staged.parquet"
+        self.target = TargetName("lake", "bench", f"{way.value}_{size}")
+        self._mark = NO_OFFSET
+        upkeep = Upkeep(anonymous(), UpkeepSettings())
+        never = Compactions(CompactionSettings(enabled=False))
+        self._writer = IcebergWriter(spark, upkeep, never)
+        # As a table is that grew: its files follow the keys.
+        for first in range(0, size, 500_000):
+            self.write(range(first, min(first + 500_000, size)))
+
+    def write(self, keys: Sequence[int]) -> float:
+        """Seconds of one write of these keys."""
+        pq.write_table(rows_of(keys, self._mark + 1), self._staged)
+        batch = StagedBatch(
+            str(self._mark), self.target, Mode.UPSERT, SCHEMA,
+            {LANE: Span(self._mark, self._mark + 1)}, str(self._staged), len(keys),
+            bounds=(KeyBound("id", min(keys), max(keys)),), write=self._way,
+        )  # fmt: skip
+        begun = time.monotonic()
+        self._writer.write(batch)
+        self._mark += 1
+        return time.monotonic() - begun
+
+    def scan(self) -> float:
+        """Seconds of reading every column of every row: the best of three."""
+        took = []
+        for _ in range(3):
+            begun = time.monotonic()
+            frame = self.spark.newSession().table(".".join(self.target))
+            frame.write.format("noop").mode("overwrite").save()
+            took.append(time.monotonic() - begun)
+        return round(min(took), 2)
+
+    def compact(self) -> float:
+        """Seconds of writing anew every file that has a deletion."""
+        table = LakeCatalog(self.spark).load(self.target)
+        assert table is not None
+        settings = CompactionSettings(max_deletes=1, round_bytes=1 << 40)
+        jobs = Jobs(lambda what: None, lambda: None)
+        begun = time.monotonic()
+        Compactor(self.spark, jobs, Compactions(settings)).run(self.target, table)
+        return round(time.monotonic() - begun, 2)
+
+
+@pytest.fixture(scope="module")
+def table(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Write, int], Table]:
+    """A table of that size, filled at its first use."""
+    made: dict[tuple[Write, int], Table] = {}
+
+    def find(way: Write, size: int) -> Table:
+        if (way, size) not in made:
+            made[way, size] = Table(spark, tmp_path_factory.mktemp("staged"), way, size)
+        return made[way, size]
+
+    return find
+
+
+@pytest.mark.parametrize("keys", [1_000, 50_000])
+@pytest.mark.parametrize("way", list(Write), ids=lambda way: way.value)
+@pytest.mark.parametrize("size", SIZES)
+def test_write(
+    benchmark: BenchmarkFixture,
+    table: Callable[[Write, int], Table],
+    size: int,
+    way: Write,
+    keys: int,
+) -> None:
+    """Updates of any keys of the table, spread over all its files."""
+    rng = random.Random(7)
+    into = table(way, size)
+
+    def batch() -> tuple[tuple[list[int]], dict[str, object]]:
+        return (rng.sample(range(size), keys),), {}
+
+    clean = into.scan()
+    benchmark.pedantic(into.write, setup=batch, rounds=ROUNDS, warmup_rounds=2)
+    benchmark.extra_info |= {
+        "scan_before_s": clean, "scan_after_writes_s": into.scan(),
+        "compaction_s": into.compact(), "scan_compacted_s": into.scan(),
+    }  # fmt: skip
+    print({"s": round(benchmark.stats.stats.median, 3), **benchmark.extra_info})

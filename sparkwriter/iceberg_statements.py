@@ -1,0 +1,205 @@
+"""Writing a batch by statements of Spark, or without one where its keys are new, in one commit.
+
+What statements commit stays in the memory of an attempt until it is published; where a statement
+is not needed to add rows, they go into the table as a file of our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import structlog
+from pyspark.sql import SparkSession
+
+from actors.ports import LostRace, SinkUnavailable, StagedBatch
+from changes.model import Mode
+from sparkwriter.equality_files import EqualityPlan, merge_instead, plan_equality
+from sparkwriter.guard import Guard, add_tombstones
+from sparkwriter.iceberg_direct import publish_update
+from sparkwriter.iceberg_equality import EqualityWrites, is_empty, special
+from sparkwriter.iceberg_java import Java, LakeTable
+from sparkwriter.iceberg_look import Seen
+from sparkwriter.iceberg_marks import HWM
+from sparkwriter.iceberg_publish import MAIN, discard, publish_attempt
+from sparkwriter.iceberg_sql import LooseTables
+from sparkwriter.iceberg_tombstones import Tombstones
+from sparkwriter.plan import key_columns, merge_sql, quote, read_schema, removal_sql, rows_sql
+from sparkwriter.ways import Facts, Way, choose
+
+STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
+FEW_ROWS = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+"""For a statement that shuffles no more rows than the batch has: one task takes them, one job."""
+
+log: Any = structlog.get_logger(__name__)
+
+
+class StatementWrites:
+    """The writes of one writer that are not equality deletes; called on its thread.
+
+    ``begin_jobs`` marks the jobs that follow as one write's, which can be cancelled.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        tombstones: Tombstones,
+        files: EqualityWrites,
+        properties: dict[str, str],
+        begin_jobs: Callable[[str], None],
+    ) -> None:
+        self._spark = spark
+        self._tombstones = tombstones
+        self._files = files
+        self._properties = properties
+        self._begin_jobs = begin_jobs
+        self._loose = LooseTables(spark)
+
+    def publish(
+        self,
+        seen: Seen,
+        batch: StagedBatch,
+        path: str,
+        stamp: str,
+        also: Callable[[Java], object] | None,
+    ) -> int:
+        """Write the batch and publish it; gives main's new snapshot. Raises as ``BatchWriter``."""
+        staged = pq.read_schema(path)
+        way = self._way(seen, batch, staged)
+        log.debug("way_chosen", target=str(batch.target), way=way.value, rows=batch.rows)
+        plan = plan_equality(batch, seen.table.fields(), empty=way is Way.APPEND)
+        if way is Way.APPEND:
+            update = self._files.update(seen.table, plan, path, stamp)
+            return publish_update(seen.table, seen.main, update, also)
+        attempt = seen.table.begin()
+        if (main := attempt.head(MAIN)) != seen.main:
+            raise LostRace(f"main moved from snapshot {seen.main} to {main} meanwhile")
+        self._begin_jobs(f"write {batch.target}")
+        try:
+            with self._view(path, staged) as view:
+                if way is Way.REPLACE:
+                    self._replace(attempt, seen, batch, path, plan, stamp, view)
+                else:
+                    self._state(attempt, seen, batch, staged, way, stamp, view)
+            attempt.refresh()
+            if attempt.head(MAIN) == seen.main:
+                # Rows that changed nothing: the marks need a snapshot all the same.
+                attempt.stamp(MAIN, HWM, stamp)
+                attempt.refresh()
+        except BaseException:
+            attempt.refresh()
+            discard(seen.table, attempt, seen.main)
+            raise
+        if attempt.summary(attempt.head(MAIN) or 0, HWM) != stamp:
+            raise SinkUnavailable("the statement's snapshot does not carry the marks")
+        return publish_attempt(seen.table, attempt, seen.main, also)
+
+    def _way(self, seen: Seen, batch: StagedBatch, staged: pa.Schema) -> Way:
+        empty = batch.mode is Mode.APPEND or is_empty(seen)
+        lacks = merge_instead(batch, seen.table.fields(), staged.names, empty=empty)
+        facts = Facts(empty, lacks, special(seen))
+        if choose(facts) is Way.REPLACE and not batch.has_deletes:
+            facts = Facts(not _may_hold(seen, batch), lacks, facts.special)
+        return choose(facts)
+
+    def _replace(
+        self,
+        attempt: LakeTable,
+        seen: Seen,
+        batch: StagedBatch,
+        path: str,
+        plan: EqualityPlan,
+        stamp: str,
+        view: str,
+    ) -> None:
+        """Delete the stored rows of the batch's keys, then add its rows."""
+        # First its rows: where a value does not fit, that is found before any work.
+        rows = self._files.update(attempt, plan, path, stamp, deletes=False)
+        with self._configured(FEW_ROWS):
+            columns, names = seen.stored.columns, pq.read_schema(path).names
+            self._loose.merge(attempt, removal_sql(batch, columns, names, view))
+        rows.commit()
+
+    def _state(
+        self,
+        attempt: LakeTable,
+        seen: Seen,
+        batch: StagedBatch,
+        staged: pa.Schema,
+        way: Way,
+        stamp: str,
+        view: str,
+    ) -> None:
+        """Run the one statement that does it all, its commit stamped."""
+        guard = self._guard(seen, batch, staged, view)
+        columns = seen.stored.columns
+        # The stamp would go onto every later commit of this session too.
+        with self._configured({STAMP_CONF: stamp}):
+            if way is Way.INSERT:
+                self._loose.append(attempt, rows_sql(batch, columns, staged.names, view, guard))
+            else:
+                text = merge_sql(batch, columns, staged.names, view, guard)
+                self._loose.merge(attempt, text)
+
+    @contextmanager
+    def _view(self, path: str, staged: pa.Schema) -> Iterator[str]:
+        """The staged file under a name that a statement can read."""
+        view = f"binlogd_{uuid4().hex}"
+        # The path is one file's name: no sign in it is a pattern.
+        reader = self._spark.read.schema(read_schema(staged)).option("__globPaths__", "false")
+        reader.parquet(path).createTempView(view)
+        try:
+            yield quote(view)
+        finally:
+            self._spark.catalog.dropTempView(view)
+
+    @contextmanager
+    def _configured(self, settings: dict[str, str]) -> Iterator[None]:
+        """Settings of the session for what is inside."""
+        before = {name: self._spark.conf.get(name, None) for name in settings}
+        try:
+            for name, value in settings.items():
+                self._spark.conf.set(name, value)
+            yield
+        finally:
+            for name, old in before.items():
+                if old is None:
+                    self._spark.conf.unset(name)
+                else:
+                    self._spark.conf.set(name, old)
+
+    def _guard(
+        self, seen: Seen, batch: StagedBatch, staged: pa.Schema, source: str
+    ) -> Guard | None:
+        """How the write is guarded, its own deletions being remembered already.
+
+        Before they are published: were it the other way round, a crash in between would let an
+        older insert bring a deleted row back.
+        """
+        if seen.positions is None:
+            return None
+        if batch.has_deletes:
+            self._tombstones.prepare(batch.target, seen.stored, self._properties)
+        guard = self._tombstones.guard(batch.target, seen.table)
+        if batch.has_deletes:
+            given = {name.lower(): name for name in staged.names}
+            key = key_columns(batch, seen.stored.columns, given)
+            self._spark.sql(add_tombstones(guard, key, source))
+        return guard
+
+
+def _may_hold(seen: Seen, batch: StagedBatch) -> bool:
+    """Whether the target may hold one of the batch's keys, by its files' metadata.
+
+    Asked of the types alone whose values Python and Iceberg order and write alike.
+    """
+    types = {column.name.lower(): column.type for column in seen.stored.columns}
+    return seen.table.may_hold(
+        bound
+        for bound in batch.bounds
+        if types.get(bound.column.lower()) in {"int", "long", "string"}
+    )

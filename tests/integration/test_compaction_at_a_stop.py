@@ -1,0 +1,67 @@
+"""A daemon that is stopped while files are written anew: the drain does not wait for that."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+import pytest
+from pyspark.sql import SparkSession
+
+from actors.ports import ResettableSink, SinkUnavailable
+from changes.model import TargetName
+from daemon.lifecycle import Exit
+from sparkwriter.compaction_plan import CompactionSettings
+from sparkwriter.iceberg import IcebergWriter
+from sparkwriter.iceberg_compact import Compactions, Compactor, Jobs
+from sparkwriter.iceberg_java import LakeTable
+from tests.integration.rig import Rig, SharedSpark, canal
+from tests.integration.test_group import Member
+
+WITHIN_S = 120.0
+
+
+class Endless(Compactor):
+    """Its compactions last until they are cancelled."""
+
+    def __init__(self, tier: Compacting, spark: SparkSession) -> None:
+        jobs = Jobs(lambda what: None, tier.cancelled.set)
+        super().__init__(spark, jobs, tier.compactions)
+        self._tier = tier
+
+    def run(self, target: TargetName, table: LakeTable) -> bool:
+        self._tier.begun.set()
+        assert self._tier.cancelled.wait(WITHIN_S)
+        raise SinkUnavailable("cancelled")
+
+
+class Compacting(SharedSpark):
+    """One that is due after each write."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__(spark)
+        self.compactions = Compactions(CompactionSettings(small_files=1))
+        self.begun, self.cancelled = threading.Event(), threading.Event()
+
+    def sinks(self) -> Mapping[str, ResettableSink]:
+        writer = IcebergWriter(self._spark, None, self.compactions)
+        writer._compactor = Endless(self, self._spark)
+        return {"lake": writer}
+
+    def hurry(self) -> None:
+        self.compactions.stop()
+
+
+@pytest.mark.timeout(300)
+def test_a_stop_ends_a_compaction_and_loses_nothing(rig: Rig) -> None:
+    """The write that it followed counts as done, and what came meanwhile is written, too."""
+    t = f"{rig.db}.orders"
+    tier = Compacting(rig.spark)
+    rig.produce(canal(t, "INSERT", [{"id": 1, "name": "a", "qty": 1}]))
+    member = Member(rig, rig.write_config(), tier)
+    assert tier.begun.wait(WITHIN_S)
+    assert member.stop() is Exit.OK
+    assert tier.cancelled.is_set()
+    assert rig.rows("orders") == [(1, "a", 1)]
+    assert rig.events("compaction_stopped")
+    assert not rig.events("drain_deadline_passed")

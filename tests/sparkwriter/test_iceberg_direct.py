@@ -1,0 +1,119 @@
+"""An update that is published in one commit is fenced like one that is published by a branch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from actors.ports import LostRace, SinkUnavailable
+from changes.model import Write
+from offsets.position import TopicPartition
+from sparkwriter.iceberg import IcebergWriter
+from sparkwriter.iceberg_direct import publish_update
+from sparkwriter.iceberg_java import LakeTable
+from sparkwriter.iceberg_marks import HWM
+from sparkwriter.iceberg_publish import MAIN
+from tests.sparkwriter.test_iceberg_fence import LANE, Deaf, Raced, load
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.parametrize("write", [Write.EQUALITY]),
+]
+OTHER = TopicPartition("shop", 1)
+Rows = Callable[..., list[tuple[object, ...]]]
+
+
+@pytest.fixture
+def begun(writer: IcebergWriter, staging: Any, orders: Any) -> Any:
+    """The staging of a target that holds order 1 and the mark 1."""
+    writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
+    return staging
+
+
+def stamped(table: LakeTable, mark: int) -> Any:
+    """An update without files that moves the mark."""
+    return table.table.newFastAppend().set(HWM, f'{{"shop:0": {mark}}}')
+
+
+def test_main_moves_between_look_and_commit(
+    writer: IcebergWriter, begun, spark: SparkSession, rows: Rows, orders
+) -> None:
+    """It loses to one that commits first, which stays; it is not put on top of that."""
+    table = load(spark, begun.target, Raced)
+    main = table.head(MAIN)
+    assert main is not None
+    batch = begun.batch(orders(("U", 2, "b", 2)), 2)
+    table.between = lambda: writer.write(batch)  # type: ignore[attr-defined]
+    with pytest.raises(LostRace, match="main moved"):
+        publish_update(table, main, stamped(table, 99))
+    assert rows(begun.target) == [(1, "a", 1), (2, "b", 2)]
+    assert writer.open(begun.target).hwms == {LANE: 2}
+    with pytest.raises(LostRace, match="main moved"):
+        publish_update(table, main, stamped(table, 99))
+
+
+def test_an_unrelated_commit_between(writer: IcebergWriter, begun, spark: SparkSession) -> None:
+    """One that leaves main where it is only makes it try again, and both stay."""
+    table = load(spark, begun.target, Raced)
+    main = table.head(MAIN)
+    assert main is not None
+    name = ".".join(begun.target)
+    alter = f"ALTER TABLE {name} SET TBLPROPERTIES ('a' = 'b')"
+    table.between = lambda: spark.sql(alter)  # type: ignore[attr-defined]
+    head = publish_update(table, main, stamped(table, 3))
+    assert writer.open(begun.target).version == str(head)
+    assert writer.open(begun.target).hwms == {LANE: 3}
+    assert load(spark, begun.target).property("a") == "b"
+
+
+def test_a_reply_that_is_lost(writer: IcebergWriter, begun, spark: SparkSession) -> None:
+    """What landed is found to have, though its commit seemed to fail; it lands once."""
+    table = load(spark, begun.target, Deaf)
+    main, before = table.head(MAIN), table.snapshots()
+    assert main is not None
+    head = publish_update(table, main, stamped(table, 4))
+    assert writer.open(begun.target).hwms == {LANE: 4}
+    table.refresh()
+    assert (table.head(MAIN), table.parent(head), table.snapshots()) == (head, main, before + 1)
+
+
+class Closed(LakeTable):
+    """A catalog that takes nothing."""
+
+    def commit(self, change: Callable[[Any], object]) -> None:
+        raise Py4JError("read only")
+
+
+def test_a_catalog_that_takes_nothing(writer: IcebergWriter, begun, spark: SparkSession) -> None:
+    """It may be tried again later; readers saw nothing."""
+    table = load(spark, begun.target, Closed)
+    main = table.head(MAIN)
+    assert main is not None
+    with pytest.raises(SinkUnavailable, match="takes no commit: Py4JError: read only"):
+        publish_update(table, main, stamped(table, 5))
+    assert writer.open(begun.target).hwms == {LANE: 1}
+
+
+def test_two_writers_of_two_lanes(
+    spark: SparkSession, writer: IcebergWriter, begun, rows: Rows, orders, monkeypatch
+) -> None:
+    """One that was overtaken loses, reads the marks again, and carries the other's lane over."""
+    late = IcebergWriter(spark)
+    real = late._equality.update
+
+    def overtaken(*args: Any) -> Any:
+        monkeypatch.undo()
+        writer.write(begun.batch(orders(("U", 5, "other", 5)), 7, after=-1, lane=OTHER))
+        return real(*args)
+
+    monkeypatch.setattr(late._equality, "update", overtaken)
+    batch = begun.batch(orders(("U", 1, "b", 2), ("U", 2, "b", 2)), 2, after=1)
+    with pytest.raises(LostRace, match="main moved"):
+        late.write(batch)
+    late.write(batch)
+    assert rows(begun.target) == [(1, "b", 2), (2, "b", 2), (5, "other", 5)]
+    assert late.open(begun.target).hwms == {LANE: 2, OTHER: 7}
