@@ -51,7 +51,10 @@ class Job(msgspec.Struct, frozen=True):
     uri: str
     """Of the JdbcCatalog: ``jdbc:sqlite:…``, with ``jdbc.schema-version=V1``."""
     warehouse: str
-    """Folder of the catalog's tables. Some may be there already, with rows (``preloaded``)."""
+    """Folder of the catalog's tables."""
+    prepared: bool
+    """The tables are there already, as binlogd makes them (format v3, merge-on-read), some with
+    rows; else the contestant makes them, before its ``begin``."""
     folder: str
     """Scratch of the contestant's own, empty."""
     jars: str
@@ -61,7 +64,6 @@ class Job(msgspec.Struct, frozen=True):
     cores: int
     variant: dict[str, str] = {}
     """What tells two runs of one program apart, such as ``{"write": "equality"}``."""
-    preloaded: bool = False
     time_box_s: float | None = None
     """After so long it stops where it can say what it has reached, and says so; None: never."""
 
