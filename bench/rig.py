@@ -11,7 +11,8 @@ import msgspec
 import pyarrow as pa
 import pykka
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from actors.effects import Stage, Stretch
 from actors.messages import CaughtUp, PipelineFailed, Staged, StageFailed

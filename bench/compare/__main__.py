@@ -53,6 +53,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="names of workloads (all)")
     parser.add_argument("--contestants", default="", help="names of contestants (all)")
     parser.add_argument("--peers", default="", help="all: those whose files are large, too")
+    parser.add_argument("--runs", type=int, default=3, help="at most so many of each (3)")
     parser.add_argument("--var", type=Path, default=CHECKOUT / "var" / "compare", help="made anew")
     parser.add_argument("--out", type=Path, default=CHECKOUT / "var" / "compare.json")
     options = parser.parse_args()
@@ -68,7 +69,7 @@ def main() -> int:
     try:
         with (
             DevBroker(var / "broker") as broker,
-            Comparison(var, broker.bootstrap, cores, console.print) as comparison,
+            Comparison(var, broker.bootstrap, cores, console.print, options.runs) as comparison,
         ):
             for workload in taken:
                 comparison.run(workload)

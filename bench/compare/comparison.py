@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.compare import report
-from bench.compare.contestants import Contestant, turns
+from bench.compare.contestants import CONTESTANTS, Contestant, turns
 from bench.compare.job import Job
 from bench.compare.lake import Lake, Prepare, Verdict, Verify
 from bench.compare.report import Entry, Results, Run, percentile
@@ -37,9 +37,12 @@ class Comparison:
     bootstrap: str
     cores: int
     say: Callable[[str], None]
+    runs: int = 3
+    """At most so many of each contestant."""
+    contestants: Mapping[str, Contestant] = field(default_factory=lambda: CONTESTANTS)
     results: Results = field(default_factory=dict)
     _filled: set[str] = field(default_factory=set)
-    _runs: int = 0
+    _number: int = 0
 
     def __enter__(self) -> Comparison:
         self._lake = Lake(self.var / "harness")
@@ -72,11 +75,12 @@ class Comparison:
             fill(self.bootstrap, workload)
             self._filled.add(workload.topic)
         self._prepare(workload)
-        for contestant, number in turns(workload.contestants):
+        taking_part = [self.contestants[name] for name in workload.contestants]
+        for contestant, number in turns(taking_part, self.runs):
             entry = entries[contestant.name]
             if entry.reason is not None:
                 continue
-            self.say(f"{workload.name}: {contestant.name}, run {number + 1} of {contestant.runs}")
+            self.say(f"{workload.name}: {contestant.name}, run {number + 1}")
             try:
                 self._one(workload, contestant, entry)
             except NoFigure as reason:
@@ -133,8 +137,8 @@ class Comparison:
 
     def _one(self, workload: Workload, contestant: Contestant, entry: Entry) -> None:
         """One run. Raises NoFigure, also where the tables differ."""
-        self._runs += 1
-        folder = self.var / f"{self._runs}-{workload.name}-{contestant.name}"
+        self._number += 1
+        folder = self.var / f"{self._number}-{workload.name}-{contestant.name}"
         folder.mkdir()
         shutil.rmtree(self._catalog, ignore_errors=True)
         if contestant.makes_tables:
@@ -154,7 +158,7 @@ class Comparison:
         if not workload.per_second:
             job = self._job(workload, contestant, folder, workload.topic)
             return run_contestant(contestant.program, job, folder, _WITHIN_S)
-        topic = f"{workload.name}-{self._runs}"
+        topic = f"{workload.name}-{self._number}"
         create_topic(self.bootstrap, topic)
         producer = LiveProducer(self.bootstrap, topic, workload)
         job = self._job(workload, contestant, folder, topic)
@@ -166,11 +170,9 @@ class Comparison:
         expected = folder / "expected"
         expected.mkdir()
         for table, rows in zip(workload.specs, fold(workload, reached), strict=True):
-            columns = {
-                "id": pa.array(rows.keys, pa.int64()),
-                "version": pa.array(rows.versions, pa.int64()),
-            }
-            pq.write_table(pa.table(columns), expected / f"{table.name}.parquet")
+            columns = {"id": rows.keys, "version": rows.versions}
+            arrays = {name: pa.array(values, pa.int64()) for name, values in columns.items()}
+            pq.write_table(pa.table(arrays), expected / f"{table.name}.parquet")
         live = workload.per_second > 0
         return self._lake.verify(
             Verify(self._properties, workload.specs, str(expected), workload.preload, live)

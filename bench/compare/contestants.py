@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 
@@ -13,6 +14,7 @@ class Contestant:
     what: str
     """In a line, for people."""
     program: str
+    """A module."""
     variant: dict[str, str] = field(default_factory=dict)
     runs: int = 1
     time_boxed: bool = False
@@ -28,33 +30,71 @@ BASE = "binlogd"
 CONTESTANTS = {
     contestant.name: contestant
     for contestant in (
-        Contestant(BASE, 'binlogd, write = "merge"', "binlogd", runs=3),
-        Contestant("expert", "Spark Structured Streaming as an expert writes it",
-                   "streaming_expert", runs=3),
-        Contestant("binlogd-equality", 'binlogd, write = "equality"', "binlogd",
-                   {"write": "equality"}),
-        Contestant("tutorial", "Spark Structured Streaming as the tutorial writes it",
-                   "streaming_tutorial", time_boxed=True),
-        Contestant("naive", "an actor a record: a message each, a write per table and poll",
-                   "naive", time_boxed=True),
-        Contestant("flink-sql", "Flink SQL in upsert mode, 20 sinks from one source", "flink_sql",
-                   makes_tables=True, big=True),
-        Contestant("connect-sink", "Iceberg's Kafka Connect sink, standalone", "connect_sink",
-                   makes_tables=True),
-        Contestant("bare-consume", "consume() alone: the limit", "bare_consume", runs=3),
-        Contestant("binlogd-no-sink", "binlogd up to the net changes, nothing written",
-                   "binlogd_no_sink", runs=3),
-        Contestant("parallel-consumer", "Confluent Parallel Consumer in KEY order, no work",
-                   "parallel_consumer"),
+        Contestant(BASE, 'binlogd, write = "merge"', "bench.peers.binlogd", runs=3),
+        Contestant(
+            "expert",
+            "Spark Structured Streaming as an expert writes it",
+            "bench.peers.streaming_expert",
+            runs=3,
+        ),
+        Contestant(
+            "expert-c1",
+            "the same on a JVM without C2, as binlogd's",
+            "bench.peers.streaming_expert",
+            {"jit": "c1"},
+        ),
+        Contestant(
+            "binlogd-equality",
+            'binlogd, write = "equality"',
+            "bench.peers.binlogd",
+            {"write": "equality"},
+        ),
+        Contestant(
+            "tutorial",
+            "Spark Structured Streaming as the tutorial writes it",
+            "bench.peers.streaming_tutorial",
+            time_boxed=True,
+        ),
+        Contestant(
+            "naive",
+            "an actor a record: a message each, a write per table and poll",
+            "bench.peers.naive",
+            time_boxed=True,
+        ),
+        Contestant(
+            "flink-sql",
+            "Flink SQL in upsert mode, 20 sinks from one source",
+            "bench.peers.flink_sql",
+            makes_tables=True,
+            big=True,
+        ),
+        Contestant(
+            "connect-sink",
+            "Iceberg's Kafka Connect sink, standalone",
+            "bench.peers.connect_sink",
+            makes_tables=True,
+        ),
+        Contestant(
+            "bare-consume", "consume() alone: the limit", "bench.peers.bare_consume", runs=3
+        ),
+        Contestant(
+            "binlogd-no-sink",
+            "binlogd up to the net changes, nothing written",
+            "bench.peers.binlogd_no_sink",
+            runs=3,
+        ),
+        Contestant(
+            "parallel-consumer",
+            "Confluent Parallel Consumer in KEY order, no work",
+            "bench.peers.parallel_consumer",
+        ),
     )
-}  # fmt: skip
+}
 
 
-def turns(names: tuple[str, ...]) -> list[tuple[Contestant, int]]:
+def turns(contestants: Sequence[Contestant], most: int) -> list[tuple[Contestant, int]]:
     """The runs of a workload in their order, each with its number: the contestants take turns.
 
-    So what the machine does meanwhile harms all alike.
+    So what the machine does meanwhile harms all alike. Nobody has more than ``most`` runs.
     """
-    taking_part = [CONTESTANTS[name] for name in names]
-    most = max((contestant.runs for contestant in taking_part), default=0)
-    return [(c, number) for number in range(most) for c in taking_part if number < c.runs]
+    return [(c, number) for number in range(most) for c in contestants if number < c.runs]

@@ -38,6 +38,7 @@ def messages(workload: Workload) -> Iterator[bytes]:
 def canal_json(names: list[str], columns: tuple[Column, ...]) -> Encode:
     """One-row messages are about 500 bytes."""
     encode = msgspec.json.Encoder().encode
+    jdbc_types = {column.name: JDBC_TYPES[column.name] for column in columns}
     constant: dict[str, Any] = {
         "database": NAMESPACE,
         "es": 1_767_225_600_000,
@@ -45,9 +46,7 @@ def canal_json(names: list[str], columns: tuple[Column, ...]) -> Encode:
         "mysqlType": msgspec.Raw(encode({column.name: column.mysql for column in columns})),
         "pkNames": msgspec.Raw(encode(KEY)),
         "sql": "",
-        "sqlType": msgspec.Raw(
-            encode({column.name: JDBC_TYPES[column.name] for column in columns})
-        ),
+        "sqlType": msgspec.Raw(encode(jdbc_types)),
         "ts": 1_767_225_600_123,
     }
 

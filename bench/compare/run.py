@@ -55,7 +55,7 @@ def run_contestant(
     said = folder / "stderr.log"
     with said.open("ab") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", f"bench.peers.{program}", str(path)],
+            [sys.executable, "-m", program, str(path)],
             cwd=CHECKOUT, env=os.environ | {"JAVA_HOME": str(find_java().home)},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
             start_new_session=True,

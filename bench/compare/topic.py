@@ -63,14 +63,12 @@ class LiveProducer:
     def _run(self) -> None:
         try:
             encode, began = encoder(self._workload), time.monotonic()
-            sent = 0
-            for group in stream(self._workload):
+            for sent, group in enumerate(stream(self._workload)):
                 # Ahead of its time: wait for it, unless all is over.
                 while sent >= (time.monotonic() - began) * self._workload.per_second:
                     if self._stopping.wait(_TICK_S):
                         return
                 self._sender.send([encode(sent, group, time.time_ns() // 1_000_000)])
-                sent += 1
             self._sender.close()
         except Exception as problem:  # told by stop()
             self.error = problem

@@ -209,7 +209,7 @@ def workloads(scale: float) -> dict[str, Workload]:
 
     wide = Workload(
         "wide", "20 tables, one partition, one-row Canal JSON", size(2_000_000),
-        contestants=(*FULL, "flink-sql"),
+        contestants=(*FULL, "expert-c1", "flink-sql"),
     )  # fmt: skip
     multi = replace(
         wide, name="wide-multi", what=f"the same in messages of {ROWS} rows", rows=ROWS,

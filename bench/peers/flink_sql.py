@@ -7,7 +7,7 @@ How an expert sets it up:
   are those of all tables, and a column must have the same type in each.
 - Format v2 tables, ``write.upsert.enabled``: an equality delete and a row for each change. The
   planner's own materialization of upserts is off: a key's changes come in the partition's order.
-- A checkpoint, and with it a commit in each table, every 10 s. Objects are reused between operators.
+- A checkpoint, and with it a commit in each table, every 10 s. Objects are reused.
 - Parallelism: one partition is read and parsed by one task in any case; see ``PARALLELISM``.
 - JVM and cluster (one task manager in the same JVM, 4 GB of heap) are up before the clock begins;
   it begins when the job has been submitted.

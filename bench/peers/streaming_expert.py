@@ -7,6 +7,9 @@ small query tells which tables have rows and between which keys; then MERGE into
 at a time, pruned by these keys, each in a scheduler pool of its own. 4 GB of heap, as many shuffle
 partitions as cores, Iceberg's table cache on, the user interface off. A changelog is appended
 without netting.
+
+``variant``: ``{"jit": "c1"}`` has the JVM compile quickly and not as well, as binlogd's default
+has it on few cores.
 """
 
 from __future__ import annotations
@@ -73,6 +76,8 @@ def main() -> None:
     """Run it."""
     job = read_job()
     conf = {"spark.sql.shuffle.partitions": str(job.cores)}
+    if job.variant.get("jit") == "c1":
+        conf["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
     run(job, conf, OPTIONS | {"minPartitions": str(job.cores)}, write)
 
 
