@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,8 +69,11 @@ class Comparison:
         """Write what there is so far."""
         report.write(path, scale, self.results)
 
-    def run(self, workload: Workload) -> None:
-        """Run everybody who takes part."""
+    def run(self, workload: Workload, repeats_until: float = math.inf) -> None:
+        """Run everybody who takes part, once at least; again while it is not that late yet.
+
+        ``repeats_until``: by the monotonic clock.
+        """
         entries = self.results[workload.name] = {name: Entry() for name in workload.contestants}
         if workload.contestants and not workload.per_second and workload.topic not in self._filled:
             self.say(f"{workload.topic}: {workload.messages:,} messages into the topic")
@@ -76,9 +81,10 @@ class Comparison:
             self._filled.add(workload.topic)
         self._prepare(workload)
         taking_part = [self.contestants[name] for name in workload.contestants]
-        for contestant, number in turns(taking_part, self.runs):
+        for contestant, number in turns(taking_part, min(self.runs, workload.runs)):
             entry = entries[contestant.name]
-            if entry.reason is not None:
+            late = number > 0 and time.monotonic() > repeats_until
+            if late or entry.reason is not None:
                 continue
             self.say(f"{workload.name}: {contestant.name}, run {number + 1}")
             try:

@@ -12,9 +12,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from bench.compare.job import CATALOG, Begin, Column, End, Job, Missing, TableSpec, tell
+from bench.compare.job import CATALOG, Begin, Column, End, Job, TableSpec, tell
 from bench.compare.messages import messages
 from bench.compare.workloads import Workload
+from bench.peers.dts_text import canal_text
 from bench.peers.jars import fetch_peer
 from bench.peers.spark_peer import WARM, WARM_ROUNDS, WARM_ROWS, create_table, named, start
 
@@ -26,14 +27,16 @@ Write = Callable[[DataFrame, Job, str], None]
 
 
 def changes(batch: DataFrame, job: Job) -> DataFrame:
-    """The rows of Canal's JSON: table, op, offset, index, then the typed columns.
+    """The rows of the messages: table, op, offset, index, then the typed columns.
 
     The tables of a job have the same columns: one schema does for all.
     """
     columns = job.tables[0].columns
     texts = ", ".join(f"`{column.name}`: STRING" for column in columns)
     schema = f"`table` STRING, `type` STRING, data ARRAY<STRUCT<{texts}>>"
-    parsed = batch.select("offset", F.from_json(F.col("value").cast("string"), schema).alias("m"))
+    dts = F.udf(canal_text, "STRING")
+    text = F.col("value").cast("string") if job.format == "canal-json" else dts("value")
+    parsed = batch.select("offset", F.from_json(text, schema).alias("m"))
     rows = parsed.select(
         F.col("m.table").alias("table"),
         F.substring("m.type", 1, 1).alias("op"),
@@ -46,9 +49,6 @@ def changes(batch: DataFrame, job: Job) -> DataFrame:
 
 def run(job: Job, conf: Mapping[str, str], options: Mapping[str, str], write: Write) -> None:
     """Warm up, begin, apply all, end. Main thread."""
-    if job.format != "canal-json":
-        tell(Missing(f"Spark reads no {job.format}: spark-protobuf is not on Maven Central"))
-        return
     peers = Path(job.peer_jars)
     fetch_peer("streaming", peers)
     spark = start(job, conf, sorted((peers / "streaming" / "spark").glob("*.jar")))
@@ -70,7 +70,7 @@ def _warm_up(spark: SparkSession, job: Job, write: Write) -> None:
     table = TableSpec("t0", job.tables[0].columns, job.tables[0].key)
     places = PLACES if job.mode == "append" else ()
     create_table(spark, named(table, WARM), (*places, *table.columns))
-    workload = Workload("warm", "", WARM_ROWS * WARM_ROUNDS, tables=1, per_second=0)
+    workload = Workload("warm", "", WARM_ROWS * WARM_ROUNDS, tables=1, format=job.format)
     values = list(enumerate(messages(workload)))
     for at in range(0, len(values), WARM_ROWS):
         rows = [(offset, bytearray(value)) for offset, value in values[at : at + WARM_ROWS]]

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from bench.compare.job import Job
-from bench.compare.workloads import workloads
+from bench.compare.messages import messages
+from bench.compare.rows import texts
+from bench.compare.workloads import stream, workloads
 from bench.peers.binlogd import configured
+from bench.peers.dts_text import canal_text
 from bench.peers.spark_peer import merge_sql
 from bench.peers.streaming import end_of
 from daemon.config_file import load
@@ -49,6 +52,19 @@ def test_a_merge_names_every_column_and_the_key() -> None:
     assert "ON t.`id` = s.`id` AND x WHEN MATCHED AND s.op = 'D' THEN DELETE" in sql
     assert "WHEN NOT MATCHED AND s.op <> 'D' THEN INSERT" in sql
     assert sql.count("`created`") == 4
+
+
+def test_dts_messages_become_canals_json() -> None:
+    """The rows of the stream: of a delete the row as it was."""
+    workload = workloads(0.001)["wide-dts"]
+    for group, value in zip(stream(workload), messages(workload), strict=True):
+        text = canal_text(value)
+        assert text is not None
+        told = json.loads(text)
+        versions = [row.before if row.after is None else row.after for row in group.rows]
+        rows = zip(group.rows, versions, strict=True)
+        assert told["data"] == [texts(row.key, version or 0) for row, version in rows]
+        assert (told["table"], told["type"][0]) == (f"t{group.table}", group.op)
 
 
 def test_a_batchs_end_is_in_the_checkpoint(tmp_path: Path) -> None:
