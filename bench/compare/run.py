@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import os
 import queue
+import select
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
+from bench.compare.dying import die_with_parent
 from bench.compare.job import Begin, End, Event, Job, Missing
 from bench.compare.measure import Meter, Used, family
 from sparkwriter.java import CHECKOUT, find_java
 
 BEGIN_WITHIN_S = 900.0
 """For a contestant to fetch what it lacks and to warm up."""
-_LEAVE_WITHIN_S = 30.0
+LEAVE_WITHIN_S = 60.0
+"""For its JVM to stop after its last word."""
 
 
 class NoFigure(Exception):
@@ -59,6 +63,7 @@ def run_contestant(
             cwd=CHECKOUT, env=os.environ | {"JAVA_HOME": str(find_java().home)},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
             start_new_session=True,
+            preexec_fn=die_with_parent,
         )  # fmt: skip
     try:
         return _measured(process, said, within_s, begun)
@@ -122,20 +127,21 @@ def last_line(log: Path) -> str:
 
 def end_family(process: subprocess.Popen[bytes]) -> None:
     """Wait a moment for it to end by itself, then end it and whatever it started."""
-    started = [one.pid for one in family(process.pid) if one.pid != process.pid]
-    try:
-        process.wait(_LEAVE_WITHIN_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    for pid in started:
-        if _is_alive(pid):
-            os.kill(pid, signal.SIGKILL)
-
-
-def _is_alive(pid: int) -> bool:
-    """Not ended, nor waiting to be asked how it ended."""
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    with ExitStack() as handles:
+        started = []
+        for one in family(process.pid):
+            if one.pid != process.pid:
+                with suppress(ProcessLookupError):
+                    # A handle, for a number may be another's by the time that it is used.
+                    handle = os.pidfd_open(one.pid)
+                    handles.callback(os.close, handle)
+                    started.append(handle)
+        try:
+            process.wait(LEAVE_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for handle in started:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+            select.select([handle], [], [], LEAVE_WITHIN_S)

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from confluent_kafka import Consumer, TopicPartition
 
+from bench.compare.dying import die_with_parent
 from bench.compare.job import CATALOG, Begin, End, Job, Missing, read_job, tell
 from bench.peers.tail import events
 from daemon.config_file import ConfigError, load
@@ -80,7 +81,9 @@ def main() -> None:
         return
     how = [] if job.live else ["--until-caught-up"]
     daemon = subprocess.Popen(
-        [sys.executable, "-m", "daemon.cli", "run", *how, "--config", str(path)], cwd=CHECKOUT
+        [sys.executable, "-m", "daemon.cli", "run", *how, "--config", str(path)],
+        cwd=CHECKOUT,
+        preexec_fn=die_with_parent,
     )
     for event in events(folder / "binlogd.log", daemon):
         match event["event"]:
