@@ -1,4 +1,4 @@
-"""A contestant that says that it is done and has done nothing."""
+"""A contestant that does nothing; it says that it has reached what its variant says, or the end."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from bench.compare.job import Begin, End, read_job, tell
 if __name__ == "__main__":
     job = read_job()
     tell(Begin())
-    tell(End(job.end))
+    tell(End(int(job.variant.get("reached", job.end))))
