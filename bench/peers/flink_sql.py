@@ -25,7 +25,17 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bench.compare.job import CATALOG, NAMESPACE, Begin, End, Job, Missing, TableSpec, read_job, tell
+from bench.compare.job import (
+    CATALOG,
+    NAMESPACE,
+    Begin,
+    End,
+    Job,
+    Missing,
+    TableSpec,
+    read_job,
+    tell,
+)
 from bench.peers.jars import FLINK_LIBRARIES, classpath
 from bench.peers.java_program import compile_class, run_class
 from sparkwriter.jars import JarsError
