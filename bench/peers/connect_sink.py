@@ -7,7 +7,8 @@
   with a flat JSON message for each row (``{"id": "1", ...}``, 150 B instead of 500): much less to
   read and to parse than the others have.
 - The table is made before, with the types it is to have; the sink turns Canal's texts into them.
-- A commit every 5 s (its default is 300 s), polls of up to 10,000 messages. One task: one partition.
+- A commit every 5 s (its default is 300 s), polls of up to 10,000 messages; one task for the one
+  partition.
 - The worker and its plugins are up before the clock begins; it begins when the connector is asked
   for, and ends when the table's newest snapshot counts every row.
 """
@@ -28,11 +29,22 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
-from bench.compare.job import CATALOG, NAMESPACE, Begin, End, Job, Missing, TableSpec, read_job, tell
+from bench.compare.job import (
+    CATALOG,
+    NAMESPACE,
+    Begin,
+    End,
+    Job,
+    Missing,
+    TableSpec,
+    read_job,
+    tell,
+)
 from bench.peers.copied_topic import copied_topic
-from bench.peers.jars import classpath
+from bench.peers.jars import classpath, fetch_peer
 from bench.peers.java_program import JavaFailed, compile_class, run_class
 from sparkwriter.jars import JarsError
 from sparkwriter.java import find_java
@@ -129,6 +141,7 @@ def main() -> None:
         tell(Missing("it appends Canal's rows to one table, and does nothing else here"))
         return
     try:
+        fetch_peer(LIST, Path(job.peer_jars))
         jars = Path(job.peer_jars) / LIST
         compiler, libraries = classpath(jars / "compiler"), classpath(jars / "worker")
         sink = os.pathsep.join([classpath(jars / "sink"), *map(str, _sqlite(job))])
@@ -137,7 +150,10 @@ def main() -> None:
         return
     # The sink's own versions first; the logger is the worker's.
     _make_table(job, compiler, os.pathsep.join([sink, libraries]))
-    with copied_topic(job, flat) as (topic, count), _worker(job, libraries, sink) as (port, process):
+    with (
+        copied_topic(job, flat) as (topic, count),
+        _worker(job, libraries, sink) as (port, process),
+    ):
         name = f"connect-{uuid.uuid4().hex[:8]}"
         admin = AdminClient({"bootstrap.servers": job.bootstrap})
         admin.create_topics([NewTopic(name, 1, 1)])[name].result(_ANSWER_WITHIN_S)

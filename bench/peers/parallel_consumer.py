@@ -21,7 +21,7 @@ import msgspec
 
 from bench.compare.job import Begin, End, Job, Missing, read_job, tell
 from bench.peers.copied_topic import copied_topic
-from bench.peers.jars import classpath
+from bench.peers.jars import classpath, fetch_peer
 from bench.peers.java_program import compile_class, run_class
 from sparkwriter.jars import JarsError
 
@@ -48,6 +48,7 @@ def main() -> None:
         tell(Missing(f"the key is taken from Canal's JSON, not from {job.format}"))
         return
     try:
+        fetch_peer(LIST, Path(job.peer_jars))
         jars = Path(job.peer_jars) / LIST
         compiler, libraries = classpath(jars / "compiler"), classpath(jars / "consumer")
     except JarsError as problem:
