@@ -12,6 +12,7 @@ The JVM's heap is bounded by 2 GB; threads: 16, its default (with 2 or 4 it is n
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,7 +21,7 @@ import msgspec
 
 from bench.compare.job import Begin, End, Job, Missing, read_job, tell
 from bench.peers.copied_topic import copied_topic
-from bench.peers.jars import classpath
+from bench.peers.jars import classpath, fetch_peer
 from bench.peers.java_program import compile_class, run_class
 from sparkwriter.jars import JarsError
 
@@ -47,6 +48,7 @@ def main() -> None:
         tell(Missing(f"the key is taken from Canal's JSON, not from {job.format}"))
         return
     try:
+        fetch_peer(LIST, Path(job.peer_jars))
         jars = Path(job.peer_jars) / LIST
         compiler, libraries = classpath(jars / "compiler"), classpath(jars / "consumer")
     except JarsError as problem:
@@ -63,7 +65,9 @@ def _consume(job: Job, compiler: str, libraries: str) -> None:
         topic, count = job.topic, job.end
         if order == "KEY":
             topic, count = stack.enter_context(copied_topic(job, by_table))
-        arguments = (job.bootstrap, topic, count, order, job.variant.get("threads", _THREADS))
+        threads = job.variant.get("threads", _THREADS)
+        group = f"{LIST}-{uuid.uuid4().hex[:8]}"
+        arguments = (job.bootstrap, topic, count, order, threads, group)
         options = ["-Xmx2g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         path = os.pathsep.join([str(folder), libraries])
         for line in run_class("ConsumeAll", path, arguments, folder / "jvm.log", options):

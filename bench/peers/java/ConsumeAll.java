@@ -4,6 +4,7 @@ import io.confluent.parallelconsumer.ParallelStreamProcessor;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -11,13 +12,13 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 /** Takes the messages of a topic through the Parallel Consumer, and does nothing with them. */
 public final class ConsumeAll {
 
-    /** Arguments: bootstrap, topic, how many messages, order (KEY, ...), threads. */
+    /** Arguments: bootstrap, topic, how many messages, order (KEY, ...), threads, group. */
     public static void main(String[] args) throws InterruptedException {
         long wanted = Long.parseLong(args[2]);
         var consumer = new KafkaConsumer<>(
                 Map.<String, Object>of(
                         "bootstrap.servers", args[0],
-                        "group.id", "parallel-consumer",
+                        "group.id", args[5],
                         "auto.offset.reset", "earliest",
                         "enable.auto.commit", false,
                         "max.poll.records", 5000),
@@ -38,7 +39,7 @@ public final class ConsumeAll {
                 all.countDown();
             }
         });
-        while (!all.await(1, java.util.concurrent.TimeUnit.SECONDS)) {
+        while (!all.await(1, TimeUnit.SECONDS)) {
             if (parallel.isClosedOrFailed()) {
                 throw new IllegalStateException("it stopped at message " + taken);
             }

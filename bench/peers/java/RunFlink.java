@@ -6,7 +6,7 @@ import org.apache.flink.runtime.minicluster.MiniClusterConfiguration;
 import org.apache.flink.table.api.EnvironmentSettings;
 import org.apache.flink.table.api.TableEnvironment;
 
-/** Runs the SQL of a file on a Flink cluster in this JVM; its last statement is the job. */
+/** Runs the SQL of a file on a Flink cluster in this JVM; its last statement is the job that is measured. */
 public final class RunFlink {
 
     /** Arguments: the file of settings, the file of SQL, slots of the task manager. */
@@ -32,7 +32,7 @@ public final class RunFlink {
                 .build());
         String[] statements = Files.readString(Path.of(args[1])).split("\n;;\n");
         for (int number = 0; number < statements.length - 1; number++) {
-            tables.executeSql(statements[number]);
+            tables.executeSql(statements[number]).await();
         }
         var job = tables.executeSql(statements[statements.length - 1]);
         System.out.println("begin");
