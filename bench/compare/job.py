@@ -79,7 +79,12 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Begin(msgspec.Struct, frozen=True, tag_field="event", tag="begin"):
-    """Warmed up, from here on it consumes: the clock runs."""
+    """Warmed up, from here on it consumes: the clock runs.
+
+    ``pid``: the process that is measured with all it started, where the program only watches it.
+    """
+
+    pid: int | None = None
 
 
 class End(msgspec.Struct, frozen=True, tag_field="event", tag="end"):

@@ -82,7 +82,7 @@ def _measured(
         raise NoFigure(first.reason)
     if not isinstance(first, Begin):
         raise NoFigure(f"it ended before it began: {first}")
-    meter = Meter(process.pid)
+    meter = Meter(first.pid or process.pid)
     meter.start()
     began = time.monotonic()
     try:

@@ -88,7 +88,7 @@ def main() -> None:
     for event in events(folder / "binlogd.log", daemon):
         match event["event"]:
             case "running":
-                tell(Begin())
+                tell(Begin(daemon.pid))
                 if job.live:
                     _await_commit(job, group, daemon)
                     tell(End(job.end))

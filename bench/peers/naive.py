@@ -68,7 +68,9 @@ class Router(pykka.ThreadingActor):
         self._tables = tables
 
     def on_receive(self, message: Any) -> None:
-        """A record's bytes."""
+        """A record's bytes; None: an answer, when all before it are told."""
+        if message is None:
+            return
         record = json.loads(message)
         for row in record["data"]:
             self._tables[record["table"]].tell({**row, "op": record["type"][0]})
@@ -85,7 +87,7 @@ class Flow:
         """One poll: returns when all is written."""
         for value in values:
             self._router.tell(value)
-        self._router.proxy().actor_urn.get()  # behind all records: the rows are told
+        self._router.ask(None)
         for written in [table.ask(None, block=False) for table in self._tables.values()]:
             written.get()
 

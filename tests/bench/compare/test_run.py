@@ -87,3 +87,20 @@ def test_a_family_that_ends_by_itself_is_let(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"])
     end_family(process)
     assert process.returncode == 3
+
+
+def test_another_process_may_be_the_one_that_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon, and not the program that only watches its log."""
+    text = (
+        "import subprocess, sys, time\n"
+        "from bench.compare.job import *\n"
+        "child = subprocess.Popen(['sleep', '1000'])\n"
+        "tell(Begin(child.pid))\n"
+        "end = time.process_time() + 0.5\n"
+        "while time.process_time() < end: pass\n"
+        "tell(End(7)); child.kill(); child.wait()\n"
+    )
+    found = run_contestant(program(tmp_path, monkeypatch, text), JOB, tmp_path, 60.0)
+    assert found.used.cpu_s < 0.1
