@@ -157,7 +157,7 @@ def main() -> None:
         name = f"connect-{uuid.uuid4().hex[:8]}"
         admin = AdminClient({"bootstrap.servers": job.bootstrap})
         admin.create_topics([NewTopic(name, 1, 1)])[name].result(_ANSWER_WITHIN_S)
-        tell(Begin())
+        tell(Begin(process.pid))
         _ask(port, "/connectors", {"name": name, "config": connector(job, topic, name)})
         _await_rows(job, count, port, name, process)
         tell(End(job.end, {"commit_interval_ms": COMMIT_INTERVAL_MS}))

@@ -9,7 +9,7 @@ How an expert sets it up:
   planner's own materialization of upserts is off: a key's changes come in the partition's order.
 - A checkpoint, and with it a commit in each table, every 10 s; operators hand on objects as they
   are (object reuse).
-- Parallelism: one partition is read and parsed by one task in any case; see ``PARALLELISM``.
+- Parallelism 1: see ``PARALLELISM``; ``{"parallelism": "2"}`` is a variant.
 - JVM and cluster (one task manager in the same JVM, 4 GB of heap) are up before the clock begins,
   and the same job has run once over the first messages, into tables of a catalog that is not
   compared. The clock begins when the job has been submitted.
@@ -45,6 +45,8 @@ from sparkwriter.jars import JarsError
 
 LIST = "flink"
 PARALLELISM = 1
+"""One partition is read and parsed by one task whatever it is; with more, rows are copied to other
+tasks by key, and each table gets a file from each writer."""
 CHECKPOINT_S = 10
 _WARM = "warm"
 """The catalog, and the source, of the job that warms up."""
@@ -217,10 +219,11 @@ def _run(job: Job, compiler: str, libraries: str) -> None:
     # One slot for each subtask: all operators of a job share them.
     slots = configuration["parallelism.default"]
     for line in run_class("RunFlink", path, (told, sql, slots), log, list(java_options(folder))):
-        if line == "begin":
-            tell(Begin())
-        elif line == "end":
-            tell(End(job.end))
+        match line.split():
+            case ["begin", pid]:
+                tell(Begin(int(pid)))
+            case ["end"]:
+                tell(End(job.end))
 
 
 _LOGGING = """\

@@ -71,10 +71,11 @@ def _consume(job: Job, compiler: str, libraries: str) -> None:
         options = ["-Xmx2g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         path = os.pathsep.join([str(folder), libraries])
         for line in run_class("ConsumeAll", path, arguments, folder / "jvm.log", options):
-            if line == "begin":
-                tell(Begin())
-            elif line == "end":
-                tell(End(job.end, {"order": order}))
+            match line.split():
+                case ["begin", pid]:
+                    tell(Begin(int(pid)))
+                case ["end"]:
+                    tell(End(job.end, {"order": order}))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ public final class ConsumeAll {
         var all = new CountDownLatch(1);
         var parallel = ParallelStreamProcessor.createEosStreamProcessor(options);
         parallel.subscribe(List.of(args[1]));
-        System.out.println("begin");
+        System.out.println("begin " + ProcessHandle.current().pid());
         parallel.poll(message -> {
             if (taken.incrementAndGet() == wanted) {
                 all.countDown();

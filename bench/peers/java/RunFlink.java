@@ -35,7 +35,7 @@ public final class RunFlink {
             tables.executeSql(statements[number]).await();
         }
         var job = tables.executeSql(statements[statements.length - 1]);
-        System.out.println("begin");
+        System.out.println("begin " + ProcessHandle.current().pid());
         job.await();
         System.out.println("end");
         System.out.flush();
