@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench chaos soak mutation conformance clean lock lock-jars
+.PHONY: help setup demo test check bench bench-compare compare chaos soak mutation conformance clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
 	@echo "make test    the test suite"
 	@echo "make check   ruff, mypy, import-linter and the tests that need no JVM"
 	@echo "make bench   what each stage costs, and the flow on a real broker; var/bench.json"
+	@echo "make bench-compare  the same beside what an earlier make bench saved"
+	@echo "make compare  beside what people would run instead; 1 hour on 2 cores; var/compare.json"
 	@echo "make chaos   a daemon under load, killed and starved at every step; var/chaos.json"
 	@echo "make soak    twenty minutes of random faults under load: equal and flat; var/soak.json"
 	@echo "make mutation  one safety rule taken out at a time: a test must fail for each"
@@ -39,10 +41,28 @@ check: setup
 	$(VENV)/lint-imports
 	$(PYTEST) -m "not integration"
 
-# BENCH_MESSAGES=... sets the topic's size; the figures go to var/bench.json, too.
+# BENCH_MESSAGES=... sets the topic's size, BENCH="bench/test_stages.py" which files; the figures go
+# to var/bench.json and, numbered, below var/benchmarks.
+BENCH ?= bench
+SAVED := --benchmark-storage file://$(CURDIR)/var/benchmarks
 bench: setup
 	@mkdir -p var
-	$(VENV)/python -m pytest bench --timeout 1200 --benchmark-json var/bench.json
+	$(VENV)/python -m pytest $(BENCH) --timeout 1200 --benchmark-json var/bench.json \
+		--benchmark-autosave $(SAVED)
+
+# AGAINST=0003 names a saved run; without it the last one is taken.
+AGAINST ?=
+bench-compare: setup
+	$(VENV)/python -m pytest $(BENCH) --timeout 1200 $(SAVED) \
+		--benchmark-compare$(if $(AGAINST),=$(AGAINST))
+
+# SCALE=1 are the sizes of docs/performance.md, 0.1 is for an hour on two cores. ONLY="wide many"
+# and CONTESTANTS="binlogd expert" name what is run, PEERS=all has Flink fetched (1 GB), too.
+SCALE ?= 0.1
+compare: setup
+	@mkdir -p var
+	$(VENV)/python -m bench.compare --scale $(SCALE) --only "$(ONLY)" \
+		--contestants "$(CONTESTANTS)" --peers "$(PEERS)"
 
 # CHAOS="..." names some of the faults, CHAOS="--times 5" repeats them.
 chaos: setup
@@ -64,7 +84,8 @@ mutation: setup
 	$(VENV)/python -m tests.mutation
 
 clean:
-	rm -rf .venv var/jars var/jars.ivy var/jars.new var/java var/demo *.egg-info
+	rm -rf .venv var/jars var/jars.ivy var/jars.new var/java var/demo var/peers var/compare
+	rm -rf *.egg-info
 	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

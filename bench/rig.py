@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +11,8 @@ import msgspec
 import pyarrow as pa
 import pykka
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from actors.effects import Stage, Stretch
 from actors.messages import CaughtUp, PipelineFailed, Staged, StageFailed
@@ -189,11 +190,13 @@ def config(folder: Path, bootstrap: str, topic: str, group: str, processors: int
     return load(path)
 
 
-def run_flow(settings: Config, threads: bool = False) -> float:
+def run_flow(
+    settings: Config, threads: bool = False, begun: Callable[[], None] = lambda: None
+) -> float:
     """Fetch, route, decode and fold a topic with the real actors, without a sink; seconds.
 
-    The processes are up before the clock starts, as they are in a daemon that has run a while.
-    ``threads``: decode in the processors' threads instead.
+    The processes are up before the clock starts, as they are in a daemon that has run a while;
+    ``begun`` is called then. ``threads``: decode in the processors' threads instead.
     """
     (name,) = settings.pipeline
     section = settings.pipeline[name]
@@ -218,7 +221,8 @@ def run_flow(settings: Config, threads: bool = False) -> float:
     resolver = PositionResolver(settings.kafka, recorded.group, section, store.get, False)
     source = KafkaSource(settings.kafka, section.topics, recorded.group, resolver, name)
     ends = log_ends(settings.kafka, section.topics)
-    begun = time.perf_counter()
+    begun()
+    began = time.perf_counter()
     topology.start_pipeline(PipelineParts(name, source, store, recorded, spills, until=ends))
     try:
         while True:
@@ -226,7 +230,7 @@ def run_flow(settings: Config, threads: bool = False) -> float:
             assert event is not None, "the flow stands still"
             assert not isinstance(event, PipelineFailed), event
             if isinstance(event, CaughtUp):
-                return time.perf_counter() - begun
+                return time.perf_counter() - began
     finally:
         pykka.ActorRegistry.stop_all(timeout=10)
         source.close()

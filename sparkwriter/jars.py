@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from sparkwriter.java import CHECKOUT, JavaMissing, find_java
@@ -26,6 +27,18 @@ _FETCH_WITHIN_S = 900.0
 
 class JarsError(Exception):
     """Jars that are missing or not what the lock says, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class JarList:
+    """Which jars there are to be: Ivy's description of them, and the lock with their hashes."""
+
+    ivy: Path
+    lock: Path
+
+
+OWN = JarList(LISTS / "ivy.xml", LOCK)
+"""The jars that binlogd itself and its dev broker need."""
 
 
 def lake_jars() -> list[Path]:
@@ -92,20 +105,20 @@ def digests(folder: Path) -> dict[str, str]:
     return found
 
 
-def fetch(destination: Path) -> bool:
-    """Bring the jars of the lock into a folder; False when they were there already.
+def fetch(destination: Path, jars: JarList = OWN) -> bool:
+    """Bring the jars of a list into a folder; False when they were there already.
 
     They are fetched beside it and moved in when every one is right, so that a run that was cut
     short or a wrong download leaves nothing that looks like jars. Raises JarsError.
     """
     destination = destination.absolute()
-    if destination.is_dir() and _matches(destination):
+    if destination.is_dir() and _matches(destination, jars.lock):
         return False
     cache = destination.with_name(destination.name + ".ivy")
     fresh = destination.with_name(destination.name + ".new")
     try:
-        _run_ivy(cache, fresh)
-        verify(fresh)
+        _run_ivy(jars.ivy, cache, fresh)
+        verify(fresh, jars.lock)
     except JarsError:
         # What was fetched wrongly once must not be found in the cache the next time.
         if (cache / "done").exists():
@@ -117,15 +130,15 @@ def fetch(destination: Path) -> bool:
     return True
 
 
-def _matches(folder: Path) -> bool:
+def _matches(folder: Path, lock: Path) -> bool:
     try:
-        verify(folder)
+        verify(folder, lock)
     except JarsError:
         return False
     return True
 
 
-def _run_ivy(cache: Path, fresh: Path) -> None:
+def _run_ivy(ivy: Path, cache: Path, fresh: Path) -> None:
     """Resolve and download by Ivy; what it says goes to a log in its cache folder."""
     shutil.rmtree(fresh, ignore_errors=True)
     cache.mkdir(parents=True, exist_ok=True)
@@ -142,7 +155,7 @@ def _run_ivy(cache: Path, fresh: Path) -> None:
         java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Divy.default.ivy.user.dir={cache}",
         *(trust if write_truststore(trusted) else []), "-jar", ivy_jar(),
         "-settings", LISTS / "ivysettings.xml", "-cache", cache / "cache",
-        "-ivy", LISTS / "ivy.xml", "-retrieve", f"{fresh}/[conf]/[artifact]-[revision].[ext]",
+        "-ivy", ivy, "-retrieve", f"{fresh}/[conf]/[artifact]-[revision].[ext]",
     ]  # fmt: skip
     log = cache / "ivy.log"
     with log.open("w") as out:
@@ -185,13 +198,13 @@ def ivy_jar() -> Path:
     return jars[0]
 
 
-def write_lock(lock: Path = LOCK) -> int:
-    """Fetch what ivy.xml lists and write the hashes as the new lock; gives their number."""
+def write_lock(jars: JarList = OWN) -> int:
+    """Fetch what a list names and write the hashes as its new lock; gives their number."""
     folder = CHECKOUT / "var" / "jars-lock"
     fresh = folder / "jars"
-    _run_ivy(folder, fresh)
+    _run_ivy(jars.ivy, folder, fresh)
     lines = [f"{digest}  {path}\n" for path, digest in digests(fresh).items()]
-    lock.write_text("".join(lines))
+    jars.lock.write_text("".join(lines))
     shutil.rmtree(folder)
     return len(lines)
 

@@ -1,0 +1,211 @@
+"""Runs the contestants of a workload in turns, each in a fresh catalog, and judges their tables."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.compare import report
+from bench.compare.contestants import CONTESTANTS, Contestant, turns
+from bench.compare.job import Job
+from bench.compare.lake import Lake, Prepare, Verdict, Verify
+from bench.compare.report import Entry, Results, Run, percentile
+from bench.compare.run import NoFigure, Outcome, run_contestant
+from bench.compare.topic import LiveProducer, fill
+from bench.compare.workloads import Workload, fold
+from demo.produce import create_topic
+from sparkwriter.jars import jars_folder
+from sparkwriter.java import CHECKOUT
+
+TIME_BOX_S = 60.0
+"""For those who would need hours; they say what they reached."""
+_WITHIN_S = 1800.0
+
+
+@dataclass
+class Comparison:
+    """Everything of it lies in ``var``; the catalog is always in the same folder of it, since
+    Iceberg's metadata has whole paths and prepared tables are copied there."""
+
+    var: Path
+    bootstrap: str
+    cores: int
+    say: Callable[[str], None]
+    runs: int = 3
+    """At most so many of each contestant."""
+    contestants: Mapping[str, Contestant] = field(default_factory=lambda: CONTESTANTS)
+    results: Results = field(default_factory=dict)
+    _filled: set[str] = field(default_factory=set)
+    _number: int = 0
+
+    def __enter__(self) -> Comparison:
+        self._lake = Lake(self.var / "harness")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._lake.close()
+
+    @property
+    def all_equal(self) -> bool:
+        """Whether nobody's tables differed."""
+        return all(
+            e.equal is not False for entries in self.results.values() for e in entries.values()
+        )
+
+    def write(self, path: Path, scale: float) -> None:
+        """Write what there is so far."""
+        report.write(path, scale, self.results)
+
+    def run(self, workload: Workload, repeats_until: float = math.inf) -> None:
+        """Run everybody who takes part, once at least; again while it is not that late yet.
+
+        ``repeats_until``: by the monotonic clock.
+        """
+        entries = self.results[workload.name] = {name: Entry() for name in workload.contestants}
+        if workload.contestants and not workload.per_second and workload.topic not in self._filled:
+            self.say(f"{workload.topic}: {workload.messages:,} messages into the topic")
+            fill(self.bootstrap, workload)
+            self._filled.add(workload.topic)
+        self._prepare(workload)
+        taking_part = [self.contestants[name] for name in workload.contestants]
+        for contestant, number in turns(taking_part, min(self.runs, workload.runs)):
+            entry = entries[contestant.name]
+            late = number > 0 and time.monotonic() > repeats_until
+            if late or entry.reason is not None:
+                continue
+            self.say(f"{workload.name}: {contestant.name}, run {number + 1}")
+            try:
+                self._one(workload, contestant, entry)
+            except NoFigure as reason:
+                entry.reason, entry.runs = str(reason), []
+                self.say(f"  no figure: {reason}")
+        report.add_ratios({workload.name: entries})
+
+    @property
+    def _catalog(self) -> Path:
+        return self.var / "lake"
+
+    @property
+    def _prepared(self) -> Path:
+        return self.var / "prepared"
+
+    def _job(self, workload: Workload, contestant: Contestant, folder: Path, topic: str) -> Job:
+        return Job(
+            workload=workload.name,
+            format=workload.format,
+            mode=workload.mode,
+            bootstrap=self.bootstrap,
+            topic=topic,
+            end=workload.messages,
+            live=workload.per_second > 0,
+            tables=workload.specs,
+            uri=f"jdbc:sqlite:{self._catalog / 'catalog.db'}",
+            warehouse=str(self._catalog),
+            prepared=_is_prepared(workload) and not contestant.makes_tables,
+            folder=str(folder),
+            jars=str(jars_folder().absolute()),
+            peer_jars=str(CHECKOUT / "var" / "peers"),
+            cores=self.cores,
+            variant=contestant.variant,
+            time_box_s=TIME_BOX_S if contestant.time_boxed else None,
+        )
+
+    def _prepare(self, workload: Workload) -> None:
+        """Make the workload's tables once; each contestant gets a copy."""
+        for folder in (self._prepared, self._catalog):
+            shutil.rmtree(folder, ignore_errors=True)
+        self._catalog.mkdir()
+        if _is_prepared(workload):
+            self._lake.prepare(Prepare(self._properties, workload.specs, workload.preload))
+        self._catalog.replace(self._prepared)
+
+    @property
+    def _properties(self) -> dict[str, str]:
+        return {
+            "type": "jdbc",
+            "uri": f"jdbc:sqlite:{self._catalog / 'catalog.db'}",
+            "jdbc.schema-version": "V1",
+            "warehouse": str(self._catalog),
+        }
+
+    def _one(self, workload: Workload, contestant: Contestant, entry: Entry) -> None:
+        """One run. Raises NoFigure, also where the tables differ."""
+        self._number += 1
+        folder = self.var / f"{self._number}-{workload.name}-{contestant.name}"
+        folder.mkdir()
+        shutil.rmtree(self._catalog, ignore_errors=True)
+        if contestant.makes_tables:
+            self._catalog.mkdir()
+        else:
+            shutil.copytree(self._prepared, self._catalog)
+        outcome = self._measured(workload, contestant, folder)
+        verdict = Verdict([])
+        if workload.sink:
+            verdict = self._verdict(workload, folder, outcome.reached)
+            entry.equal = not verdict.differences
+            if verdict.differences:
+                raise NoFigure("its tables differ: " + "; ".join(verdict.differences))
+        entry.runs.append(_figures(workload, outcome, verdict))
+
+    def _measured(self, workload: Workload, contestant: Contestant, folder: Path) -> Outcome:
+        if not workload.per_second:
+            job = self._job(workload, contestant, folder, workload.topic)
+            return run_contestant(contestant.program, job, folder, _WITHIN_S)
+        topic = f"{workload.name}-{self._number}"
+        create_topic(self.bootstrap, topic)
+        producer = LiveProducer(self.bootstrap, topic, workload)
+        job = self._job(workload, contestant, folder, topic)
+        outcome = run_contestant(contestant.program, job, folder, _WITHIN_S, producer.start)
+        producer.stop()
+        return outcome
+
+    def _verdict(self, workload: Workload, folder: Path, reached: int) -> Verdict:
+        expected = folder / "expected"
+        expected.mkdir()
+        for table, rows in zip(workload.specs, fold(workload, reached), strict=True):
+            columns = {"id": rows.keys, "version": rows.versions}
+            arrays = {name: pa.array(values, pa.int64()) for name, values in columns.items()}
+            pq.write_table(pa.table(arrays), expected / f"{table.name}.parquet")
+        live = workload.per_second > 0
+        return self._lake.verify(
+            Verify(self._properties, workload.specs, str(expected), workload.preload, live)
+        )
+
+
+def _is_prepared(workload: Workload) -> bool:
+    """A changelog has columns of each contestant's own."""
+    return workload.sink and workload.mode == "upsert"
+
+
+def _figures(workload: Workload, outcome: Outcome, verdict: Verdict) -> Run:
+    rows = outcome.reached * workload.rows
+    if not rows:
+        raise NoFigure(f"nothing was visible after {outcome.seconds:.0f} s")
+    delays = verdict.delays_s
+    return Run(
+        seconds=round(outcome.seconds, 3),
+        rows=rows,
+        reached=outcome.reached,
+        rows_per_s=round(rows / outcome.seconds, 1),
+        cpu_s_per_million=round(outcome.used.cpu_s / rows * 1e6, 2),
+        rss_mb=round(outcome.used.rss_mb, 1),
+        jvm_rss_mb=round(outcome.used.jvm_rss_mb, 1),
+        scan_s=round(verdict.scan_s, 3) if workload.sink else None,
+        p50_s=percentile(delays, 0.50) if delays else None,
+        p95_s=percentile(delays, 0.95) if delays else None,
+        p99_s=percentile(delays, 0.99) if delays else None,
+        said=outcome.figures,
+    )

@@ -1,0 +1,100 @@
+"""Who is measured: by name the program, its variant, and how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A program of bench.peers as one contestant."""
+
+    name: str
+    what: str
+    """In a line, for people."""
+    program: str
+    """A module."""
+    variant: dict[str, str] = field(default_factory=dict)
+    runs: int = 1
+    time_boxed: bool = False
+    makes_tables: bool = False
+    """It can't take the tables as binlogd makes them."""
+    big: bool = False
+    """Its files are a gigabyte: only with PEERS=all."""
+
+
+BASE = "binlogd"
+"""Whose figures the others' are ratios to."""
+
+CONTESTANTS = {
+    contestant.name: contestant
+    for contestant in (
+        Contestant(BASE, 'binlogd, write = "merge"', "bench.peers.binlogd", runs=3),
+        Contestant(
+            "expert",
+            "Spark Structured Streaming as an expert writes it",
+            "bench.peers.streaming_expert",
+            runs=3,
+        ),
+        Contestant(
+            "expert-c1",
+            "the same on a JVM without C2, as binlogd's",
+            "bench.peers.streaming_expert",
+            {"jit": "c1"},
+        ),
+        Contestant(
+            "binlogd-equality",
+            'binlogd, write = "equality"',
+            "bench.peers.binlogd",
+            {"write": "equality"},
+        ),
+        Contestant(
+            "tutorial",
+            "Spark Structured Streaming as the tutorial writes it",
+            "bench.peers.streaming_tutorial",
+            time_boxed=True,
+        ),
+        Contestant(
+            "naive",
+            "an actor a record: a message each, a write per table and poll",
+            "bench.peers.naive",
+            time_boxed=True,
+        ),
+        Contestant(
+            "flink-sql",
+            "Flink SQL in upsert mode, 20 sinks from one source",
+            "bench.peers.flink_sql",
+            makes_tables=True,
+            big=True,
+        ),
+        Contestant(
+            "connect-sink",
+            "Iceberg's Kafka Connect sink, standalone",
+            "bench.peers.connect_sink",
+            makes_tables=True,
+        ),
+        Contestant(
+            "bare-consume", "consume() alone: the limit", "bench.peers.bare_consume", runs=3
+        ),
+        Contestant(
+            "binlogd-no-sink",
+            "binlogd up to the net changes, nothing written",
+            "bench.peers.binlogd_no_sink",
+            runs=3,
+        ),
+        Contestant(
+            "parallel-consumer",
+            "Confluent Parallel Consumer in KEY order, no work",
+            "bench.peers.parallel_consumer",
+        ),
+    )
+}
+
+
+def turns(contestants: Sequence[Contestant], most: int) -> list[tuple[Contestant, int]]:
+    """The runs of a workload in their order, each with its number: the contestants take turns.
+
+    So what the machine does meanwhile harms all alike. Nobody has more than ``most`` runs.
+    """
+    return [(c, number) for number in range(most) for c in contestants if number < c.runs]

@@ -1,0 +1,122 @@
+"""Puts a workload into its topic: all at once, or at a steady rate while a contestant runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+
+from bench.compare.messages import encoder, messages
+from bench.compare.workloads import Workload, stream
+from demo.produce import ProduceError, create_topic
+
+_TICK_S = 0.02
+"""A live producer's pace: ten messages at once at 500 a second, far below what is measured."""
+_FLUSH_WITHIN_S = 120.0
+
+
+def fill(bootstrap: str, workload: Workload) -> int:
+    """Make the topic and write every message; gives its end offset. Raises ProduceError."""
+    create_topic(bootstrap, workload.topic)
+    sender = _Sender(bootstrap, workload.topic)
+    sender.send(messages(workload))
+    sender.close()
+    end = end_offset(bootstrap, workload.topic)
+    if end != workload.messages:
+        raise ProduceError(f"{workload.topic} ends at {end}, expected {workload.messages}")
+    return end
+
+
+def end_offset(bootstrap: str, topic: str) -> int:
+    """The offset of the next message of partition 0."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench-ends"})
+    try:
+        _, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20.0)
+    finally:
+        consumer.close()
+    return int(high)
+
+
+class LiveProducer:
+    """Sends a workload at its rate on a thread of its own, from ``start`` to the last message."""
+
+    def __init__(self, bootstrap: str, topic: str, workload: Workload) -> None:
+        self._workload = workload
+        self._sender = _Sender(bootstrap, topic, linger_ms=5)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.error: Exception | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, wherever it is; raises what went wrong."""
+        self._stopping.set()
+        self._thread.join()
+        if self.error is not None:
+            raise self.error
+
+    def _run(self) -> None:
+        try:
+            encode, began = encoder(self._workload), time.monotonic()
+            for sent, group in enumerate(stream(self._workload)):
+                # Ahead of its time: wait for it, unless all is over.
+                while sent >= (time.monotonic() - began) * self._workload.per_second:
+                    if self._stopping.wait(_TICK_S):
+                        return
+                self._sender.send([encode(sent, group, time.time_ns() // 1_000_000)])
+            self._sender.close()
+        except Exception as problem:  # told by stop()
+            self.error = problem
+
+
+class _Sender:
+    """Messages to partition 0 of a topic, in order."""
+
+    def __init__(self, bootstrap: str, topic: str, linger_ms: int = 20) -> None:
+        self._topic = topic
+        self._failed: list[KafkaError] = []
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "log_level": 3,
+                "linger.ms": linger_ms,
+                "compression.type": "lz4",
+                "batch.size": 1_000_000,
+                "queue.buffering.max.messages": 200_000,
+            }
+        )
+
+    def send(self, values: Iterable[bytes]) -> None:
+        """Hand them over; waits for room. Raises ProduceError."""
+        for value in values:
+            while True:
+                try:
+                    self._producer.produce(
+                        self._topic, value, partition=0, on_delivery=self._delivered
+                    )
+                    break
+                except BufferError:
+                    self._producer.poll(1.0)
+        self._producer.poll(0)
+        self._check()
+
+    def close(self) -> None:
+        """Wait for the broker's answers. Raises ProduceError."""
+        left = self._producer.flush(_FLUSH_WITHIN_S)
+        self._check()
+        if left:
+            raise ProduceError(f"{left} messages to {self._topic} without an answer")
+
+    def _delivered(self, error: KafkaError | None, _message: Message) -> None:
+        if error is not None:
+            self._failed.append(error)
+
+    def _check(self) -> None:
+        if self._failed:
+            raise ProduceError(f"messages not written to {self._topic}: {self._failed[0].str()}")

@@ -1,0 +1,25 @@
+"""binlogd up to the net changes: its actors, its decoding processes, its offset file, no sink.
+
+The processes are up before the clock begins, as they are in a daemon that has run a while.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.compare.job import Begin, End, read_job, tell
+from bench.rig import config, run_flow
+from daemon.config_sections import DaemonSection
+
+
+def main() -> None:
+    """Run the flow."""
+    job = read_job()
+    processors = DaemonSection().processors
+    settings = config(Path(job.folder), job.bootstrap, job.topic, "bench", processors)
+    seconds = run_flow(settings, begun=lambda: tell(Begin()))
+    tell(End(job.end, {"seconds": round(seconds, 3)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""The whole comparison at a tiny size, on the real broker, with real contestants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from bench.compare.comparison import Comparison
+from bench.compare.contestants import CONTESTANTS, Contestant
+from bench.compare.workloads import workloads
+from demo.broker import DevBroker
+
+TINY = replace(workloads(1.0)["wide"], changes=400, tables=3)
+IDLE = Contestant("idle", "does nothing", "tests.bench.compare.idle")
+HONEST = replace(IDLE, name="honest", variant={"reached": "0"})
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Comparison]:
+    """One broker and one Spark of the harness for all; one run of each contestant."""
+    folder = tmp_path_factory.mktemp("compare")
+    contestants = {**CONTESTANTS, IDLE.name: IDLE, HONEST.name: HONEST}
+    with (
+        DevBroker(folder / "broker") as broker,
+        Comparison(folder, broker.bootstrap, 2, print, 1, contestants) as started,
+    ):
+        yield started
+
+
+def test_contestants_end_with_equal_tables(comparison: Comparison) -> None:
+    """binlogd and the naive design, which is in its time box long enough for so little."""
+    comparison.run(TINY.of(("binlogd", "naive")))
+    found = comparison.results[TINY.name]
+    assert {name: (entry.equal, entry.reason) for name, entry in found.items()} == {
+        "binlogd": (True, None),
+        "naive": (True, None),
+    }
+    (run,) = found["binlogd"].runs
+    assert run.rows == TINY.changes
+    assert run.rows_per_s == pytest.approx(run.rows / run.seconds, rel=0.01)
+    assert run.cpu_s_per_million > 0
+    assert run.rss_mb > 30
+    assert run.jvm_rss_mb > 100
+    assert run.scan_s is not None
+    assert found["binlogd"].ratios["rows_per_s"] == (1.0, 1.0, 1.0)
+
+
+def test_who_differs_has_no_figure(comparison: Comparison) -> None:
+    """Only what is wrong with its tables."""
+    comparison.run(replace(TINY, name="idled", topic_of=TINY.name).of((IDLE.name,)))
+    entry = comparison.results["idled"][IDLE.name]
+    assert entry.equal is False
+    assert entry.runs == []
+    assert entry.ratios == {}
+    assert entry.reason is not None
+    assert entry.reason.startswith("its tables differ: t0: 1 missing: {'id': ")
+    assert not comparison.all_equal
+
+
+def test_preloaded_tables_are_what_the_fold_begins_with(comparison: Comparison) -> None:
+    """Equal before the first update, which whoever has done nothing has reached; not after."""
+    hot = replace(workloads(1.0)["hot"], changes=40, preload=1_000)
+    comparison.run(hot.of((HONEST.name, IDLE.name)))
+    found = comparison.results[hot.name]
+    assert found[HONEST.name].equal is True
+    assert found[HONEST.name].runs == []
+    assert str(found[HONEST.name].reason).startswith("nothing was visible after")
+    assert found[IDLE.name].equal is False
+
+
+def test_a_time_box_is_judged_at_the_offset_that_was_reached(comparison: Comparison) -> None:
+    """Whoever wrote nothing of a stream differs from its first message on."""
+    early = replace(IDLE, name="early", variant={"reached": "1"})
+    few = replace(TINY, name="early", topic_of=TINY.name)
+    before = comparison.contestants
+    comparison.contestants = {**before, early.name: early}
+    comparison.run(few.of((early.name,)))
+    comparison.contestants = before
+    reason = comparison.results["early"]["early"].reason
+    assert reason is not None
+    assert reason.count("missing") == 1

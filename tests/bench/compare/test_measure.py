@@ -1,0 +1,82 @@
+"""What a process and its children use, as /proc tells it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from bench.compare.measure import Meter, family
+
+# Burns so many seconds in itself and in a child, holds memory in the child, and says each step.
+_PROGRAM = """
+import subprocess, sys, time
+def burn(s):
+    end = time.process_time() + s
+    while time.process_time() < end: pass
+def say(what):
+    print(what, flush=True); sys.stdin.readline()
+if sys.argv[1] == "child":
+    held = bytearray(b"x" * (100 << 20)); burn(0.3)
+else:
+    say("before"); burn(0.3)
+    child = subprocess.Popen([sys.executable, "-c", sys.argv[2], "child"], stdin=subprocess.PIPE)
+    child.wait(); say("after")
+"""
+
+
+@pytest.fixture
+def program() -> Iterator[subprocess.Popen[str]]:
+    """The program, at its first word."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, "parent", _PROGRAM],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "before\n"
+        yield process
+        process.kill()
+
+
+def go_on(process: subprocess.Popen[str]) -> str:
+    """Let it do the next step; gives its word."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return process.stdout.readline()
+
+
+def test_a_child_that_ended_counts_with_its_parent(program: subprocess.Popen[str]) -> None:
+    """0.3 s of each, and what their starts cost."""
+    meter = Meter(program.pid)
+    meter.start()
+    assert go_on(program) == "after\n"
+    used = meter.stop()
+    assert 0.58 <= used.cpu_s < 3.0
+    assert used.jvm_rss_mb == 0.0
+
+
+def test_the_peak_of_memory_is_that_of_all_at_one_moment(program: subprocess.Popen[str]) -> None:
+    """The child's 100 MB are over when the meter stops."""
+    meter = Meter(program.pid)
+    meter.start()
+    assert go_on(program) == "after\n"
+    assert meter.stop().rss_mb > 100
+
+
+def test_what_was_used_before_the_start_does_not_count(program: subprocess.Popen[str]) -> None:
+    """Warming up is free."""
+    assert go_on(program) == "after\n"
+    meter = Meter(program.pid)
+    meter.start()
+    assert meter.stop().cpu_s < 0.05
+
+
+def test_a_family_has_children_and_no_one_else(program: subprocess.Popen[str]) -> None:
+    """Of this process too: the program is in it."""
+    (alone,) = family(program.pid)
+    assert alone.pid == program.pid
+    assert not alone.java

@@ -1,0 +1,106 @@
+"""One contestant's run: its events, its end, and what it may not leave behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.compare.job import Job
+from bench.compare.measure import family
+from bench.compare.run import NoFigure, end_family, run_contestant
+from bench.compare.workloads import workloads
+
+JOB = Job(
+    "wide", "canal-json", "upsert", "127.0.0.1:9", "wide", 7, False, workloads(0.1)["wide"].specs,
+    "jdbc:sqlite:/x", "/x", True, "/x", "/j", "/p", 2,
+)  # fmt: skip
+
+
+def program(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> str:
+    """A module of this text, found by the contestant's interpreter."""
+    (folder / "contestant_of_a_test.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    return "contestant_of_a_test"
+
+
+def test_the_clock_runs_between_the_two_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it uses before its begin does not count; what begins then is told."""
+    text = (
+        "import time\n"
+        "from bench.compare.job import *\n"
+        "def burn(s):\n"
+        "    end = time.process_time() + s\n"
+        "    while time.process_time() < end: pass\n"
+        "job = read_job(); burn(0.5); tell(Begin()); burn(0.2)\n"
+        "tell(End(job.end, {'rounds': 3}))\n"
+    )
+    begun: list[bool] = []
+    name = program(tmp_path, monkeypatch, text)
+    found = run_contestant(name, JOB, tmp_path, 60.0, lambda: begun.append(True))
+    assert (found.reached, found.figures, begun) == (7, {"rounds": 3}, [True])
+    assert 0.15 <= found.used.cpu_s < 0.45
+    assert found.seconds >= 0.15
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("from bench.compare.job import *\ntell(Missing('no such jar'))", "no such jar"),
+        ("raise SystemExit('the query ended')", "it ended without a word: the query ended"),
+        ("from bench.compare.job import *\ntell(End(7))", "it ended before it began"),
+        ("from bench.compare.job import *\ntell(Begin())", "it ended without a word"),
+        ("print('hello')", "it ended without a word"),
+    ],
+)
+def test_without_both_events_there_is_no_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
+) -> None:
+    """But the reason, in a line."""
+    with pytest.raises(NoFigure, match=reason):
+        run_contestant(program(tmp_path, monkeypatch, text), JOB, tmp_path, 60.0)
+
+
+def test_who_takes_too_long_has_no_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ended, with what it started."""
+    text = (
+        "import subprocess, sys\n"
+        "from bench.compare.job import *\n"
+        "child = subprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
+        "print(child.pid, file=sys.stderr, flush=True)\n"
+        "tell(Begin()); child.wait()\n"
+    )
+    monkeypatch.setattr("bench.compare.run.LEAVE_WITHIN_S", 1.0)
+    with pytest.raises(NoFigure, match="no word in 1 s"):
+        run_contestant(program(tmp_path, monkeypatch, text), JOB, tmp_path, 1.0)
+    child = int((tmp_path / "stderr.log").read_text())
+    # Nobody may have asked yet how it ended: then it is there, and holds nothing.
+    assert sum(process.rss_mb for process in family(child)) == 0.0
+
+
+def test_a_family_that_ends_by_itself_is_let(tmp_path: Path) -> None:
+    """Its exit code is its own."""
+    process = subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"])
+    end_family(process)
+    assert process.returncode == 3
+
+
+def test_another_process_may_be_the_one_that_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon, and not the program that only watches its log."""
+    text = (
+        "import subprocess, sys, time\n"
+        "from bench.compare.job import *\n"
+        "child = subprocess.Popen(['sleep', '1000'])\n"
+        "tell(Begin(child.pid))\n"
+        "end = time.process_time() + 0.5\n"
+        "while time.process_time() < end: pass\n"
+        "tell(End(7)); child.kill(); child.wait()\n"
+    )
+    found = run_contestant(program(tmp_path, monkeypatch, text), JOB, tmp_path, 60.0)
+    assert found.used.cpu_s < 0.1
