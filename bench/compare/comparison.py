@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
@@ -47,7 +48,6 @@ class Comparison:
     _number: int = 0
 
     def __enter__(self) -> Comparison:
-        self._lake = Lake(self.var / "harness")
         return self
 
     def __exit__(
@@ -56,7 +56,13 @@ class Comparison:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._lake.close()
+        if "_lake" in self.__dict__:
+            self._lake.close()
+
+    @cached_property
+    def _lake(self) -> Lake:
+        """Started when it is first needed: not where nothing is written."""
+        return Lake(self.var / "harness")
 
     @property
     def all_equal(self) -> bool:
