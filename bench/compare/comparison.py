@@ -174,9 +174,10 @@ class Comparison:
         create_topic(self.bootstrap, topic)
         producer = LiveProducer(self.bootstrap, topic, workload)
         job = self._job(workload, contestant, folder, topic)
-        outcome = run_contestant(contestant.program, job, folder, _WITHIN_S, producer.start)
-        producer.stop()
-        return outcome
+        try:
+            return run_contestant(contestant.program, job, folder, _WITHIN_S, producer.start)
+        finally:
+            producer.stop()
 
     def _verdict(self, workload: Workload, folder: Path, reached: int) -> Verdict:
         expected = folder / "expected"
