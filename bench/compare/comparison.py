@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.compare import report
-from bench.compare.contestants import CONTESTANTS, Contestant, turns
-from bench.compare.job import Job
+from bench.compare.contestants import BASES, CONTESTANTS, Contestant, turns
+from bench.compare.job import Job, catalog_properties
 from bench.compare.lake import Lake, Prepare, Verdict, Verify
 from bench.compare.report import Entry, Results, Run, percentile
 from bench.compare.run import NoFigure, Outcome, run_contestant
@@ -65,10 +65,11 @@ class Comparison:
         return Lake(self.var / "harness")
 
     @property
-    def all_equal(self) -> bool:
-        """Whether nobody's tables differed."""
+    def is_sound(self) -> bool:
+        """Whether nobody's tables differed, and binlogd itself has figures."""
+        found = [entry for entries in self.results.values() for entry in entries.items()]
         return all(
-            e.equal is not False for entries in self.results.values() for e in entries.values()
+            entry.equal is not False and (entry.runs or name not in BASES) for name, entry in found
         )
 
     def write(self, path: Path, scale: float) -> None:
@@ -118,7 +119,7 @@ class Comparison:
             end=workload.messages,
             live=workload.per_second > 0,
             tables=workload.specs,
-            uri=f"jdbc:sqlite:{self._catalog / 'catalog.db'}",
+            uri=self._uri,
             warehouse=str(self._catalog),
             prepared=_is_prepared(workload) and not contestant.makes_tables,
             folder=str(folder),
@@ -139,13 +140,12 @@ class Comparison:
         self._catalog.replace(self._prepared)
 
     @property
+    def _uri(self) -> str:
+        return f"jdbc:sqlite:{self._catalog / 'catalog.db'}"
+
+    @property
     def _properties(self) -> dict[str, str]:
-        return {
-            "type": "jdbc",
-            "uri": f"jdbc:sqlite:{self._catalog / 'catalog.db'}",
-            "jdbc.schema-version": "V1",
-            "warehouse": str(self._catalog),
-        }
+        return catalog_properties(self._uri, str(self._catalog))
 
     def _one(self, workload: Workload, contestant: Contestant, entry: Entry) -> None:
         """One run. Raises NoFigure, also where the tables differ."""
