@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
@@ -14,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.compare import report
-from bench.compare.contestants import CONTESTANTS, Contestant, turns
-from bench.compare.job import Job
+from bench.compare.contestants import BASES, CONTESTANTS, Contestant, turns
+from bench.compare.job import Job, catalog_properties
 from bench.compare.lake import Lake, Prepare, Verdict, Verify
 from bench.compare.report import Entry, Results, Run, percentile
 from bench.compare.run import NoFigure, Outcome, run_contestant
@@ -47,7 +48,6 @@ class Comparison:
     _number: int = 0
 
     def __enter__(self) -> Comparison:
-        self._lake = Lake(self.var / "harness")
         return self
 
     def __exit__(
@@ -56,13 +56,20 @@ class Comparison:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._lake.close()
+        if "_lake" in self.__dict__:
+            self._lake.close()
+
+    @cached_property
+    def _lake(self) -> Lake:
+        """Started when it is first needed: not where nothing is written."""
+        return Lake(self.var / "harness")
 
     @property
-    def all_equal(self) -> bool:
-        """Whether nobody's tables differed."""
+    def is_sound(self) -> bool:
+        """Whether nobody's tables differed, and binlogd itself has figures."""
+        found = [entry for entries in self.results.values() for entry in entries.items()]
         return all(
-            e.equal is not False for entries in self.results.values() for e in entries.values()
+            entry.equal is not False and (entry.runs or name not in BASES) for name, entry in found
         )
 
     def write(self, path: Path, scale: float) -> None:
@@ -112,7 +119,7 @@ class Comparison:
             end=workload.messages,
             live=workload.per_second > 0,
             tables=workload.specs,
-            uri=f"jdbc:sqlite:{self._catalog / 'catalog.db'}",
+            uri=self._uri,
             warehouse=str(self._catalog),
             prepared=_is_prepared(workload) and not contestant.makes_tables,
             folder=str(folder),
@@ -133,13 +140,12 @@ class Comparison:
         self._catalog.replace(self._prepared)
 
     @property
+    def _uri(self) -> str:
+        return f"jdbc:sqlite:{self._catalog / 'catalog.db'}"
+
+    @property
     def _properties(self) -> dict[str, str]:
-        return {
-            "type": "jdbc",
-            "uri": f"jdbc:sqlite:{self._catalog / 'catalog.db'}",
-            "jdbc.schema-version": "V1",
-            "warehouse": str(self._catalog),
-        }
+        return catalog_properties(self._uri, str(self._catalog))
 
     def _one(self, workload: Workload, contestant: Contestant, entry: Entry) -> None:
         """One run. Raises NoFigure, also where the tables differ."""
@@ -168,9 +174,10 @@ class Comparison:
         create_topic(self.bootstrap, topic)
         producer = LiveProducer(self.bootstrap, topic, workload)
         job = self._job(workload, contestant, folder, topic)
-        outcome = run_contestant(contestant.program, job, folder, _WITHIN_S, producer.start)
-        producer.stop()
-        return outcome
+        try:
+            return run_contestant(contestant.program, job, folder, _WITHIN_S, producer.start)
+        finally:
+            producer.stop()
 
     def _verdict(self, workload: Workload, folder: Path, reached: int) -> Verdict:
         expected = folder / "expected"

@@ -25,7 +25,9 @@ class Contestant:
 
 
 BASE = "binlogd"
-"""Whose figures the others' are ratios to."""
+NO_SINK = "binlogd-no-sink"
+BASES = (BASE, NO_SINK)
+"""Whose figures the others' are ratios to: the first of them that takes part."""
 
 CONTESTANTS = {
     contestant.name: contestant
@@ -78,7 +80,7 @@ CONTESTANTS = {
             "bare-consume", "consume() alone: the limit", "bench.peers.bare_consume", runs=3
         ),
         Contestant(
-            "binlogd-no-sink",
+            NO_SINK,
             "binlogd up to the net changes, nothing written",
             "bench.peers.binlogd_no_sink",
             runs=3,

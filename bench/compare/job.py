@@ -33,6 +33,11 @@ class TableSpec(msgspec.Struct, frozen=True):
     key: tuple[str, ...]
 
 
+def catalog_properties(uri: str, warehouse: str) -> dict[str, str]:
+    """What Iceberg's Spark catalog needs to know of the JdbcCatalog."""
+    return {"type": "jdbc", "uri": uri, "jdbc.schema-version": "V1", "warehouse": warehouse}
+
+
 class Job(msgspec.Struct, frozen=True):
     """One run of one contestant on one workload."""
 
@@ -70,12 +75,7 @@ class Job(msgspec.Struct, frozen=True):
     @property
     def catalog(self) -> dict[str, str]:
         """The properties of the Iceberg catalog."""
-        return {
-            "type": "jdbc",
-            "uri": self.uri,
-            "jdbc.schema-version": "V1",
-            "warehouse": self.warehouse,
-        }
+        return catalog_properties(self.uri, self.warehouse)
 
 
 class Begin(msgspec.Struct, frozen=True, tag_field="event", tag="begin"):

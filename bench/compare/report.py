@@ -13,7 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from bench.compare.contestants import BASE
+from bench.compare.contestants import BASES
 from bench.compare.workloads import Workload
 
 FIGURES = ("rows_per_s", "cpu_s_per_million", "rss_mb", "jvm_rss_mb", "scan_s", "p50_s", "p99_s")
@@ -71,7 +71,7 @@ def add_ratios(results: Results) -> None:
     last. Without a figure of binlogd there is no ratio.
     """
     for entries in results.values():
-        base = entries.get(BASE)
+        base = next((entries[name] for name in BASES if name in entries), None)
         if base is None or not base.runs:
             continue
         for entry in entries.values():
@@ -129,7 +129,7 @@ def show(console: Console, workload: Workload, entries: Mapping[str, Entry]) -> 
         if entry.runs:
             table.add_row(name, *(_cell(entry, figure_name) for figure_name in FIGURES))
         else:
-            table.add_row(name, entry.reason or "no run")
+            table.add_row(name, "no figure")
     console.print(table)
     for name, entry in entries.items():
         if not entry.runs and entry.reason:

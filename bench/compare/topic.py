@@ -54,9 +54,10 @@ class LiveProducer:
         self._thread.start()
 
     def stop(self) -> None:
-        """End, wherever it is; raises what went wrong."""
+        """End, wherever it is, if it was started; raises what went wrong."""
         self._stopping.set()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         if self.error is not None:
             raise self.error
 
@@ -84,7 +85,7 @@ class _Sender:
             {
                 "bootstrap.servers": bootstrap,
                 "enable.idempotence": True,
-                "log_level": 3,
+                "log_level": 0,  # what goes wrong is raised by send and close
                 "linger.ms": linger_ms,
                 "compression.type": "lz4",
                 "batch.size": 1_000_000,

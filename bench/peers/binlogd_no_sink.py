@@ -10,6 +10,7 @@ from pathlib import Path
 from bench.compare.job import Begin, End, read_job, tell
 from bench.rig import config, run_flow
 from daemon.config_sections import DaemonSection
+from daemon.logs import set_up_logs
 
 
 def main() -> None:
@@ -17,6 +18,7 @@ def main() -> None:
     job = read_job()
     processors = DaemonSection().processors
     settings = config(Path(job.folder), job.bootstrap, job.topic, "bench", processors)
+    set_up_logs(settings.log, settings.redactor)  # to standard error
     seconds = run_flow(settings, begun=lambda: tell(Begin()))
     tell(End(job.end, {"seconds": round(seconds, 3)}))
 

@@ -31,6 +31,18 @@ def test_ratios_are_run_by_run() -> None:
     assert results["wide"]["binlogd"].ratios["rows_per_s"] == (1.0, 1.0, 1.0)
 
 
+def test_where_nothing_is_written_the_flow_without_a_sink_is_the_measure() -> None:
+    """For the limit and other consumers."""
+    results = {
+        "consume": {
+            "bare-consume": Entry(None, [run(300)]),
+            "binlogd-no-sink": Entry(None, [run(100)]),
+        }
+    }
+    add_ratios(results)
+    assert results["consume"]["bare-consume"].ratios["rows_per_s"] == (3.0, 3.0, 3.0)
+
+
 def test_without_binlogd_there_are_no_ratios() -> None:
     """As where it was not asked for."""
     results = {"wide": {"binlogd": Entry(), "expert": Entry(True, [run(50)])}}
