@@ -64,7 +64,8 @@ compare: setup
 	$(VENV)/python -m bench.compare --scale $(SCALE) --only "$(ONLY)" \
 		--contestants "$(CONTESTANTS)" --peers "$(PEERS)"
 
-# CHAOS="..." names some of the faults, CHAOS="--times 5" repeats them.
+# CHAOS="..." names some of the faults, CHAOS="--times 5" repeats them, CHAOS="--write equality"
+# writes the targets the other way; SOAK="--write equality" too.
 chaos: setup
 	@mkdir -p var
 	$(VENV)/python -m tests.chaos $(CHAOS)
