@@ -186,8 +186,11 @@ def flat_rows(
 ) -> FlatRows | None:
     """The rows of two lists of images, one of each for each row; None where they are uneven.
 
-    An inserted row is its image after, a deleted one its image before.
+    None, too, where there is none. An inserted row is its image after, a deleted one its image
+    before.
     """
+    if not ops:
+        return None
     count = len(ops)
     olds: Images | None = None
     if not ops.strip(b"I"):

@@ -282,3 +282,10 @@ def answer(name: str, values: list[bytes], mode: Mode = Mode.UPSERT, keys: Keys 
     if changes is None:
         return None
     return (changes.table.to_pydict(), changes.schema, changes.count, changes.mode)
+
+
+def test_many_packets_of_nothing_but_remarks_are_no_rows() -> None:
+    """Entries of type ROWDATA may hold a statement that changed no row (QUERY)."""
+    values = [wire.canal_packet(wire.canal_rows("QUERY", []))] * flat_rows.FEWEST
+    decoder = FORMATS["canal-protobuf"](FormatOptions()).table_decoder(Mode.UPSERT, None)
+    assert decoder.decode(0, range(len(values)), values) is None
