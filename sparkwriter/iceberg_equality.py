@@ -34,7 +34,7 @@ class EqualityWrites:
     def __init__(self, spark: SparkSession) -> None:
         self._gateway: Java = spark.sparkContext._gateway
         self._jvm: Java = spark.sparkContext._jvm
-        self._merged: dict[TargetName, str] = {}
+        self._told: set[tuple[TargetName, str]] = set()
 
     def plan(self, seen: Seen, batch: StagedBatch, path: str) -> EqualityPlan | None:
         """How the batch is to be written so, None where it is not wanted or can't be.
@@ -47,10 +47,9 @@ class EqualityWrites:
         why = special(seen)
         why = why or merge_instead(batch, fields, pq.read_schema(path).names, empty=empty)
         if why is None:
-            self._merged.pop(batch.target, None)
             return plan_equality(batch, fields, empty=empty)
-        if self._merged.get(batch.target) != why:
-            self._merged[batch.target] = why
+        if (batch.target, why) not in self._told:
+            self._told.add((batch.target, why))
             log.info("merged_instead", target=str(batch.target), reason=why)
         return None
 
