@@ -17,7 +17,8 @@ TINY = replace(workloads(1.0)["wide"], changes=400, tables=3)
 IDLE = Contestant("idle", "does nothing", "tests.bench.compare.idle")
 HONEST = replace(IDLE, name="honest", variant={"reached": "0"})
 
-pytestmark = pytest.mark.integration
+# Three JVMs start one after another: on a machine with much else to do that takes minutes.
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
