@@ -44,7 +44,8 @@ bench: setup
 	@mkdir -p var
 	$(VENV)/python -m pytest bench --timeout 1200 --benchmark-json var/bench.json
 
-# CHAOS="..." names some of the faults, CHAOS="--times 5" repeats them.
+# CHAOS="..." names some of the faults, CHAOS="--times 5" repeats them, CHAOS="--write equality"
+# writes the targets the other way; SOAK="--write equality" too.
 chaos: setup
 	@mkdir -p var
 	$(VENV)/python -m tests.chaos $(CHAOS)

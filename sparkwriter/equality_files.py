@@ -51,8 +51,6 @@ def merge_instead(
     batch: StagedBatch, fields: Sequence[LakeField], staged: Sequence[str], *, empty: bool
 ) -> str | None:
     """Why the batch must be merged, None where it need not. ``staged``: the file's columns."""
-    if batch.positions is not None:
-        return "a row is compared with the source position of the stored one"
     if batch.mode is Mode.APPEND:
         return None
     if batch.partial or FROM in staged:
