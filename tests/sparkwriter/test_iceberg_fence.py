@@ -314,6 +314,8 @@ def test_writers_side_by_side(spark: SparkSession, staging, rows: Rows, orders) 
 CHILD = """
 import pickle, sys
 from pathlib import Path
+import structlog
+structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 from actors.ports import Fenced, SinkUnavailable
 from sparkwriter.iceberg import IcebergWriter
 from sparkwriter.jars import lake_jars
