@@ -1,7 +1,8 @@
 """One write into a table that is there: both ways, and what readers pay until compaction.
 
-``BENCH_TABLE_ROWS=500000,5000000`` sets the sizes of the tables. Processor time is told beside the
-clock's: other work on the machine does not lengthen it.
+``BENCH_TABLE_ROWS=500000,5000000`` sets the sizes of the tables, ``BENCH_ROUNDS=8`` how often each
+write is made. Processor time is told beside the clock's: other work on the machine does not
+lengthen it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from sparkwriter.java import find_java
 from sparkwriter.session import start_session
 
 SIZES = [int(text) for text in os.environ.get("BENCH_TABLE_ROWS", "500000,5000000").split(",")]
-ROUNDS = 8
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "8"))
 LANE = TopicPartition("bench", 0)
 SCHEMA = TableSchema(
     (

@@ -34,7 +34,7 @@ class EqualityWrites:
     def __init__(self, spark: SparkSession) -> None:
         self._gateway: Java = spark.sparkContext._gateway
         self._jvm: Java = spark.sparkContext._jvm
-        self._merged: dict[TargetName, str] = {}
+        self._told: set[tuple[TargetName, str]] = set()
 
     def plan(self, seen: Seen, batch: StagedBatch, path: str) -> EqualityPlan | None:
         """How the batch is to be written so, None where it is not wanted or can't be.
@@ -47,10 +47,9 @@ class EqualityWrites:
         why = special(seen)
         why = why or merge_instead(batch, fields, pq.read_schema(path).names, empty=empty)
         if why is None:
-            self._merged.pop(batch.target, None)
             return plan_equality(batch, fields, empty=empty)
-        if self._merged.get(batch.target) != why:
-            self._merged[batch.target] = why
+        if (batch.target, why) not in self._told:
+            self._told.add((batch.target, why))
             log.info("merged_instead", target=str(batch.target), reason=why)
         return None
 
@@ -63,11 +62,11 @@ class EqualityWrites:
         """
         local = [Path(f"{path}.{what}") for what in ("rows", "keys")]
         try:
-            rows, keys = lay_files(plan, path, *local)
-            if not rows.rows and not (keys.rows and deletes):
+            rows, keys = lay_files(plan, path, *local, with_keys=deletes)
+            if not rows.rows and not keys.rows:
                 return table.table.newFastAppend().set(HWM, stamp)
             delta = table.table.newRowDelta().set(HWM, stamp)
-            if keys.rows and deletes:
+            if keys.rows:
                 ids = [key.id for key in plan.keys if key.id is not None]
                 delta.addDeletes(self._delete_file(table, keys, ids))
             if rows.rows:
