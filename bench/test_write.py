@@ -7,6 +7,7 @@ lengthen it.
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import statistics
@@ -185,3 +186,37 @@ def test_write(
         "scan_compacted_s": into.scan(),
     }  # fmt: skip
     print({"clock_s": round(benchmark.stats.stats.median, 3), **benchmark.extra_info}, flush=True)
+
+
+@pytest.fixture(scope="module")
+def unused() -> Iterator[int]:
+    """How far above a table's first keys the next stretch of new ones begins."""
+    return itertools.count(0, 50_000)
+
+
+@pytest.mark.parametrize("keys", [1_000, 50_000])
+@pytest.mark.parametrize("kind", ["new", "recent", "any"])
+@pytest.mark.parametrize("size", SIZES)
+def test_merge_by_kind(
+    benchmark: BenchmarkFixture,
+    table: Callable[[Write, int], Table],
+    size: int,
+    kind: str,
+    keys: int,
+    unused: Iterator[int],
+) -> None:
+    """A tenth new keys and updates of the newest or of any; or new keys alone."""
+    rng = random.Random(33)
+    into = table(Write.MERGE, size)
+    of = {"new": range(0), "recent": range(size - min(size, 2 * keys), size), "any": range(size)}
+
+    def batch() -> tuple[tuple[list[int]], dict[str, object]]:
+        end, old = size + next(unused), min(keys * 9 // 10, len(of[kind]))
+        new = range(end, end + (keys - old if kind == "new" else keys // 10))
+        return ([*rng.sample(of[kind], old), *new],), {}
+
+    cpu: list[float] = []
+    benchmark.pedantic(
+        lambda keys: cpu.append(into.write(keys).cpu), setup=batch, rounds=ROUNDS, warmup_rounds=2
+    )
+    benchmark.extra_info["write_cpu_s"] = round(statistics.median(cpu[-ROUNDS:]), 3)

@@ -74,8 +74,12 @@ def plan_equality(batch: StagedBatch, fields: Sequence[LakeField], *, empty: boo
     return EqualityPlan(tuple(fields), found)
 
 
-def lay_files(plan: EqualityPlan, staged: str, rows: Path, keys: Path) -> tuple[Laid, Laid]:
+def lay_files(
+    plan: EqualityPlan, staged: str, rows: Path, keys: Path, *, with_keys: bool = True
+) -> tuple[Laid, Laid]:
     """Write the batch's rows to one file and its keys to the other, in bounded memory.
+
+    Not ``with_keys``: no file of keys, which are looked at all the same.
 
     Raises TargetRefused where a value does not fit its column or a key comes twice, and what
     Arrow and the disk raise.
@@ -84,7 +88,7 @@ def lay_files(plan: EqualityPlan, staged: str, rows: Path, keys: Path) -> tuple[
         names = {name.lower(): name for name in file.schema_arrow.names}
         _check_once(file, [names[key.name.lower()] for key in plan.keys], plan)
         into_rows = _Out(rows, plan.fields, names)
-        into_keys = _Out(keys, plan.keys, names)
+        into_keys = _Out(keys, plan.keys if with_keys else (), names)
         try:
             for chunk in file.iter_batches(ROWS_AT_ONCE):
                 into_keys.add(chunk)

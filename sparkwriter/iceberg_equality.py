@@ -62,11 +62,11 @@ class EqualityWrites:
         """
         local = [Path(f"{path}.{what}") for what in ("rows", "keys")]
         try:
-            rows, keys = lay_files(plan, path, *local)
-            if not rows.rows and not (keys.rows and deletes):
+            rows, keys = lay_files(plan, path, *local, with_keys=deletes)
+            if not rows.rows and not keys.rows:
                 return table.table.newFastAppend().set(HWM, stamp)
             delta = table.table.newRowDelta().set(HWM, stamp)
-            if keys.rows and deletes:
+            if keys.rows:
                 ids = [key.id for key in plan.keys if key.id is not None]
                 delta.addDeletes(self._delete_file(table, keys, ids))
             if rows.rows:
