@@ -285,7 +285,9 @@ def test_types_round_trip(writer, staging, spark: SparkSession, tmp_path: Path) 
 
 def test_odd_names(writer, staging, spark: SparkSession) -> None:
     """Names with dots, spaces, backticks, quotes, dollars and other alphabets are just names."""
-    target = TargetName("lake", "odd ns", "ta ble.with `é' ${spark.master}")
+    target = TargetName(
+        "lake", "odd ns", f"ta ble.with `é' ${{spark.master}} {staging.write.value}"
+    )
     columns = ("ke y.`1", "va'lue.$x", "größe")
     schema = TableSchema(tuple(Column(name, pa.string()) for name in columns), columns[:1])
     staging.target, staging.schema = target, schema
