@@ -87,10 +87,6 @@ def session_conf(
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
-        # For a warehouse on local disk. Hadoop's other one writes a file of checksums beside each
-        # file, and for each of both starts a process to set its permissions: a quarter of what a
-        # small commit costs (decision 33). What is given up: noticing bits that a disk turned.
-        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
         "spark.driver.host": "localhost",
         "spark.driver.bindAddress": "127.0.0.1",
         **conf,
