@@ -29,6 +29,7 @@ class Process:
     cpu_s: float
     """With that of children that ended and were waited for."""
     rss_mb: float
+    command: bytes = b""
 
 
 def processes() -> Iterator[Process]:
@@ -37,17 +38,24 @@ def processes() -> Iterator[Process]:
         if not entry.name.isdigit():
             continue
         try:
-            name, _, rest = (entry / "stat").read_text().rpartition(")")
+            # After the name, which may hold a bracket. A child that a JVM has just made has the
+            # name of the thread that made it, so Java is told by what is run.
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            java = (entry / "exe").readlink().name == "java"
+            command = (entry / "cmdline").read_bytes()
         except OSError:
             continue
-        fields = rest.split()
         cpu_s = sum(map(int, fields[11:15])) / _TICKS
-        java = name.endswith("(java")
-        yield Process(int(entry.name), int(fields[1]), java, cpu_s, int(fields[21]) * _PAGE_MB)
+        rss_mb = int(fields[21]) * _PAGE_MB
+        yield Process(int(entry.name), int(fields[1]), java, cpu_s, rss_mb, command)
 
 
 def family(root: int) -> list[Process]:
-    """A process with all that it, and what it started, started."""
+    """A process with all that it, and what it started, started.
+
+    Without what a JVM starts but which is not a program of its own yet: until then it shares the
+    JVM's memory, which would count twice.
+    """
     children: dict[int, list[Process]] = {}
     found: list[Process] = []
     for process in processes():
@@ -55,7 +63,11 @@ def family(root: int) -> list[Process]:
         if process.pid == root:
             found.append(process)
     for process in found:  # grows while it is walked
-        found += children.get(process.pid, ())
+        found += (
+            child
+            for child in children.get(process.pid, ())
+            if not (process.java and child.command == process.command)
+        )
     return found
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.compare.measure import Meter, family
+from bench.compare import measure
+from bench.compare.measure import Meter, Process, family
 
 # Burns so many seconds in itself and in a child, holds memory in the child, and says each step.
 _PROGRAM = """
@@ -80,3 +81,13 @@ def test_a_family_has_children_and_no_one_else(program: subprocess.Popen[str]) -
     (alone,) = family(program.pid)
     assert alone.pid == program.pid
     assert not alone.java
+
+
+def test_what_a_jvm_just_made_is_not_a_second_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it runs its own program it shares the JVM's memory; afterwards it counts."""
+    jvm = Process(10, 1, True, 5.0, 900.0, b"java\0-Xmx2g\0")
+    copied = Process(11, 10, True, 0.0, 900.0, b"java\0-Xmx2g\0")
+    chmod = Process(12, 10, False, 0.0, 1.0, b"chmod\0644\0")
+    other = Process(13, 10, True, 1.0, 80.0, b"java\0-version\0")
+    monkeypatch.setattr(measure, "processes", lambda: iter((jvm, copied, chmod, other)))
+    assert family(10) == [jvm, chmod, other]
