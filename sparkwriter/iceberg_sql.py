@@ -22,24 +22,32 @@ class LooseTables:
         self._session = spark._jsparkSession
         self._jvm: Java = JavaNames(spark.sparkContext._jvm)
 
-    def merge(self, table: LakeTable, text: str) -> None:
-        """Run a ``MERGE INTO`` with the table as what it writes."""
+    def merge(self, table: LakeTable, sink: str, text: str) -> None:
+        """Run a ``MERGE INTO`` with the table, which is of the catalog ``sink``, as its target."""
         java = self._java
         parsed = self._session.sessionState().sqlParser().parsePlan(text)
         # Its alias stays around it: the conditions name that.
-        target = parsed.targetTable().withNewChildren(java.seq([self._relation(table)]))
+        target = parsed.targetTable().withNewChildren(java.seq([self._relation(table, sink)]))
         self._run(parsed.withNewChildren(java.seq([target, parsed.sourceTable()])))
 
-    def append(self, table: LakeTable, query: str) -> None:
-        """Add the rows of a ``SELECT`` whose columns are the table's, in its order."""
+    def append(self, table: LakeTable, sink: str, query: str) -> None:
+        """Add the rows of a ``SELECT`` whose columns are the table's, in its order.
+
+        The table is of the catalog ``sink``.
+        """
         java = self._java
         rows = self._session.sessionState().sqlParser().parsePlan(query)
-        self._run(java.append(self._relation(table), rows, java.options()))
+        self._run(java.append(self._relation(table, sink), rows, java.options()))
 
-    def _relation(self, table: LakeTable) -> Java:
-        """The table as it is now: a relation shows the snapshot that it was made at."""
+    def _relation(self, table: LakeTable, sink: str) -> Java:
+        """The table as it is now: a relation shows the snapshot that it was made at.
+
+        Its catalog has the functions by which a table may be partitioned. Without a name of its
+        own nobody looks the table up there.
+        """
         java = self._java
-        return java.relation(java.spark_table(table.table), java.none(), java.none())
+        catalog = self._session.sessionState().catalogManager().catalog(sink)
+        return java.relation(java.spark_table(table.table), java.some(catalog), java.none())
 
     def _run(self, plan: Java) -> None:
         self._java.run(self._session, plan)  # what changes a table runs at once
@@ -53,6 +61,7 @@ class LooseTables:
             seq=self._jvm.org.apache.spark.api.python.PythonUtils.toSeq,
             spark_table=self._jvm.org.apache.iceberg.spark.source.SparkTable,
             relation=_object(sql.execution.datasources.v2, "DataSourceV2Relation").create,
+            some=self._jvm.scala.Option.apply,
             none=self._jvm.scala.Option.empty,
             append=append.byPosition,
             options=getattr(append, "byPosition$default$3"),
@@ -64,6 +73,7 @@ class _Java(NamedTuple):
     seq: Java
     spark_table: Java
     relation: Java
+    some: Java
     none: Java
     append: Java
     options: Java

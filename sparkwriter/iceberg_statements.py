@@ -121,7 +121,7 @@ class StatementWrites:
         rows = self._files.update(attempt, plan, path, stamp, deletes=False)
         with self._configured(FEW_ROWS):
             columns, names = seen.stored.columns, pq.read_schema(path).names
-            self._loose.merge(attempt, removal_sql(batch, columns, names, view))
+            self._loose.merge(attempt, batch.target.sink, removal_sql(batch, columns, names, view))
         rows.commit()
 
     def _state(
@@ -140,10 +140,11 @@ class StatementWrites:
         # The stamp would go onto every later commit of this session too.
         with self._configured({STAMP_CONF: stamp}):
             if way is Way.INSERT:
-                self._loose.append(attempt, rows_sql(batch, columns, staged.names, view, guard))
+                text = rows_sql(batch, columns, staged.names, view, guard)
+                self._loose.append(attempt, batch.target.sink, text)
             else:
                 text = merge_sql(batch, columns, staged.names, view, guard)
-                self._loose.merge(attempt, text)
+                self._loose.merge(attempt, batch.target.sink, text)
 
     @contextmanager
     def _view(self, path: str, staged: pa.Schema) -> Iterator[str]:

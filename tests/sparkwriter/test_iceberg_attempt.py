@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import structlog
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
@@ -180,8 +182,14 @@ def test_reply_that_is_lost(writer, begun, spark: SparkSession) -> None:
 
 def way_of(writer: IcebergWriter, batch: Any) -> str:
     """Write the batch; the way in which that was done."""
-    with capture_logs() as logs:
-        writer.write(batch)
+    before = structlog.get_config()["wrapper_class"]
+    # Tests of the daemon in this process may have left a level above.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG))
+    try:
+        with capture_logs() as logs:
+            writer.write(batch)
+    finally:
+        structlog.configure(wrapper_class=before)
     (way,) = [entry["way"] for entry in logs if entry["event"] == "way_chosen"]
     return str(way)
 
