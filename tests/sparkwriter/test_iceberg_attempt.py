@@ -105,8 +105,8 @@ def test_an_attempt_that_lost_leaves_no_file(
     def files() -> set[str]:
         return {path.name for path in folder.rglob("*") if path.suffix != ".crc"}
 
-    def lose(table: LakeTable, text: str) -> None:
-        merge(table, text)
+    def lose(table: LakeTable, sink: str, text: str) -> None:
+        merge(table, sink, text)
         other.write(replace(late, path=None))
         after.update(files())
 
