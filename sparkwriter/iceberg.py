@@ -32,7 +32,7 @@ from sparkwriter.compaction_plan import CompactionSettings
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg_ddl import Barriers
-from sparkwriter.iceberg_direct import publish_update
+from sparkwriter.iceberg_direct import Update, publish_update
 from sparkwriter.iceberg_equality import EqualityWrites
 from sparkwriter.iceberg_history import look_back
 from sparkwriter.iceberg_java import Java, JavaFailure, java_class, reason
@@ -253,7 +253,7 @@ class IcebergWriter:
     def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
         stamp, forget = text_after(batch, seen), _forget_renaming if seen.renamed else None
         if batch.path is None:
-            update = seen.table.table.newFastAppend().set(HWM, stamp)
+            update = Update(seen.table.table.newFastAppend().set(HWM, stamp))
         elif plan := self._equality.plan(seen, batch, batch.path):
             update = self._equality.update(seen.table, plan, batch.path, stamp)
         else:

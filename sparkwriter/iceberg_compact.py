@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from actors.ports import Fenced, SinkUnavailable, StagedBatch
 from changes.model import TargetName, Write
 from sparkwriter.compaction_plan import Choice, CompactionSettings, FileSeen, Growth, choose
-from sparkwriter.iceberg_direct import publish_update
+from sparkwriter.iceberg_direct import Update, publish_update
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, reason
 from sparkwriter.iceberg_look import Seen
 from sparkwriter.iceberg_marks import HWM, nearest_mark
@@ -225,7 +225,8 @@ class Compactor:
             rewrite.deleteFile(file)
         for file in made:
             rewrite.addFile(file)
-        publish_update(table, main, rewrite)
+        files = tuple(str(file.location()) for file in made)
+        publish_update(table, main, Update(rewrite, files))
         return len(made)
 
     def _written(self, target: TargetName, table: LakeTable, tasks: list[Java]) -> list[Java]:

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from actors.ports import StagedBatch
 from changes.model import TargetName, Write
 from sparkwriter.equality_files import EqualityPlan, Laid, lay_files, merge_instead, plan_equality
+from sparkwriter.iceberg_direct import Update
 from sparkwriter.iceberg_java import Java, LakeTable
 from sparkwriter.iceberg_look import Seen
 from sparkwriter.iceberg_marks import HWM
@@ -55,7 +56,7 @@ class EqualityWrites:
 
     def update(
         self, table: LakeTable, plan: EqualityPlan, path: str, stamp: str, *, deletes: bool = True
-    ) -> Java:
+    ) -> Update:
         """The batch's files in the table's storage, as an update that is yet to be published.
 
         Without ``deletes`` its rows alone: the stored rows of its keys are gone already.
@@ -64,15 +65,17 @@ class EqualityWrites:
         try:
             rows, keys = lay_files(plan, path, *local, with_keys=deletes)
             if not rows.rows and not keys.rows:
-                return table.table.newFastAppend().set(HWM, stamp)
-            delta = table.table.newRowDelta().set(HWM, stamp)
+                return Update(table.table.newFastAppend().set(HWM, stamp))
+            delta, files = table.table.newRowDelta().set(HWM, stamp), []
             if keys.rows:
                 ids = [key.id for key in plan.keys if key.id is not None]
-                delta.addDeletes(self._delete_file(table, keys, ids))
+                files.append(self._delete_file(table, keys, ids))
+                delta.addDeletes(files[-1])
             if rows.rows:
                 builder = self._java.data_files.builder(table.metadata.spec())
-                delta.addRows(self._uploaded(table, rows, builder))
-            return delta
+                files.append(self._uploaded(table, rows, builder))
+                delta.addRows(files[-1])
+            return Update(delta, tuple(str(file.location()) for file in files))
         finally:
             for file in local:
                 file.unlink(missing_ok=True)

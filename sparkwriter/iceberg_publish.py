@@ -9,7 +9,7 @@ again, and finds main moved.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import structlog
@@ -91,11 +91,22 @@ def publish_attempt(
 
 def discard(table: LakeTable, attempt: LakeTable, since: int) -> None:
     """Delete the files of an attempt that nobody has published nor will. A failure is logged."""
+
+    def paths() -> Iterator[str]:
+        for snapshot in attempt.made_since(since):
+            yield from table.files_of(snapshot)
+
+    remove_files(table, paths())
+
+
+def remove_files(table: LakeTable, paths: Iterable[str]) -> None:
+    """Delete files that no snapshot names nor will. A failure is logged, also one to list them:
+    what made the write fail must not be hidden behind it.
+    """
     try:
         io = table.operations.io()
-        for snapshot in attempt.made_since(since):
-            for path in table.files_of(snapshot):
-                io.deleteFile(path)
+        for path in paths:
+            io.deleteFile(path)
     except JavaFailure as error:
         log.warning("attempt_left_behind", reason=reason(error))
 

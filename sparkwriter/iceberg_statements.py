@@ -25,7 +25,7 @@ from sparkwriter.iceberg_equality import EqualityWrites, is_empty, special
 from sparkwriter.iceberg_java import Java, LakeTable
 from sparkwriter.iceberg_look import Seen
 from sparkwriter.iceberg_marks import HWM
-from sparkwriter.iceberg_publish import MAIN, discard, publish_attempt
+from sparkwriter.iceberg_publish import MAIN, discard, publish_attempt, remove_files
 from sparkwriter.iceberg_sql import LooseTables
 from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.plan import key_columns, merge_sql, quote, read_schema, removal_sql, rows_sql
@@ -119,10 +119,15 @@ class StatementWrites:
         """Delete the stored rows of the batch's keys, then add its rows."""
         # First its rows: where a value does not fit, that is found before any work.
         rows = self._files.update(attempt, plan, path, stamp, deletes=False)
-        with self._configured(FEW_ROWS):
-            columns, names = seen.stored.columns, pq.read_schema(path).names
-            self._loose.merge(attempt, batch.target.sink, removal_sql(batch, columns, names, view))
-        rows.commit()
+        try:
+            with self._configured(FEW_ROWS):
+                columns, names = seen.stored.columns, pq.read_schema(path).names
+                text = removal_sql(batch, columns, names, view)
+                self._loose.merge(attempt, batch.target.sink, text)
+            rows.java.commit()
+        except BaseException:
+            remove_files(seen.table, rows.files)
+            raise
 
     def _state(
         self,

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
-from actors.ports import LostRace, TargetRefused
+from actors.ports import LostRace, SinkUnavailable, TargetRefused
 from changes.model import OP, KeyBound, TargetName, Write
 from offsets.position import TopicPartition
 from sparkwriter.iceberg import IcebergWriter
@@ -124,6 +124,25 @@ def test_an_attempt_that_lost_leaves_no_file(
         for row in spark.sql(f"SELECT file_path FROM {name}.files").collect()
     }
     assert rows(begun.target) == [(1, "a", 1)]
+
+
+def test_a_removal_that_fails_leaves_no_file(
+    writer, begun, warehouse: Path, orders, monkeypatch
+) -> None:
+    """The rows that were to come behind it are in the table's storage by then, and go again."""
+    folder = warehouse / begun.target.namespace / begun.target.table
+    before = set(folder.rglob("*.parquet"))
+    written: list[set[Path]] = []
+
+    def fail(table: LakeTable, sink: str, text: str) -> None:
+        written.append(set(folder.rglob("*.parquet")))
+        raise Py4JError("cancelled")
+
+    monkeypatch.setattr(writer._statements._loose, "merge", fail)
+    with pytest.raises(SinkUnavailable, match="cancelled"):
+        writer.write(begun.batch(orders(("U", 1, "b", 2)), 2))
+    assert len(written[0] - before) == 1
+    assert set(folder.rglob("*.parquet")) == before
 
 
 def test_main_moves_between_look_and_commit(writer, begun, spark, rows: Rows, orders) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,10 +11,10 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from actors.ports import LostRace, SinkUnavailable
-from changes.model import Write
+from changes.model import TargetName, Write
 from offsets.position import TopicPartition
 from sparkwriter.iceberg import IcebergWriter
-from sparkwriter.iceberg_direct import publish_update
+from sparkwriter.iceberg_direct import Update, publish_update
 from sparkwriter.iceberg_java import LakeTable
 from sparkwriter.iceberg_marks import HWM
 from sparkwriter.iceberg_publish import MAIN
@@ -36,7 +37,7 @@ def begun(writer: IcebergWriter, staging: Any, orders: Any) -> Any:
 
 def stamped(table: LakeTable, mark: int) -> Any:
     """An update without files that moves the mark."""
-    return table.table.newFastAppend().set(HWM, f'{{"shop:0": {mark}}}')
+    return Update(table.table.newFastAppend().set(HWM, f'{{"shop:0": {mark}}}'))
 
 
 def test_main_moves_between_look_and_commit(
@@ -117,3 +118,53 @@ def test_two_writers_of_two_lanes(
     late.write(batch)
     assert rows(begun.target) == [(1, "b", 2), (2, "b", 2), (5, "other", 5)]
     assert late.open(begun.target).hwms == {LANE: 2, OTHER: 7}
+
+
+def files(warehouse: Path, target: TargetName) -> set[str]:
+    """The table's files, but for those of its metadata that the catalog names."""
+    found = (warehouse / target.namespace / target.table).rglob("*")
+    return {file.name for file in found if file.suffix in {".parquet", ".avro"}}
+
+
+def test_what_lost_its_race_leaves_no_file(
+    spark: SparkSession, writer: IcebergWriter, begun, warehouse: Path, orders, monkeypatch
+) -> None:
+    """Neither of those written before main moved, nor of the snapshot that was made of them."""
+    late, real, after = IcebergWriter(spark), LakeTable.commit, set[str]()
+
+    def overtaken(table: LakeTable, change: Callable[[Any], object]) -> None:
+        monkeypatch.undo()
+        writer.write(begun.batch(None, 7, after=-1, lane=OTHER))
+        after.update(files(warehouse, begun.target))
+        real(table, change)
+
+    batch = begun.batch(orders(("U", 1, "late", 9)), 2, after=1)
+    before = files(warehouse, begun.target)
+    monkeypatch.setattr(LakeTable, "commit", overtaken)
+    with pytest.raises(LostRace, match="main moved"):
+        late.write(batch)
+    left = files(warehouse, begun.target)
+    assert {name for name in left if name.endswith(".parquet")} <= before
+    assert len(after - left) == 5  # rows, keys, a manifest of each, their list
+    late.write(batch)
+    assert late.open(begun.target).hwms == {LANE: 2, OTHER: 7}
+
+
+def test_what_landed_unheard_and_was_overtaken_keeps_its_files(
+    spark: SparkSession, writer: IcebergWriter, begun, rows: Rows, orders, monkeypatch
+) -> None:
+    """Main shows neither what was expected nor the write itself, but stands on it."""
+    late, real = IcebergWriter(spark), LakeTable.commit
+
+    def deaf(table: LakeTable, change: Callable[[Any], object]) -> None:
+        monkeypatch.undo()
+        real(table, change)
+        writer.write(begun.batch(orders(("U", 5, "other", 5)), 7, after=-1, lane=OTHER))
+        raise Py4JError("connection reset")
+
+    batch = begun.batch(orders(("U", 2, "b", 2)), 2, after=1)
+    monkeypatch.setattr(LakeTable, "commit", deaf)
+    with pytest.raises(LostRace, match="main moved"):
+        late.write(batch)
+    assert late.write(batch).covered
+    assert rows(begun.target) == [(1, "a", 1), (2, "b", 2), (5, "other", 5)]
