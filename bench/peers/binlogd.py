@@ -1,6 +1,6 @@
 """binlogd as it is installed: its daemon, its defaults, the job's topic and catalog.
 
-``variant``: keys of the pipeline's sink, ``write = "equality"``. The driver has 4 GB as the other
+``variant``: keys of the pipeline, ``write = "equality"``. The driver has 4 GB as the other
 contestants on Spark have; all else is config.toml's.
 """
 
@@ -40,7 +40,6 @@ spark.driver.extraJavaOptions = "-XX:TieredStopAtLevel=1"
 spark.sql.warehouse.dir = "{folder}/spark-warehouse"
 [sink.{catalog}]
 kind = "iceberg"
-{sink}
 [sink.{catalog}.catalog]
 {properties}
 [pipeline.bench]
@@ -49,6 +48,7 @@ group = "{group}"
 format = "{format}"
 mode = "{mode}"
 target = "{catalog}.{{database}}.{{table}}"
+{variant}
 """
 
 
@@ -63,7 +63,7 @@ def configured(job: Job) -> str:
         format=job.format,
         mode=job.mode,
         catalog=CATALOG,
-        sink="\n".join(f"{name} = {quoted[name]}" for name in job.variant),
+        variant="\n".join(f"{name} = {quoted[name]}" for name in job.variant),
         properties="\n".join(f'"{name}" = {quoted[name]}' for name in job.catalog),
     )
 
