@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -72,6 +72,20 @@ def plan_equality(batch: StagedBatch, fields: Sequence[LakeField], *, empty: boo
     replaces = batch.mode is Mode.UPSERT and not empty
     found = tuple(field for field in fields if replaces and field.name.lower() in keys)
     return EqualityPlan(tuple(fields), found)
+
+
+def keys_of(plan: EqualityPlan, staged: str) -> list[pa.ChunkedArray]:
+    """The batch's keys, deletes included: a column for each part, as the table has it.
+
+    Raises TargetRefused where one does not fit, and what Arrow and the disk raise.
+    """
+    with pq.ParquetFile(staged) as file:
+        names = {name.lower(): name for name in file.schema_arrow.names}
+        keys = file.read([names[key.name.lower()] for key in plan.keys])
+    return [
+        _cast(keys, names[key.name.lower()], pa.field(key.name, arrow_type(key.type)))
+        for key in plan.keys
+    ]
 
 
 def lay_files(
@@ -149,7 +163,8 @@ class _Out:
             self._file.close()
 
 
-def _cast(chunk: pa.RecordBatch, name: str, field: pa.Field) -> pa.Array:
+def _cast(chunk: Any, name: str, field: pa.Field) -> Any:
+    """A column of a table or a part of one, in the field's type."""
     try:
         return chunk.column(name).cast(field.type)
     except pa.ArrowInvalid as error:

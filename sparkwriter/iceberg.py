@@ -34,6 +34,7 @@ from sparkwriter.iceberg_compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg_ddl import Barriers
 from sparkwriter.iceberg_direct import Update, publish_update
 from sparkwriter.iceberg_equality import EqualityWrites
+from sparkwriter.iceberg_files import TableFiles
 from sparkwriter.iceberg_history import look_back
 from sparkwriter.iceberg_java import Java, JavaFailure, java_class, reason
 from sparkwriter.iceberg_look import (
@@ -56,6 +57,7 @@ from sparkwriter.iceberg_statements import STAMP_CONF, StatementWrites
 from sparkwriter.iceberg_swap import remove_table, swap_tables
 from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg_vectors import VectorWrites
 from sparkwriter.plan import dotted
 from sparkwriter.schema import (
     CreateTable,
@@ -78,6 +80,8 @@ TABLE_PROPERTIES = {
     # Three metadata files a write: without this the folder grows for ever.
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "30",
+    # Each write adds two manifests, which every later one reads. Iceberg's 100 are for appends.
+    "commit.manifest.min-count-to-merge": "4",
 }
 
 _DATA_ERRORS = (
@@ -112,9 +116,15 @@ class IcebergWriter:
         self._catalog = LakeCatalog(self._spark)
         self._barriers = Barriers(self._catalog, self._upkeep.new_branch)
         self._tombstones = Tombstones(self._spark, self._catalog)
-        self._equality = EqualityWrites(self._spark)
+        files = TableFiles(self._spark)
+        self._equality = EqualityWrites(files)
         self._statements = StatementWrites(
-            self._spark, self._tombstones, self._equality, TABLE_PROPERTIES, self._begin_jobs
+            self._spark,
+            self._tombstones,
+            self._equality,
+            VectorWrites(self._spark.sparkContext._jvm, files),
+            TABLE_PROPERTIES,
+            self._begin_jobs,
         )
         self._compactor = Compactor(
             self._spark,

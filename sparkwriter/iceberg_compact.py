@@ -278,7 +278,7 @@ def _each(iterable: Java) -> Iterator[Java]:
 
 
 def _seen(file: dict[str, Any], deletes: list[dict[str, Any]]) -> FileSeen:
-    keys = [one["record-count"] for one in deletes if one["content"].upper() == "EQUALITY_DELETES"]
+    keys = [one["record-count"] for one in deletes if one["content"] == "equality-deletes"]
     # One without it is of several files of rows: how many of them are this one's is not told.
     dead = [one["record-count"] for one in deletes if "referenced-data-file" in one]
     return FileSeen(

@@ -6,20 +6,20 @@ the deletes are compacted away (``iceberg_compact``).
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
-from uuid import uuid4
+from typing import Any
 
 import pyarrow.parquet as pq
 import structlog
-from pyspark.sql import SparkSession
 
 from actors.ports import StagedBatch
 from changes.model import TargetName, Write
 from sparkwriter.equality_files import EqualityPlan, Laid, lay_files, merge_instead, plan_equality
 from sparkwriter.iceberg_direct import Update
-from sparkwriter.iceberg_java import Java, LakeTable
+from sparkwriter.iceberg_files import TableFiles
+from sparkwriter.iceberg_java import LakeTable
 from sparkwriter.iceberg_look import Seen
 from sparkwriter.iceberg_marks import HWM
 
@@ -32,9 +32,8 @@ class EqualityWrites:
     Raises one of JavaFailure, TargetRefused, OSError, ArrowException.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._gateway: Java = spark.sparkContext._gateway
-        self._jvm: Java = spark.sparkContext._jvm
+    def __init__(self, files: TableFiles) -> None:
+        self._files = files
         self._told: set[tuple[TargetName, str]] = set()
 
     def plan(self, seen: Seen, batch: StagedBatch, path: str) -> EqualityPlan | None:
@@ -61,72 +60,29 @@ class EqualityWrites:
 
         Without ``deletes`` its rows alone: the stored rows of its keys are gone already.
         """
-        local = [Path(f"{path}.{what}") for what in ("rows", "keys")]
-        try:
-            rows, keys = lay_files(plan, path, *local, with_keys=deletes)
+        with laid_files(plan, path, with_keys=deletes) as (rows, keys):
             if not rows.rows and not keys.rows:
                 return Update(table.table.newFastAppend().set(HWM, stamp))
             delta, files = table.table.newRowDelta().set(HWM, stamp), []
             if keys.rows:
                 ids = [key.id for key in plan.keys if key.id is not None]
-                files.append(self._delete_file(table, keys, ids))
+                files.append(self._files.keys(table, keys, ids))
                 delta.addDeletes(files[-1])
             if rows.rows:
-                builder = self._java.data_files.builder(table.metadata.spec())
-                files.append(self._uploaded(table, rows, builder))
+                files.append(self._files.rows(table, rows))
                 delta.addRows(files[-1])
             return Update(delta, tuple(str(file.location()) for file in files))
-        finally:
-            for file in local:
-                file.unlink(missing_ok=True)
-
-    def _delete_file(self, table: LakeTable, keys: Laid, ids: list[int]) -> Java:
-        array = self._gateway.new_array(self._jvm.int, len(ids))
-        for at, id_ in enumerate(ids):
-            array[at] = id_
-        builder = self._java.file_metadata.deleteFileBuilder(table.metadata.spec())
-        return self._uploaded(table, keys, builder.ofEqualityDeletes(array))
-
-    def _uploaded(self, table: LakeTable, laid: Laid, builder: Java) -> Java:
-        """The file in the table's own storage, whichever that is, and what describes it.
-
-        Its metrics are read from the local copy: on an object store that spares requests.
-        """
-        java, lake = self._java, table.table
-        place = lake.locationProvider().newDataLocation(f"binlogd-{uuid4()}.parquet")
-        local = java.local_input(str(laid.path))
-        out = lake.io().newOutputFile(place).create()
-        try:
-            size = java.copy(java.path(str(laid.path)), out)
-        finally:
-            out.close()
-        metrics = java.metrics(local, java.metrics_config(lake))
-        described = builder.withPath(place).withFormat("PARQUET").withFileSizeInBytes(size)
-        return described.withMetrics(metrics).build()
-
-    @cached_property
-    def _java(self) -> _Java:
-        """Looked up once: each name on the way to a class is a call into the JVM."""
-        iceberg, file = self._jvm.org.apache.iceberg, self._jvm.java.io.File
-        return _Java(
-            data_files=iceberg.DataFiles,
-            file_metadata=iceberg.FileMetadata,
-            local_input=iceberg.Files.localInput,
-            metrics=iceberg.parquet.ParquetUtil.fileMetrics,
-            metrics_config=iceberg.MetricsConfig.forTable,
-            copy=self._jvm.java.nio.file.Files.copy,
-            path=lambda text: file(text).toPath(),
-        )
 
 
-class _Java(NamedTuple):
-    data_files: Java
-    file_metadata: Java
-    local_input: Java
-    metrics: Java
-    metrics_config: Java
-    copy: Java
-    path: Java
+@contextmanager
+def laid_files(plan: EqualityPlan, path: str, *, with_keys: bool) -> Iterator[tuple[Laid, Laid]]:
+    """``lay_files`` beside the staged file, gone afterwards."""
+    local = [Path(f"{path}.{what}") for what in ("rows", "keys")]
+    try:
+        yield lay_files(plan, path, *local, with_keys=with_keys)
+    finally:
+        for file in local:
+            file.unlink(missing_ok=True)
 
 
 def special(seen: Seen) -> str | None:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -75,6 +76,11 @@ class LakeTable:
         self.metadata = self.operations.refresh()
         self._properties = self.metadata.properties()
 
+    @cached_property
+    def is_hadoops(self) -> bool:
+        """Whether its files are read and written by Hadoop's file systems."""
+        return str(self.table.io().getClass().getSimpleName()) == "HadoopFileIO"
+
     def columns(self) -> tuple[LakeColumn, ...]:
         """The current schema. Raises TargetRefused, naming it, at a column of nested type."""
         return tuple(LakeColumn(field.name, field.type) for field in self.fields())
@@ -109,8 +115,9 @@ class LakeTable:
         self.metadata = self.operations.current()
         return LakeTable(self._jvm, iceberg.BaseTable(begun.table().operations(), name))
 
-    def may_hold(self, bounds: Iterable[KeyBound]) -> bool:
-        """Whether a row may lie within the bounds, by the metadata of the files.
+    def tasks(self, snapshot_id: int, bounds: Iterable[KeyBound], most: int) -> list[Java] | None:
+        """Iceberg's scan tasks of the data files in which rows may lie within the bounds, by the
+        metadata of the files: one for each; None where there are more than ``most``.
 
         The bounds are whole numbers or strings, of columns of such a type.
         """
@@ -121,12 +128,18 @@ class LakeTable:
             below = expressions.lessThanOrEqual(bound.column, bound.upper)
             for term in (above, below):
                 within = getattr(expressions, "and")(within, term)
-        scan = self.table.newScan().caseSensitive(False).filter(within)
+        scan = self.table.newScan().useSnapshot(snapshot_id).caseSensitive(False).filter(within)
         files = scan.planFiles()
+        found: list[Java] = []
         try:
-            return bool(files.iterator().hasNext())
+            each = files.iterator()
+            while each.hasNext():
+                if len(found) == most:
+                    return None
+                found.append(each.next())
         finally:
             files.close()
+        return found
 
     def made_since(self, snapshot_id: int) -> list[Java]:
         """Main's snapshots on top of that one, the oldest first."""

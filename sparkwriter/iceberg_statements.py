@@ -1,13 +1,14 @@
-"""Writing a batch by statements of Spark, or without one where its keys are new, in one commit.
+"""Writing a batch the cheapest way, in one commit: by statements of Spark only where it must be.
 
 What statements commit stays in the memory of an attempt until it is published; where a statement
-is not needed to add rows, they go into the table as a file of our own.
+is not needed, rows and deletions go into the table as files of our own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -20,7 +21,7 @@ from actors.ports import LostRace, SinkUnavailable, StagedBatch
 from changes.model import Mode
 from sparkwriter.equality_files import EqualityPlan, merge_instead, plan_equality
 from sparkwriter.guard import Guard, add_tombstones
-from sparkwriter.iceberg_direct import publish_update
+from sparkwriter.iceberg_direct import Update, publish_update
 from sparkwriter.iceberg_equality import EqualityWrites, is_empty, special
 from sparkwriter.iceberg_java import Java, LakeTable
 from sparkwriter.iceberg_look import Seen
@@ -28,7 +29,9 @@ from sparkwriter.iceberg_marks import HWM
 from sparkwriter.iceberg_publish import MAIN, discard, publish_attempt, remove_files
 from sparkwriter.iceberg_sql import LooseTables
 from sparkwriter.iceberg_tombstones import Tombstones
+from sparkwriter.iceberg_vectors import Candidate, VectorWrites
 from sparkwriter.plan import key_columns, merge_sql, quote, read_schema, removal_sql, rows_sql
+from sparkwriter.stored_keys import Unseekable
 from sparkwriter.ways import Facts, Way, choose
 
 STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
@@ -49,12 +52,14 @@ class StatementWrites:
         spark: SparkSession,
         tombstones: Tombstones,
         files: EqualityWrites,
+        vectors: VectorWrites,
         properties: dict[str, str],
         begin_jobs: Callable[[str], None],
     ) -> None:
         self._spark = spark
         self._tombstones = tombstones
         self._files = files
+        self._vectors = vectors
         self._properties = properties
         self._begin_jobs = begin_jobs
         self._loose = LooseTables(spark)
@@ -69,12 +74,33 @@ class StatementWrites:
     ) -> int:
         """Write the batch and publish it; gives main's new snapshot. Raises as ``BatchWriter``."""
         staged = pq.read_schema(path)
-        way = self._way(seen, batch, staged)
-        log.debug("way_chosen", target=str(batch.target), way=way.value, rows=batch.rows)
+        way, candidates = self._way(seen, batch, staged)
         plan = plan_equality(batch, seen.table.fields(), empty=way is Way.APPEND)
+        update: Update | None = None
         if way is Way.APPEND:
             update = self._files.update(seen.table, plan, path, stamp)
+        elif way is Way.VECTOR:
+            try:
+                update = self._vectors.update(seen, plan, path, stamp, candidates)
+            except Unseekable as reason:
+                log.debug("not_found_by_us", target=str(batch.target), reason=str(reason))
+                way = Way.REPLACE
+        log.debug("way_chosen", target=str(batch.target), way=way.value, rows=batch.rows)
+        if update is not None:
             return publish_update(seen.table, seen.main, update, also)
+        return self._by_statement(seen, batch, path, stamp, also, staged, way, plan)
+
+    def _by_statement(
+        self,
+        seen: Seen,
+        batch: StagedBatch,
+        path: str,
+        stamp: str,
+        also: Callable[[Java], object] | None,
+        staged: pa.Schema,
+        way: Way,
+        plan: EqualityPlan,
+    ) -> int:
         attempt = seen.table.begin()
         if (main := attempt.head(MAIN)) != seen.main:
             raise LostRace(f"main moved from snapshot {seen.main} to {main} meanwhile")
@@ -98,13 +124,20 @@ class StatementWrites:
             raise SinkUnavailable("the statement's snapshot does not carry the marks")
         return publish_attempt(seen.table, attempt, seen.main, also)
 
-    def _way(self, seen: Seen, batch: StagedBatch, staged: pa.Schema) -> Way:
+    def _way(
+        self, seen: Seen, batch: StagedBatch, staged: pa.Schema
+    ) -> tuple[Way, list[Candidate]]:
+        """The way, and the files that may hold rows of the batch's keys, where we look those up."""
         empty = batch.mode is Mode.APPEND or is_empty(seen)
         lacks = merge_instead(batch, seen.table.fields(), staged.names, empty=empty)
         facts = Facts(empty, lacks, special(seen))
-        if choose(facts) is Way.REPLACE and not batch.has_deletes:
-            facts = Facts(not _may_hold(seen, batch), lacks, facts.special)
-        return choose(facts)
+        if choose(facts) is not Way.REPLACE:
+            return choose(facts), []
+        candidates = self._vectors.candidates(seen, batch)
+        if candidates is None:
+            return Way.REPLACE, []
+        stored = sum(file.rows for file in candidates)
+        return choose(replace(facts, known_new=not candidates, stored=stored)), candidates
 
     def _replace(
         self,
@@ -196,16 +229,3 @@ class StatementWrites:
             key = key_columns(batch, seen.stored.columns, given)
             self._spark.sql(add_tombstones(guard, key, source))
         return guard
-
-
-def _may_hold(seen: Seen, batch: StagedBatch) -> bool:
-    """Whether the target may hold one of the batch's keys, by its files' metadata.
-
-    Asked of the types alone whose values Python and Iceberg order and write alike.
-    """
-    types = {column.name.lower(): column.type for column in seen.stored.columns}
-    return seen.table.may_hold(
-        bound
-        for bound in batch.bounds
-        if types.get(bound.column.lower()) in {"int", "long", "string"}
-    )

@@ -17,7 +17,7 @@ from typing import Any
 from actors import effects as fx
 from actors import performers
 from daemon import kafka_source, offset_file, spark_tier
-from sparkwriter import iceberg, iceberg_compact, iceberg_equality
+from sparkwriter import iceberg, iceberg_compact
 
 
 def _die() -> None:
@@ -59,7 +59,7 @@ def after_stage(times: int) -> None:
 
 
 def in_merge(times: int) -> None:
-    """Spark is in the middle of the statement, or the files of an equality write are made."""
+    """Spark is in the middle of the statement, or the files of a write are made."""
     left = [times]
 
     def around(inner: Callable[..., Any], *args: Any) -> Any:
@@ -68,8 +68,7 @@ def in_merge(times: int) -> None:
             threading.Timer(0.1, _die).start()
         return inner(*args)
 
-    _wrap(iceberg.IcebergWriter, "_run", around)
-    _wrap(iceberg_equality.EqualityWrites, "update", around)
+    _wrap(iceberg.IcebergWriter, "_publish", around)
 
 
 def in_compaction(times: int) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import structlog
 from pyspark.sql import Row, SparkSession
+from structlog.testing import capture_logs
 
 from actors.ports import Span, StagedBatch
 from changes.model import Column, KeyBound, Mode, TableSchema, TableStep, TargetName, Write
@@ -74,6 +77,20 @@ class Staging:
             takes_from=takes_from,
             write=self.write,
         )
+
+
+def way_of(writer: IcebergWriter, batch: StagedBatch) -> str:
+    """Write the batch; the way in which that was done."""
+    before = structlog.get_config()["wrapper_class"]
+    # Tests of the daemon in this process may have left a level above.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG))
+    try:
+        with capture_logs() as logs:
+            writer.write(batch)
+    finally:
+        structlog.configure(wrapper_class=before)
+    (way,) = [entry["way"] for entry in logs if entry["event"] == "way_chosen"]
+    return str(way)
 
 
 @pytest.fixture(scope="session")

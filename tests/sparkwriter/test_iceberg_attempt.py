@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,19 +10,19 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import structlog
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
-from structlog.testing import capture_logs
 
 from actors.ports import LostRace, SinkUnavailable, TargetRefused
 from changes.model import OP, KeyBound, TargetName, Write
 from offsets.position import TopicPartition
+from sparkwriter import ways
 from sparkwriter.iceberg import IcebergWriter
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_java import LakeTable
 from sparkwriter.iceberg_marks import HWM
 from sparkwriter.iceberg_publish import MAIN, publish_attempt
+from tests.sparkwriter.conftest import way_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.parametrize("write", [Write.MERGE])]
 LANE = TopicPartition("shop", 0)
@@ -50,6 +49,12 @@ def begun(writer: IcebergWriter, staging: Any, orders: Any) -> Any:
     """The staging of a target that holds order 1 and the mark 1."""
     writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
     return staging
+
+
+@pytest.fixture(autouse=True)
+def _by_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many rows for us to look through: statements find what a batch replaces."""
+    monkeypatch.setattr(ways, "SEEKABLE_ROWS", -1)
 
 
 class Raced(LakeTable):
@@ -197,20 +202,6 @@ def test_reply_that_is_lost(writer, begun, spark: SparkSession) -> None:
     head = publish_attempt(table, attempt_of(table, 4), main)
     assert load(spark, begun.target).head(MAIN) == head
     assert writer.open(begun.target).hwms == {LANE: 4}
-
-
-def way_of(writer: IcebergWriter, batch: Any) -> str:
-    """Write the batch; the way in which that was done."""
-    before = structlog.get_config()["wrapper_class"]
-    # Tests of the daemon in this process may have left a level above.
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG))
-    try:
-        with capture_logs() as logs:
-            writer.write(batch)
-    finally:
-        structlog.configure(wrapper_class=before)
-    (way,) = [entry["way"] for entry in logs if entry["event"] == "way_chosen"]
-    return str(way)
 
 
 def test_a_write_is_one_commit(writer, begun, orders, spark, warehouse: Path) -> None:

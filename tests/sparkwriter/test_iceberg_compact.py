@@ -83,6 +83,19 @@ def test_reads_stay_within_the_bound(
 
 
 @pytest.mark.parametrize("write", [Write.EQUALITY])
+def test_few_deletions_of_many_keys(
+    spark: SparkSession, staging, orders, rows: Rows, write: Write
+) -> None:
+    """What a reader holds in memory is bounded, too: the keys of one file of deletions do."""
+    some = Compactions(CompactionSettings(max_deletes=100, max_deleted_keys=20))
+    compacting = IcebergWriter(spark, Upkeep(anonymous(), UpkeepSettings()), some)
+    compacting.write(staging.batch(orders(*[("U", n, "old", 0) for n in range(50)]), 0))
+    compacting.write(staging.batch(orders(*[("U", n, "new", 1) for n in range(15)]), 1))
+    assert count(spark, staging.target, "delete_files") == 0
+    assert rows(staging.target) == [(n, *(("new", 1) if n < 15 else ("old", 0))) for n in range(50)]
+
+
+@pytest.mark.parametrize("write", [Write.EQUALITY])
 def test_deletions_that_nothing_needs_go(
     compacting: IcebergWriter, staging, orders, spark: SparkSession, rows: Rows
 ) -> None:
@@ -118,7 +131,8 @@ def test_a_writer_that_came_first(
     monkeypatch.setattr(Compactor, "_written", overtaken)
     with capture_logs() as logs:
         for number in range(6):
-            compacting.write(staging.batch(orders(("U", 1, "a", number)), number))
+            changed = ("U", 1, "a", number), ("U", 100 + number, "new", number)
+            compacting.write(staging.batch(orders(*changed), number))
             if [entry for entry in logs if entry["event"] == "compaction_failed"]:
                 break
     assert (77, "other", 1) in rows(staging.target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkwriter.ways import Facts, Way, choose
+from sparkwriter.ways import SEEKABLE_ROWS, Facts, Way, choose
 
 WHY = "some reason"
 
@@ -15,9 +15,11 @@ WHY = "some reason"
         (Facts(known_new=True), Way.APPEND),
         (Facts(known_new=True, partial=WHY), Way.INSERT),
         (Facts(known_new=True, special=WHY), Way.INSERT),
+        (Facts(known_new=False, stored=SEEKABLE_ROWS), Way.VECTOR),
+        (Facts(known_new=False, stored=SEEKABLE_ROWS + 1), Way.REPLACE),
         (Facts(known_new=False), Way.REPLACE),
-        (Facts(known_new=False, partial=WHY), Way.MERGE),
-        (Facts(known_new=False, special=WHY), Way.MERGE),
+        (Facts(known_new=False, partial=WHY, stored=1), Way.MERGE),
+        (Facts(known_new=False, special=WHY, stored=1), Way.MERGE),
     ],
 )
 def test_the_cheapest_way_that_is_right(facts: Facts, way: Way) -> None:
