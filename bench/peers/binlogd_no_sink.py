@@ -19,8 +19,11 @@ def main() -> None:
     processors = DaemonSection().processors
     settings = config(Path(job.folder), job.bootstrap, job.topic, "bench", processors)
     set_up_logs(settings.log, settings.redactor)  # to standard error
-    seconds = run_flow(settings, begun=lambda: tell(Begin()))
-    tell(End(job.end, {"seconds": round(seconds, 3)}))
+    run_flow(
+        settings,
+        begun=lambda: tell(Begin()),
+        caught_up=lambda seconds: tell(End(job.end, {"seconds": round(seconds, 3)})),
+    )
 
 
 if __name__ == "__main__":
