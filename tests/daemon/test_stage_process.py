@@ -37,7 +37,7 @@ def processes(tmp_path: Path) -> Iterator[StageProcesses]:
 
 
 def test_what_goes_over_comes_out_whole(processes: StageProcesses) -> None:
-    """More messages than one system call takes, of different sizes, over two stretches."""
+    """Messages of different sizes, over two stretches."""
     count = 3000
     values = [message("INSERT", key, "x" * (key % 700)) for key in range(count)]
     stretches = (stretch(*values[:2000]), stretch(*values[2000:], start=2000))
@@ -56,6 +56,19 @@ def test_a_small_batch_after_a_large_one_sees_nothing_of_it(processes: StageProc
     assert isinstance(staged, Staged)
     assert staged.path is not None
     assert pq.read_table(staged.path)["v"].to_pylist() == ["z"]
+
+
+def test_what_is_known_of_the_columns_outlives_the_memory_it_was_read_in(
+    processes: StageProcesses,
+) -> None:
+    """Each batch is written over the one before, at other places."""
+    stager = processes.of("p", 0)
+    for size in (5, 50, 1, 20):
+        values = [message("INSERT", key, "y" * size) for key in range(100)]
+        staged = stager.stage(Stage(ROUTE, (), (stretch(*values),)))
+        assert isinstance(staged, Staged)
+        assert staged.path is not None
+        assert set(pq.read_table(staged.path)["v"].to_pylist()) == {"y" * size}
 
 
 def test_a_batch_that_finds_no_room_fails_like_a_full_disk(processes: StageProcesses) -> None:
