@@ -31,6 +31,10 @@ if TYPE_CHECKING:  # the child needs none of it
 CHILD = "daemon.stage_child"
 """The module that the process runs."""
 
+_ALLOCATION = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
+"""One heap for Python and Arrow alike. With Arrow's own allocator beside it the process keeps what
+a batch took in each of them: 35 to 65 MB more of it, and nothing quicker (measured)."""
+
 STOP_TIMEOUT_S = 5.0
 """For the process to end once nobody talks to it any more; it may be in the middle of a batch."""
 
@@ -78,7 +82,11 @@ class StageProcess:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", child, *map(str, fds)],
                 pass_fds=fds,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={
+                    **_ALLOCATION,
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                },
             )
         self._pipe = Connection(ours.detach())
         self._pipe.send(pipelines)
