@@ -12,6 +12,7 @@ from actors.ports import Span, StagedBatch
 from actors.waiting import Chunk, Closing, Part, Piece
 from changes.model import Mode
 from changes.routing import TargetRoute
+from changes.values import Values
 from offsets.position import TopicPartition
 
 
@@ -43,7 +44,7 @@ def close_rows(
         hwm = buffer.hwm(source)
         fresh = [part for chunk in lane if (part := chunk.above(hwm)) is not None]
         offsets = list(chain.from_iterable(chunk.offsets for chunk in fresh))
-        values = list(chain.from_iterable(chunk.values for chunk in fresh))
+        values = Values.joined(chunk.values for chunk in fresh)
         replayed += sum(len(chunk.offsets) for chunk in lane) - len(offsets)
         stretch = Stretch(source, offsets, values)
         parts.append(Part(stretch, lane[-1].epoch, lane[-1].offsets[-1]))
@@ -91,9 +92,7 @@ def after_bad(
             continue
         size = sum(map(len, values)) + MESSAGE_OVERHEAD * len(values)
         source, first = part.stretch.source, anew and place == 0
-        chunks.append(
-            Chunk(source, part.epoch, list(offsets), list(values), size, False, now, first)
-        )
+        chunks.append(Chunk(source, part.epoch, list(offsets), values, size, False, now, first))
     return chunks
 
 

@@ -150,7 +150,7 @@ class Share:
 
     route: TargetRoute
     offsets: list[int]
-    values: list[bytes]
+    values: Sequence[bytes]
     size: int
     ddl: bool = False
 

@@ -5,12 +5,15 @@ What drives it, page by page, and what breaks it off, is in ``quarantine``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from actors import effects as fx
 from actors import messages as msg
 from actors.buffer import Phase, TargetBuffer
 from actors.messages import MESSAGE_OVERHEAD, OF_SPILL, WRITERS, Address
 from actors.ports import SpillRecord
 from actors.waiting import Chunk
+from changes.values import Values
 
 
 class Releases:
@@ -64,15 +67,14 @@ class Releases:
         quarantine = buffer.quarantine
         assert quarantine is not None
         quarantine.position, quarantine.busy = read.position, False
-        chunk: Chunk | None = None
+        records: list[SpillRecord] = []
         for record in read.records:
-            if chunk is None or chunk.source != record.source or chunk.ddl or record.ddl:
-                if chunk is not None:
-                    buffer.add(chunk)
-                chunk = Chunk(record.source, OF_SPILL, [], [], 0, record.ddl, now)
-            chunk = _with(chunk, record)
-        if chunk is not None:
-            buffer.add(chunk)
+            if records and (records[0].source != record.source or records[0].ddl or record.ddl):
+                buffer.add(_chunk(records, now))
+                records.clear()
+            records.append(record)
+        if records:
+            buffer.add(_chunk(records, now))
 
     def ended(self, buffer: TargetBuffer) -> list[object]:
         """The spill is written, and gone: what waited follows it."""
@@ -89,10 +91,9 @@ class Releases:
         ]
 
 
-def _with(chunk: Chunk, record: SpillRecord) -> Chunk:
-    chunk.offsets.append(record.offset)
-    chunk.values.append(record.value)
-    size = chunk.size + len(record.value) + MESSAGE_OVERHEAD
-    return Chunk(
-        chunk.source, chunk.epoch, chunk.offsets, chunk.values, size, chunk.ddl, chunk.since
-    )
+def _chunk(records: Sequence[SpillRecord], now: float) -> Chunk:
+    """Records of one lane: rows, or a single barrier."""
+    values = Values.of([record.value for record in records])
+    size = sum(values.sizes) + MESSAGE_OVERHEAD * len(values)
+    offsets = [record.offset for record in records]
+    return Chunk(records[0].source, OF_SPILL, offsets, values, size, records[0].ddl, now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from actors import messages as msg
@@ -11,6 +11,7 @@ from actors.several import by_target
 from changes.formats.base import Format, Several
 from changes.model import BadMessage, Ddl, Kind, TableName
 from changes.routing import RouteConflict, Router, TargetRoute
+from changes.values import Values
 
 
 @dataclass(slots=True)
@@ -23,8 +24,13 @@ class _Slot:
     ddl: bool = False
 
     def share(self) -> msg.Share:
-        size = sum(map(len, self.values)) + MESSAGE_OVERHEAD * len(self.values)
-        return msg.Share(self.route, self.offsets, self.values, size, self.ddl)
+        values = Values.of(self.values)
+        size = sum(values.sizes) + MESSAGE_OVERHEAD * len(values)
+        return msg.Share(self.route, self.offsets, values, size, self.ddl)
+
+
+_Take = tuple[Callable[[int], None], Callable[[bytes], None]]
+"""What a slot takes an offset and a value with: bound once for a table, not for each message."""
 
 
 class _NotFollowed(Exception):
@@ -70,7 +76,7 @@ class Sorter:
         rows, nothing = Kind.ROWS, Kind.NOTHING
         done: list[_Slot] = []
         by_target: dict[str, _Slot] = {}
-        by_table: dict[TableName, tuple[_Slot, ...]] = {}
+        by_table: dict[TableName, tuple[_Take, ...]] = {}
         good = 0
         problem: Problem | None = None
         try:
@@ -79,14 +85,14 @@ class Sorter:
                 fetched.offsets, fetched.values, heads, strict=True
             ):
                 if kind is rows:
-                    slots = by_table.get(table)  # type: ignore[arg-type]
-                    if slots is None:
-                        slots = by_table[table] = self._slots(table, by_target)  # type: ignore
-                    if not slots:
+                    takes = by_table.get(table)  # type: ignore[arg-type]
+                    if takes is None:
+                        takes = by_table[table] = self._takes(table, by_target)  # type: ignore
+                    if not takes:
                         self.dropped += 1
-                    for slot in slots:
-                        slot.offsets.append(offset)
-                        slot.values.append(value)  # type: ignore[arg-type]
+                    for take_offset, take_value in takes:
+                        take_offset(offset)
+                        take_value(value)  # type: ignore[arg-type]
                 elif kind is nothing:
                     self.dropped += 1
                 else:
@@ -108,11 +114,12 @@ class Sorter:
         unread, self._unread = tuple(self._unread), []
         return Sorted([slot.share() for slot in done if slot.offsets], good, problem, unread)
 
-    def _slots(self, table: TableName, by_target: dict[str, _Slot]) -> tuple[_Slot, ...]:
-        return tuple(
+    def _takes(self, table: TableName, by_target: dict[str, _Slot]) -> tuple[_Take, ...]:
+        slots = (
             by_target.setdefault(str(route.name), _Slot(route))
             for route in self._router.targets(table)
         )
+        return tuple((slot.offsets.append, slot.values.append) for slot in slots)
 
     def _barriers(self, offset: int, value: bytes) -> list[_Slot]:
         """One for each target that the statement concerns, whatever its number of tables."""

@@ -72,7 +72,7 @@ def chunks_of(closing: Closing | None, now: float) -> list[Chunk]:
             part.stretch.source,
             part.epoch,
             list(part.stretch.offsets),
-            list(part.stretch.values),
+            part.stretch.values,
             sum(map(len, part.stretch.values)) + MESSAGE_OVERHEAD * len(part.stretch.values),
             False,
             now,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ class Chunk:
     source: TopicPartition
     epoch: int
     offsets: list[int]
-    values: list[bytes]
+    values: Sequence[bytes]
     size: int
     ddl: bool
     since: float

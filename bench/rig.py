@@ -9,13 +9,23 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
-import pykka
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from actors.effects import Stage, Stretch
-from actors.messages import CaughtUp, PipelineFailed, Staged, StageFailed
+from actors.messages import (
+    ActorCrashed,
+    Address,
+    CaughtUp,
+    Drained,
+    PipelineFailed,
+    SaveNow,
+    SourceClosed,
+    Staged,
+    StageFailed,
+    StopFetching,
+)
 from actors.ports import BatchWriter, StagedBatch, Stager, TargetState
 from changes.formats import FORMATS
 from changes.model import Mode, TargetName
@@ -191,12 +201,16 @@ def config(folder: Path, bootstrap: str, topic: str, group: str, processors: int
 
 
 def run_flow(
-    settings: Config, threads: bool = False, begun: Callable[[], None] = lambda: None
+    settings: Config,
+    threads: bool = False,
+    begun: Callable[[], None] = lambda: None,
+    caught_up: Callable[[float], None] = lambda seconds: None,
 ) -> float:
     """Fetch, route, decode and fold a topic with the real actors, without a sink; seconds.
 
     The processes are up before the clock starts, as they are in a daemon that has run a while;
-    ``begun`` is called then. ``threads``: decode in the processors' threads instead.
+    ``begun`` is called then, ``caught_up`` when it stops: before all that was started is ended.
+    ``threads``: decode in the processors' threads instead.
     """
     (name,) = settings.pipeline
     section = settings.pipeline[name]
@@ -225,17 +239,35 @@ def run_flow(
     began = time.perf_counter()
     topology.start_pipeline(PipelineParts(name, source, store, recorded, spills, until=ends))
     try:
-        while True:
-            event = events.get(120)
-            assert event is not None, "the flow stands still"
-            assert not isinstance(event, PipelineFailed), event
-            if isinstance(event, CaughtUp):
-                return time.perf_counter() - began
+        _await(events, CaughtUp)
+        seconds = time.perf_counter() - began
+        caught_up(seconds)
+        _leave(topology, events, name, count)
+        return seconds
     finally:
-        pykka.ActorRegistry.stop_all(timeout=10)
-        source.close()
+        topology.stop()
         stagers.close()
         folder.close()
+
+
+def _await(events: EventQueue, kind: type) -> None:
+    """Wait for what the actors tell their supervisor."""
+    while not isinstance(event := events.get(120), kind):
+        assert event is not None, "the flow stands still"
+        assert not isinstance(event, PipelineFailed | ActorCrashed), event
+
+
+def _leave(topology: Topology, events: EventQueue, pipeline: str, processors: int) -> None:
+    """Have the consumer leave its group, in the daemon's order.
+
+    Not once the actors have ended: a revoke waits for the processors' word, which nobody would
+    give then.
+    """
+    topology.directory.tell(Address(pipeline, "fetcher"), StopFetching())
+    for _ in range(processors):
+        _await(events, Drained)
+    topology.directory.tell(Address(pipeline, "committer"), SaveNow())
+    _await(events, SourceClosed)
 
 
 def warm_up(stager: Stager) -> None:

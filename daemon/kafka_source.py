@@ -124,7 +124,7 @@ class KafkaSource:
             trouble, self._trouble = self._trouble, None
             return Polled(error=trouble)
         error: str | None = None
-        if any(message.error() is not None for message in messages):
+        if any(map(Message.error, messages)):
             messages, error = self._without_errors(messages)
         batches = tuple(
             _fetched(source, mine, self._values(mine))
@@ -334,7 +334,7 @@ class KafkaSource:
 
 
 def _plain(messages: list[Message]) -> list[Any]:
-    return [message.value() for message in messages]
+    return list(map(Message.value, messages))
 
 
 def _packed(messages: list[Message]) -> list[Any]:
@@ -344,7 +344,7 @@ def _packed(messages: list[Message]) -> list[Any]:
 
 
 def _fetched(source: TopicPartition, messages: list[Message], values: list[Any]) -> Fetched:
-    offsets: list[Any] = [message.offset() for message in messages]
+    offsets: list[Any] = list(map(Message.offset, messages))
     kind, time_ms = messages[-1].timestamp()
     known = None if kind == TIMESTAMP_NOT_AVAILABLE else time_ms
     return Fetched(source, offsets, values, offsets[-1] + 1, known, _epochs(messages))
@@ -359,7 +359,7 @@ def _epochs(messages: list[Message]) -> tuple[EpochSpan, ...]:
         return (EpochSpan(first, messages[0].offset(), messages[-1].offset()),)  # type: ignore[arg-type]
     spans: list[EpochSpan] = []
     for epoch, group in groupby(messages, key=Message.leader_epoch):
-        mine: list[Any] = [message.offset() for message in group]
+        mine: list[Any] = list(map(Message.offset, group))
         if epoch is not None:
             spans.append(EpochSpan(epoch, mine[0], mine[-1]))
     return tuple(spans)

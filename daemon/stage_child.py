@@ -7,11 +7,12 @@ import signal
 import sys
 import traceback
 from dataclasses import replace
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from multiprocessing.connection import Connection
 
 from actors.messages import Staged, StageFailed
 from changes.formats.auto import make_format
+from changes.values import Values
 from daemon.collector import calm_collector
 from daemon.stage_process import Job, Pipelines
 from daemon.stage_work import ParquetTables, StageWork, Tables
@@ -41,17 +42,16 @@ def _answer(work: StageWork, job: Job, memory: int) -> Staged | StageFailed | st
 
 
 def _with_values(job: Job, memory: int) -> Job:
-    total = sum(map(sum, job.sizes))
-    if not total:
+    """The values stay where they are: they are read in place."""
+    begins = list(accumulate(map(sum, job.sizes), initial=0))
+    if not begins[-1]:
         return job
-    stretches = []
-    at = 0
-    with mmap.mmap(memory, total, prot=mmap.PROT_READ) as view:
-        for stretch, sizes in zip(job.request.stretches, job.sizes, strict=True):
-            places = pairwise(accumulate(sizes, initial=at))
-            stretches.append(replace(stretch, values=[view[begin:end] for begin, end in places]))
-            at += sum(sizes)
-    return replace(job, request=replace(job.request, stretches=tuple(stretches)))
+    view = mmap.mmap(memory, begins[-1], prot=mmap.PROT_READ)
+    stretches = tuple(
+        replace(stretch, values=Values(view, sizes, begin))
+        for stretch, sizes, begin in zip(job.request.stretches, job.sizes, begins, strict=False)
+    )
+    return replace(job, request=replace(job.request, stretches=stretches))
 
 
 def main(tables: Tables) -> None:

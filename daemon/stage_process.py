@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from actors.effects import Stage, Stretch
 from actors.messages import Staged, StageFailed
 from changes.model import FormatOptions
+from changes.values import Values
 from daemon.staging import StagingFolder
 
 if TYPE_CHECKING:  # the child needs none of it
@@ -30,7 +31,9 @@ if TYPE_CHECKING:  # the child needs none of it
 CHILD = "daemon.stage_child"
 """The module that the process runs."""
 
-_BUFFERS_A_CALL = os.sysconf("SC_IOV_MAX")
+_ALLOCATION = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
+"""One heap for Python and Arrow alike. With Arrow's own allocator beside it the process keeps what
+a batch took in each of them: 35 to 65 MB more of it, and nothing quicker (measured)."""
 
 STOP_TIMEOUT_S = 5.0
 """For the process to end once nobody talks to it any more; it may be in the middle of a batch."""
@@ -49,7 +52,7 @@ class Pipelines:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One batch. The values are in the shared memory, one after another; ``sizes`` tells where."""
+    """One batch. The values are in the shared memory, one after another; ``sizes`` are theirs."""
 
     pipeline: str
     request: Stage
@@ -79,7 +82,11 @@ class StageProcess:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", child, *map(str, fds)],
                 pass_fds=fds,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={
+                    **_ALLOCATION,
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                },
             )
         self._pipe = Connection(ours.detach())
         self._pipe.send(pipelines)
@@ -131,14 +138,14 @@ class StageProcess:
         """Write the values into the shared memory; gives their sizes. Raises OSError: no memory,
         or a limit on the size of files, which counts for it too."""
         at = 0
-        for stretch in stretches:
-            values = stretch.values
-            for start in range(0, len(values), _BUFFERS_A_CALL):
-                at += os.pwritev(self._memory, values[start : start + _BUFFERS_A_CALL], at)
-        sizes = tuple(array("q", map(len, stretch.values)) for stretch in stretches)
-        if at != sum(map(sum, sizes)):
-            raise OSError(errno.EFBIG, f"{at} bytes of it were taken, not all")
-        return sizes
+        sizes = []
+        for values in map(Values.of, (stretch.values for stretch in stretches)):
+            taken = os.pwrite(self._memory, values.whole, at)
+            if taken != len(values.whole):
+                raise OSError(errno.EFBIG, f"{at + taken} bytes of it were taken, not all")
+            at += taken
+            sizes.append(values.sizes)
+        return tuple(sizes)
 
 
 @dataclass(frozen=True, slots=True)

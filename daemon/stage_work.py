@@ -130,11 +130,11 @@ def _counted_on(changes: Changes, rows: int) -> Changes:
 
 def _decode(decoder: TableDecoder, stretch: Stretch) -> tuple[Changes | None, BadRecord | None]:
     bad: BadRecord | None = None
-    good = len(stretch.offsets)
-    while good:  # without the bad record the layout may be another: the good part may be shorter
-        offsets, values = stretch.offsets[:good], stretch.values[:good]
+    offsets, values = stretch.offsets, stretch.values
+    while offsets:
         try:
             return decoder.decode(stretch.source.partition, offsets, values), bad
         except BadRecord as error:
-            bad, good = error, error.index
+            # Without it the layout may be another: the good part may be shorter.
+            bad, offsets, values = error, offsets[: error.index], values[: error.index]
     return None, bad

@@ -5,6 +5,7 @@ The processes are up before the clock begins, as they are in a daemon that has r
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 from bench.compare.job import Begin, End, read_job, tell
@@ -17,10 +18,15 @@ def main() -> None:
     """Run the flow."""
     job = read_job()
     processors = DaemonSection().processors
-    settings = config(Path(job.folder), job.bootstrap, job.topic, "bench", processors)
+    # Each run commits where it has come to: the next one begins with a group of its own.
+    group = f"bench-{uuid.uuid4()}"
+    settings = config(Path(job.folder), job.bootstrap, job.topic, group, processors)
     set_up_logs(settings.log, settings.redactor)  # to standard error
-    seconds = run_flow(settings, begun=lambda: tell(Begin()))
-    tell(End(job.end, {"seconds": round(seconds, 3)}))
+    run_flow(
+        settings,
+        begun=lambda: tell(Begin()),
+        caught_up=lambda seconds: tell(End(job.end, {"seconds": round(seconds, 3)})),
+    )
 
 
 if __name__ == "__main__":

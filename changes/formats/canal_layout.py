@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -34,6 +34,15 @@ class HandleKey(Struct, gc=False):
 
 class CanalLayout(Layout):
     """The layout of Canal's rows: texts, in lists, with their types beside them."""
+
+    def decode_lines(self, messages: memoryview) -> list[Any]:
+        """Decode messages that stand one after another."""
+        return self._lines(messages)
+
+    def decoder(self, message: type[Struct]) -> Callable[[bytes], Any]:
+        one = msgspec.json.Decoder(message)
+        self._lines: Callable[[memoryview], list[Any]] = one.decode_lines
+        return one.decode
 
     def message_type(self) -> type[Struct]:
         row: Any = self.row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import operator
 from collections.abc import Iterable, Sequence
@@ -20,6 +21,7 @@ from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, Unfit, decoded, other_key
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 from changes.positions import position_text
+from changes.values import Values
 
 _FIRST_MESSAGES = 32
 """Messages decoded at once before it is known how many rows each has. More: thousands of rows
@@ -83,7 +85,7 @@ class CanalTableDecoder:
             return None
         self._layout, self._seen = layout, True
         self._run = reading.run.ended(reading.count)
-        # Copies: the parts of a message keep all of it in memory.
+        # Copies: the parts of a message keep all of it in memory, which is written over.
         self._types, self._names = reading.types.copy(), reading.names.copy()
         return Changes(table, layout.schema, mode, reading.count, converter.nulled)
 
@@ -135,7 +137,7 @@ class _Reading:
         """Take the messages in; give what stopped it at ``place``, None when all are in."""
         try:
             while self.place < len(values):
-                self._read_block(values[self.place : self.place + self._ahead])
+                self._read_block(values, min(self.place + self._ahead, len(values)))
                 if self.segments and self.segments[-1].is_full:
                     self.segments[-1].seal()
         except Refused as refused:
@@ -149,19 +151,20 @@ class _Reading:
             self.segments.append(Segment(self.layout.columns))
         return self.segments[-1]
 
-    def _read_block(self, values: Sequence[bytes]) -> None:
-        """Read these messages, or as many as the present layout's decoder is good for."""
+    def _read_block(self, values: Sequence[bytes], end: int) -> None:
+        """Read the messages before ``end``, or as many as the present layout's decoder is good
+        for."""
         layout = self.layout
-        messages = _decoded(layout, values)
+        messages = _decoded(layout, values, self.place, end)
         if not messages or not self._take_alike(messages):
-            for message, value in zip(messages, values, strict=False):
+            for message in messages:
                 if not self._take(message):
-                    self._read_careful(value)
+                    self._read_careful(values[self.place])
                 self.place += 1
                 if self.layout is not layout:
                     return
-        if len(messages) < len(values):
-            self._read_careful(values[len(messages)])
+        if self.place < end:
+            self._read_careful(values[self.place])
             self.place += 1
 
     def _take_alike(self, messages: Sequence[Any]) -> bool:
@@ -312,10 +315,17 @@ def _is_cut(tidb: HandleKey | None) -> bool:
     return tidb is not None and tidb.is_cut
 
 
-def _decoded(layout: CanalLayout, values: Sequence[bytes]) -> list[Any]:
+def _decoded(layout: CanalLayout, values: Sequence[bytes], start: int, end: int) -> list[Any]:
     """Decode messages by the layout, up to the first that does not have it."""
-    known = layout.keys is not None and layout.columns
-    return decoded(layout.decode, values) if known else []
+    if layout.keys is None or not layout.columns:
+        return []
+    if isinstance(values, Values):
+        # Each of them is one object, or ``heads`` would have refused it: so they need no frames.
+        with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
+            messages = layout.decode_lines(values.stretch(start, end))
+            if len(messages) == end - start:
+                return messages
+    return decoded(layout.decode, values[start:end])
 
 
 def _position(message: careful.Message, letter: str) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from changes.formats.canal_json import CanalJson
 from changes.model import Changes, FormatOptions, Mode, ZeroDates
+from changes.values import Values
 
 TYPES = {"id": "int(11)", "name": "varchar(64)", "price": "decimal(10,2)"}
 
@@ -50,9 +51,12 @@ def decode(
     time_zone: str = "UTC",
     zero_dates: ZeroDates = "null",
 ) -> Changes:
-    """Decode messages at offsets 0, 1, … of partition 7 by a fresh decoder; there must be rows."""
+    """Decode messages at offsets 0, 1, … of partition 7 by a fresh decoder; there must be rows.
+
+    As the daemon gives them: in one piece of memory.
+    """
     decoder = CanalJson(FormatOptions(time_zone, zero_dates)).table_decoder(mode, keys)
-    changes = decoder.decode(7, range(len(values)), values)
+    changes = decoder.decode(7, range(len(values)), Values.of(values))
     assert changes is not None
     return changes
 

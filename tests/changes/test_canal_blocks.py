@@ -14,6 +14,7 @@ from changes.assemble import BLOCK_ROWS
 from changes.fold import concat_changes, fold
 from changes.formats.canal_json import CanalJson
 from changes.model import OP, BadRecord, Changes, FormatOptions, Mode
+from changes.values import Values
 from tests.changes.canal_messages import decode, message
 
 TYPES = {"id": "int(11)", "k": "varchar(9)", "a": "varchar(9)", "b": "int(11)"}
@@ -69,11 +70,15 @@ KEYED = [(Mode.UPSERT, None), (Mode.UPSERT, ("k",)), (Mode.APPEND, None)]
 def outcome(
     values: Sequence[bytes], mode: Mode, keys: tuple[str, ...] | None, size: int
 ) -> tuple[list[Changes], tuple[int, str] | None]:
-    """Decode in calls of so many records; what stopped it names its place in the whole."""
+    """Decode in calls of so many records; what stopped it names its place in the whole.
+
+    A single one is given as it is, several are read in place.
+    """
     decoder = CanalJson(FormatOptions()).table_decoder(mode, keys)
     parts: list[Changes] = []
     for start in range(0, len(values), size):
         part = values[start : start + size]
+        part = Values.of(part) if size > 1 else part
         try:
             changes = decoder.decode(7, range(start, start + len(part)), part)
         except BadRecord as bad:

@@ -37,7 +37,7 @@ def processes(tmp_path: Path) -> Iterator[StageProcesses]:
 
 
 def test_what_goes_over_comes_out_whole(processes: StageProcesses) -> None:
-    """More messages than one system call takes, of different sizes, over two stretches."""
+    """Messages of different sizes, over two stretches."""
     count = 3000
     values = [message("INSERT", key, "x" * (key % 700)) for key in range(count)]
     stretches = (stretch(*values[:2000]), stretch(*values[2000:], start=2000))
@@ -58,6 +58,19 @@ def test_a_small_batch_after_a_large_one_sees_nothing_of_it(processes: StageProc
     assert pq.read_table(staged.path)["v"].to_pylist() == ["z"]
 
 
+def test_what_is_known_of_the_columns_outlives_the_memory_it_was_read_in(
+    processes: StageProcesses,
+) -> None:
+    """Each batch is written over the one before, at other places."""
+    stager = processes.of("p", 0)
+    for size in (5, 50, 1, 20):
+        values = [message("INSERT", key, "y" * size) for key in range(100)]
+        staged = stager.stage(Stage(ROUTE, (), (stretch(*values),)))
+        assert isinstance(staged, Staged)
+        assert staged.path is not None
+        assert set(pq.read_table(staged.path)["v"].to_pylist()) == {"y" * size}
+
+
 def test_a_batch_that_finds_no_room_fails_like_a_full_disk(processes: StageProcesses) -> None:
     """It is tried again when there is: a limit on files' sizes counts for shared memory, too."""
     stager = processes.of("p", 0)
@@ -71,6 +84,24 @@ def test_a_batch_that_finds_no_room_fails_like_a_full_disk(processes: StageProce
     assert isinstance(failed, StageFailed)
     assert "64 bytes of it were taken, not all" in failed.reason
     assert isinstance(stager.stage(request), Staged)
+
+
+@pytest.mark.parametrize(("wanted", "has"), [(None, "system"), ("mimalloc", "mimalloc")])
+def test_a_process_has_one_heap_unless_the_operator_wants_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str | None, has: str
+) -> None:
+    """Two allocators would each keep what a batch took."""
+    monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
+    if wanted is not None:
+        monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", wanted)
+    folder = StagingFolder(tmp_path, "run-1")
+    made = StageProcesses(PIPELINES, folder, 1)
+    try:
+        given = Path(f"/proc/{made.pids[0]}/environ").read_bytes().split(b"\0")
+    finally:
+        made.close()
+        folder.close()
+    assert f"ARROW_DEFAULT_MEMORY_POOL={has}".encode() in given
 
 
 def test_the_columns_of_a_target_are_remembered(processes: StageProcesses) -> None:
