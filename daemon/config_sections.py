@@ -5,6 +5,7 @@ Each says what its keys may be and their defaults; ``daemon/config.py`` puts the
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -115,11 +116,19 @@ class DdlSection(Section):
         return DdlPolicy(**self.model_dump())
 
 
+def as_many_as_cores() -> int:
+    """Writers where none are asked for: what a write costs is mostly this machine's processor time,
+    and more at once are more, smaller writes (decision 34). Two at least: one target's long write
+    must not hold all others.
+    """
+    return min(max(2, len(os.sched_getaffinity(0))), 8)
+
+
 class SparkSection(Section):
     """``[spark]``: the one session. ``[spark.conf]`` passes any Spark setting through."""
 
     master: str = "local[*]"
-    writers: int = Field(4, ge=1, le=64)
+    writers: int = Field(default_factory=as_many_as_cores, ge=1, le=64)
     warm_up: bool = True
     conf: dict[str, str] = Field(default_factory=dict)
 
