@@ -39,7 +39,7 @@ def die_here(*refs):
     sys.stdin.buffer.read()
 
 structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-iceberg_statements.publish_attempt = die_here
+iceberg_statements.publish_update = die_here
 upkeep = Upkeep(this_process("0123456789ab"), UpkeepSettings())
 iceberg.IcebergWriter(spark, upkeep).write(batch)
 """
