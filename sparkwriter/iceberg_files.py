@@ -23,6 +23,9 @@ from sparkwriter.equality_files import Laid
 from sparkwriter.iceberg_java import Java, LakeTable
 from sparkwriter.java_names import JavaNames
 
+UNPARTITIONED = 0
+"""The partitioning that our tables are made with: none, and the first."""
+
 
 class TableFiles:
     """The files of tables, for one writer; called on its thread.
@@ -52,14 +55,14 @@ class TableFiles:
         return self.deletes(table, [_vector(place, size, one) for one in placed])
 
     def deletes(self, table: LakeTable, said: Sequence[dict[str, Any]]) -> list[Java]:
-        """Files of deletions from what Iceberg's JSON says of them.
+        """Files of deletions in unpartitioned files, from what Iceberg's JSON says of them.
 
         As those of one scan task, whose parser is public: to build each would be nine calls.
         """
         task = {
             "task-type": "file-scan-task",
             "schema": {"type": "struct", "schema-id": 0, "fields": []},
-            "spec": {"spec-id": 0, "fields": []},
+            "spec": {"spec-id": UNPARTITIONED, "fields": []},
             "data-file": _NO_FILE,
             "start": 0,
             "length": 0,
@@ -108,7 +111,7 @@ class TableFiles:
 
 
 _NO_FILE = {
-    "spec-id": 0,
+    "spec-id": UNPARTITIONED,
     "content": "data",
     "file-path": "none",
     "file-format": "parquet",
@@ -120,7 +123,7 @@ _NO_FILE = {
 
 def _vector(place: str, size: int, placed: PlacedVector) -> dict[str, Any]:
     return {
-        "spec-id": 0,
+        "spec-id": UNPARTITIONED,
         "content": "position-deletes",
         "file-path": place,
         "file-format": "puffin",

@@ -23,12 +23,15 @@ from sparkwriter.deletion_vectors import vector_of, write_vectors
 from sparkwriter.equality_files import EqualityPlan, keys_of
 from sparkwriter.iceberg_direct import Update
 from sparkwriter.iceberg_equality import laid_files
-from sparkwriter.iceberg_files import TableFiles
+from sparkwriter.iceberg_files import UNPARTITIONED, TableFiles
 from sparkwriter.iceberg_java import Java, LakeTable, reason
 from sparkwriter.iceberg_look import Seen
 from sparkwriter.iceberg_marks import HWM
 from sparkwriter.java_names import JavaNames
 from sparkwriter.stored_keys import KeySet, Unseekable, positions_of
+
+_ORDERED = frozenset({"int", "long", "string"})
+"""Types whose values Python and Iceberg order and write alike."""
 
 MOST_FILES = 200
 """More files than that are opened sooner by the tasks of a job than one after the other."""
@@ -67,21 +70,25 @@ class VectorWrites:
 
     def candidates(self, seen: Seen, batch: StagedBatch) -> list[Candidate] | None:
         """The files that may hold rows of the batch's keys, None where they are not ours to read:
-        too many, or of a format without vectors."""
+        too many, of a format without vectors, or of a partitioning that is gone."""
         if int(seen.table.metadata.formatVersion()) < 3:
             return None
         types = {column.name.lower(): column.type for column in seen.stored.columns}
-        # Of other types Python and Iceberg do not order and write values alike.
         bounds = [b for b in batch.bounds if types.get(b.column.lower()) in _ORDERED]
         tasks = seen.table.tasks(seen.main, bounds, MOST_FILES)
         if tasks is None:
             return None
-        return [self._candidate(task) for task in tasks]
+        found = [self._candidate(task) for task in tasks]
+        return None if None in found else [file for file in found if file is not None]
 
-    def _candidate(self, task: Java) -> Candidate:
+    def _candidate(self, task: Java) -> Candidate | None:
+        """What a task reads, None where that is of a partitioning which the table had once: what
+        deletes rows of it would have to be of the same."""
         # As one text: each value would be a call of its own.
         said = json.loads(self._jvm.org.apache.iceberg.ScanTaskParser.toJson(task))
         file = said["data-file"]
+        if file["spec-id"] != UNPARTITIONED or file["partition"]:
+            return None
         return Candidate(
             task,
             file["file-path"],
@@ -162,6 +169,3 @@ class VectorWrites:
         for vector in vectors:
             delta.addDeletes(vector)
         return vectors
-
-
-_ORDERED = frozenset({"int", "long", "string"})

@@ -78,8 +78,8 @@ def test_after_equality_deletes(writer, begun, orders, rows: Rows) -> None:
     assert rows(begun.target) == [(1, "d", 1), (3, "a", 3)]
 
 
-def test_keys_that_were_renamed_and_widened(writer, staging, spark, rows: Rows) -> None:
-    """Files from before keep the old names and types."""
+def test_keys_that_were_widened(writer, staging, spark, rows: Rows) -> None:
+    """Files from before keep the old types."""
     old = pa.table({OP: ["U", "U"], "k": pa.array([1, 2], pa.int32()), "v": ["a", "b"]})
     staging.schema = TableSchema((Column("k", pa.int32()), Column("v", pa.string())), ("k",))
     writer.write(staging.batch(old, 1))
@@ -157,6 +157,17 @@ def test_a_table_of_an_older_format(writer, begun, orders, spark, rows: Rows, wa
     assert way_of(writer, begun.batch(orders(("U", 3, "c", 3)), 3)) == "replace"
     assert way_of(writer, begun.batch(orders(("U", 1, "d", 1)), 4)) == "vector"
     assert rows(begun.target) == [(1, "d", 1), (2, "b", 2), (3, "c", 3), (4, "a", 4)]
+
+
+def test_files_of_a_partitioning_that_is_gone(writer, begun, orders, spark, rows: Rows) -> None:
+    """Somebody partitioned the table and took that back: what was written then has its place."""
+    name = ".".join(begun.target)
+    spark.sql(f"ALTER TABLE {name} ADD PARTITION FIELD note")
+    writer.write(begun.batch(orders(("U", 2, "b", 2), ("U", 4, "b", 4)), 2))
+    spark.sql(f"ALTER TABLE {name} DROP PARTITION FIELD note")
+    assert way_of(writer, begun.batch(orders(("U", 4, "c", 4), ("U", 1, "c", 1)), 3)) == "replace"
+    writer.write(begun.batch(orders(("U", 4, "d", 4), ("D", 2, None, None)), 4))
+    assert rows(begun.target) == [(1, "c", 1), (3, "a", 3), (4, "d", 4)]
 
 
 def test_one_that_lost_its_race_leaves_no_file(
