@@ -46,6 +46,11 @@ def lake_jars() -> list[Path]:
     return _jars("lake")
 
 
+def local_jar() -> Path:
+    """Give the jar of the local file system that starts no process; raises JarsError."""
+    return _jars("local")[0]
+
+
 def kafka_classpath() -> str:
     """Give the class path of the dev broker; raises JarsError."""
     return os.pathsep.join(str(jar) for jar in _jars("kafka"))

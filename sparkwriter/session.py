@@ -20,10 +20,15 @@ from pyspark.sql import SparkSession
 
 from actors.ports import SinkUnavailable
 from sparkwriter.iceberg_java import JavaFailure, reason
+from sparkwriter.jars import local_jar
 from sparkwriter.jvm import forget_gateway
 
 ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+
+LOCAL_FILES = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
+"""Hadoop's local files without its commands: its own starts a `chmod` for each file it makes,
+twice where there is a checksum beside it (docs/decisions/0035)."""
 
 _SECRET_NAME = re.compile(r"password|passphrase|secret|token|credential|access[.\-_]?key", re.I)
 
@@ -64,10 +69,12 @@ def session_conf(
     jars: Sequence[Path],
     catalogs: Mapping[str, Mapping[str, str]],
     log4j2_file: Path,
+    local: Path,
 ) -> dict[str, str]:
     """Merge our settings with the user's: his win, except where being right depends on ours.
 
     Pure. ``jars`` and the Iceberg extension are added to the user's, not replaced by them.
+    ``local`` holds LOCAL_FILES, for a Spark on this machine alone: no other has that path.
     """
     cores = _local_cores(master)
     merged = {
@@ -89,6 +96,7 @@ def session_conf(
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
         "spark.driver.host": "localhost",
         "spark.driver.bindAddress": "127.0.0.1",
+        **(_local_files(conf, local) if master.startswith("local") else {}),
         **conf,
     }
     for name, properties in catalogs.items():
@@ -150,14 +158,14 @@ def start_session(
     There is one at a time: call it again only when the JVM has ended and ``SparkJvm.forget`` was
     called. Any thread; it takes 5-10 seconds. ``log_file`` is made with its folder,
     its log4j2 settings beside it. ``secrets`` stay off the command line.
-    Raises SinkUnavailable, pointing at the log, when the JVM or its Spark does not start; then
-    nothing of it is left.
+    Raises JarsError, or SinkUnavailable, pointing at the log, when the JVM or its Spark does not
+    start; then nothing of it is left.
     """
     log_file = log_file.absolute()
     log_file.parent.mkdir(parents=True, exist_ok=True)
     log4j2_file = log_file.with_name("log4j2.properties")
     log4j2_file.write_text(LOG4J2_TEMPLATE.format(path=log_file), encoding="utf-8")
-    merged = session_conf(conf, master, jars, catalogs, log4j2_file)
+    merged = session_conf(conf, master, jars, catalogs, log4j2_file, local_jar())
     settings = SparkConf(loadDefaults=False).setAll(list(merged.items()))
     launched = SparkConf(loadDefaults=False).setAll(list(launch_conf(merged, secrets).items()))
     with log_file.open("ab") as output:
@@ -200,6 +208,14 @@ def check_warehouse(sink: str, properties: Mapping[str, str]) -> None:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise SinkUnavailable(f"sink {sink}: can't write warehouse {path}: {reason}") from error
+
+
+def _local_files(conf: Mapping[str, str], jar: Path) -> dict[str, str]:
+    """LOCAL_FILES, unless the user has a class path of his own: then he may not have the class."""
+    if "spark.driver.extraClassPath" in conf:
+        return {}
+    # Not in spark.jars: Hadoop loads its file systems by the loader that the JVM began with.
+    return {"spark.driver.extraClassPath": str(jar), "spark.hadoop.fs.file.impl": LOCAL_FILES}
 
 
 def _local_cores(master: str) -> int:

@@ -11,15 +11,22 @@ from pyspark.sql import SparkSession
 
 from actors.ports import SinkUnavailable
 from sparkwriter.iceberg import check_catalog
-from sparkwriter.session import ICEBERG_EXTENSIONS, check_warehouse, launch_conf, session_conf
+from sparkwriter.session import (
+    ICEBERG_EXTENSIONS,
+    LOCAL_FILES,
+    check_warehouse,
+    launch_conf,
+    session_conf,
+)
 
 LOG = Path("/logs/log4j2.properties")
+BARE = Path("/jars/local/bare.jar")
 
 
 def test_user_wins() -> None:
     """A setting of the user replaces ours."""
     conf = {"spark.driver.memory": "5g", "spark.scheduler.mode": "FIFO"}
-    merged = session_conf(conf, "local[2]", [], {}, LOG)
+    merged = session_conf(conf, "local[2]", [], {}, LOG, BARE)
     assert conf.items() <= merged.items()
 
 
@@ -31,7 +38,7 @@ def test_user_does_not_win_where_it_would_be_wrong() -> None:
         "spark.sql.extensions": "his.Extension",
         "spark.jars": "/his.jar",
     }
-    merged = session_conf(conf, "local[3]", [Path("/ours.jar")], {"lake": {"type": "jdbc"}}, LOG)
+    merged = session_conf(conf, "local[3]", [Path("/ours.jar")], {"lake": {"type": "jdbc"}}, LOG, BARE)
     assert merged["spark.sql.session.timeZone"] == "UTC"
     assert merged["spark.sql.catalog.lake.cache-enabled"] == "false"
     assert merged["spark.sql.extensions"] == f"his.Extension,{ICEBERG_EXTENSIONS}"
@@ -39,10 +46,22 @@ def test_user_does_not_win_where_it_would_be_wrong() -> None:
     assert merged["spark.sql.catalog.lake.type"] == "jdbc"
 
 
+def test_local_files_are_made_without_processes_where_spark_is_local() -> None:
+    """Elsewhere the executors have no such jar; who has a class path of his own keeps it."""
+    ours = session_conf({}, "local[2]", [], {}, LOG, BARE)
+    assert ours["spark.driver.extraClassPath"] == str(BARE)
+    assert ours["spark.hadoop.fs.file.impl"] == LOCAL_FILES
+    far = session_conf({}, "spark://host:7077", [], {}, LOG, BARE)
+    theirs = session_conf({"spark.driver.extraClassPath": "/x"}, "local[2]", [], {}, LOG, BARE)
+    assert "spark.hadoop.fs.file.impl" not in far.keys() | theirs.keys()
+    assert "spark.driver.extraClassPath" not in far
+    assert theirs["spark.driver.extraClassPath"] == "/x"
+
+
 def test_out_of_memory_ends_the_jvm_unless_the_user_wants_it_to_live() -> None:
     """The JVM takes the last word, and that is the user's."""
     theirs = "-XX:-ExitOnOutOfMemoryError"
-    merged = session_conf({"spark.driver.extraJavaOptions": theirs}, "local[1]", [], {}, LOG)
+    merged = session_conf({"spark.driver.extraJavaOptions": theirs}, "local[1]", [], {}, LOG, BARE)
     options = merged["spark.driver.extraJavaOptions"].split()
     assert options.index("-XX:+ExitOnOutOfMemoryError") < options.index(theirs)
 
@@ -57,7 +76,7 @@ def test_no_secret_is_on_the_command_line() -> None:
         "spark.extra": "xyz-from-a-file",
     }
     catalogs = {"lake": {"jdbc.password": "four"}}
-    merged = session_conf(conf, "local[1]", [], catalogs, LOG)
+    merged = session_conf(conf, "local[1]", [], catalogs, LOG, BARE)
     launched = launch_conf(merged, frozenset({"from-a-file"}))
     assert launched["spark.driver.memory"] == "2g"
     assert launched.keys() < merged.keys()
@@ -70,7 +89,7 @@ def test_no_secret_is_on_the_command_line() -> None:
 )
 def test_shuffle_partitions(master: str, partitions: str) -> None:
     """A shuffle has as many parts as there are cores."""
-    assert session_conf({}, master, [], {}, LOG)["spark.sql.shuffle.partitions"] == partitions
+    assert session_conf({}, master, [], {}, LOG, BARE)["spark.sql.shuffle.partitions"] == partitions
 
 
 def test_warehouse_that_can_not_be_made(tmp_path: Path) -> None:
@@ -117,7 +136,10 @@ from sparkwriter.jars import lake_jars
 from sparkwriter.session import start_session
 conf = {"spark.driver.memory": "600m"}
 spark = start_session(conf, "local[1]", lake_jars(), {}, Path(sys.argv[1]))
-print(spark.sparkContext._jvm.java.lang.Runtime.getRuntime().maxMemory())
+jvm = spark.sparkContext._jvm
+print(jvm.java.lang.Runtime.getRuntime().maxMemory())
+local = jvm.org.apache.hadoop.fs.FileSystem.getLocal(spark._jsc.hadoopConfiguration())
+print(local.getClass().getName())
 spark.sql("SELECT 1").collect()
 spark.stop()
 """
@@ -125,7 +147,7 @@ spark.stop()
 
 @pytest.mark.integration
 def test_silence_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The JVM gets the heap it was given and says nothing but into its log file."""
+    """The JVM gets the heap and the file system it was given, and speaks into its log alone."""
     from sparkwriter.java import find_java
 
     monkeypatch.setenv("JAVA_HOME", str(find_java().home))
@@ -138,7 +160,7 @@ def test_silence_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         check=True,
     )
     assert child.stderr == b""
-    assert child.stdout == f"{600 * 2**20}\n".encode()
+    assert child.stdout == f"{600 * 2**20}\n{LOCAL_FILES}\n".encode()
     assert "incubator" in log.read_text()
 
 
