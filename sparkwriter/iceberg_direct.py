@@ -38,6 +38,7 @@ def publish_update(
     """
     failure: BaseException | None = None
     snapshot: Java | None = None
+    table.in_turn(update.java)
     try:
         for _ in range(SWAP_ATTEMPTS):
             table.refresh()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from io import RawIOBase
 from os import SEEK_CUR, SEEK_END, SEEK_SET
 from pathlib import Path
@@ -87,11 +88,30 @@ class TableFiles:
     def _placed(self, table: LakeTable, laid: Laid, builder: Java) -> Java:
         """Its metrics are read from the local copy: on an object store that spares requests."""
         config = self._iceberg.MetricsConfig.forTable(table.table)
-        local = self._iceberg.Files.localInput(str(laid.path))
-        metrics = self._iceberg.parquet.ParquetUtil.fileMetrics(local, config)
+        metrics = self._metrics(laid.path, config)
         place, size = self._put(table, laid.path, "parquet")
         described = builder.withPath(place).withFormat("PARQUET").withFileSizeInBytes(size)
         return described.withMetrics(metrics).build()
+
+    def _metrics(self, local: Path, config: Java) -> Java:
+        """What Iceberg keeps of a file's columns, read from its footer.
+
+        In the steps of ``ParquetUtil.fileMetrics``, which reads Hadoop's settings anew for each
+        file: that takes four times as long as the footer.
+        """
+        parquet = self._iceberg.shaded.org.apache.parquet
+        file = parquet.io.LocalInputFile(self._jvm.java.io.File(str(local)).toPath())
+        reader = parquet.hadoop.ParquetFileReader.open(file, self._read_options)
+        try:
+            footer = reader.getFooter()
+        finally:
+            reader.close()
+        nothing_more = self._jvm.java.util.stream.Stream.empty()
+        return self._iceberg.parquet.ParquetUtil.footerMetrics(footer, nothing_more, config)
+
+    @cached_property
+    def _read_options(self) -> Java:
+        return self._iceberg.shaded.org.apache.parquet.ParquetReadOptions.builder().build()
 
     def _put(self, table: LakeTable, local: Path, kind: str) -> tuple[str, int]:
         """Copy a file to where the table keeps its data; gives its location and size in bytes."""

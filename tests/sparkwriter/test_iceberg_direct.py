@@ -168,3 +168,32 @@ def test_what_landed_unheard_and_was_overtaken_keeps_its_files(
         late.write(batch)
     assert late.write(batch).covered
     assert rows(begun.target) == [(1, "a", 1), (2, "b", 2), (5, "other", 5)]
+
+
+class Threads:
+    """An update that notes who is to do its work."""
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+
+    def scanManifestsWith(self, threads: Any) -> Threads:
+        """Java's."""
+        self.given.append(str(threads.getClass().getSimpleName()))
+        return self
+
+    def writeManifestsWith(self, threads: Any, number: int) -> Threads:
+        """Java's."""
+        self.given.append(str(threads.getClass().getSimpleName()))
+        return self
+
+
+def test_who_reads_and_writes_manifests(
+    begun, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a disk the thread that commits: Iceberg's pool is waited for in steps of 10 ms."""
+    near, far = Threads(), Threads()
+    load(spark, begun.target).in_turn(near)
+    assert near.given == ["DirectExecutorService"] * 2
+    monkeypatch.setattr(LakeTable, "is_local", False)
+    load(spark, begun.target).in_turn(far)
+    assert far.given == []

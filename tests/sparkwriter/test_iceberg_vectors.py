@@ -16,6 +16,7 @@ from actors.ports import LostRace
 from changes.model import OP, Column, KeyBound, TableSchema, Write
 from sparkwriter import iceberg_files, iceberg_vectors
 from sparkwriter.iceberg import IcebergWriter
+from sparkwriter.iceberg_java import LakeTable
 from tests.sparkwriter.conftest import way_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.parametrize("write", [Write.MERGE])]
@@ -94,6 +95,7 @@ def test_a_storage_that_is_not_a_folder_here(
 ) -> None:
     """Files go and come through the table's own FileIO, vectors too."""
     monkeypatch.setattr(iceberg_files, "local_path", lambda table, location: None)
+    monkeypatch.setattr(LakeTable, "is_local", False)
     for number in (2, 3):
         batch = begun.batch(orders(("U", number, "b", 9), ("D", 1, None, None)), number)
         assert way_of(writer, batch) == "vector"

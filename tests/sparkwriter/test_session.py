@@ -38,7 +38,9 @@ def test_user_does_not_win_where_it_would_be_wrong() -> None:
         "spark.sql.extensions": "his.Extension",
         "spark.jars": "/his.jar",
     }
-    merged = session_conf(conf, "local[3]", [Path("/ours.jar")], {"lake": {"type": "jdbc"}}, LOG, BARE)
+    merged = session_conf(
+        conf, "local[3]", [Path("/ours.jar")], {"lake": {"type": "jdbc"}}, LOG, BARE
+    )
     assert merged["spark.sql.session.timeZone"] == "UTC"
     assert merged["spark.sql.catalog.lake.cache-enabled"] == "false"
     assert merged["spark.sql.extensions"] == f"his.Extension,{ICEBERG_EXTENSIONS}"
