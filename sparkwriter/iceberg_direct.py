@@ -44,7 +44,7 @@ def publish_update(
             table.refresh()
             _check(table, expected, failure)
             snapshot = update.java.apply()
-            table.metadata = table.operations.current()  # on which it was made
+            table.see_current()  # on which it was made
             _check(table, expected, failure)
             head = int(snapshot.snapshotId())
             try:

@@ -12,6 +12,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
+from urllib.parse import parse_qsl
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -68,13 +69,20 @@ class LakeTable:
         self._jvm = jvm
         self.table = table
         self.operations = table.operations()
-        self.metadata = self.operations.current()
-        self._properties = self.metadata.properties()
+        self.see_current()
 
     def refresh(self) -> None:
         """Read the catalog's pointer, and the metadata behind it where it has moved."""
-        self.metadata = self.operations.refresh()
-        self._properties = self.metadata.properties()
+        self._see(self.operations.refresh())
+
+    def see_current(self) -> None:
+        """Look at the metadata that the operations have, without asking the catalog."""
+        self._see(self.operations.current())
+
+    def _see(self, metadata: Java) -> None:
+        self.metadata = metadata
+        self._properties: dict[str, str] | None = None
+        self._fields: tuple[LakeField, ...] | None = None
 
     @cached_property
     def is_hadoops(self) -> bool:
@@ -95,8 +103,10 @@ class LakeTable:
         what a small write takes on a disk (docs/decisions/0035).
         """
         if self.is_local:
-            update.scanManifestsWith(self._same_thread()).writeManifestsWith(self._same_thread(), 1)
+            update.scanManifestsWith(self._same_thread)
+            update.writeManifestsWith(self._same_thread, 1)
 
+    @cached_property
     def _same_thread(self) -> Java:
         """An executor that runs what it is given on the thread that gives it."""
         guava = self._jvm.org.apache.iceberg.relocated.com.google.common
@@ -108,8 +118,12 @@ class LakeTable:
 
     def property(self, name: str) -> str | None:
         """A table property's value."""
-        value = self._properties.get(name)
-        return None if value is None else str(value)
+        if self._properties is None:
+            # As one text: each entry of a Java map would be a call of its own.
+            form = self._jvm.org.apache.iceberg.rest.RESTUtil.encodeFormData
+            pairs = parse_qsl(str(form(self.metadata.properties())), keep_blank_values=True)
+            self._properties = dict(pairs)
+        return self._properties.get(name)
 
     def uuid(self) -> str:
         """What tells the table from one of the same name that was made before or after it."""
@@ -133,7 +147,7 @@ class LakeTable:
         """
         iceberg, name = self._jvm.org.apache.iceberg, self.table.name()
         begun = iceberg.Transactions.newTransaction(name, self.operations)
-        self.metadata = self.operations.current()
+        self.see_current()
         return LakeTable(self._jvm, iceberg.BaseTable(begun.table().operations(), name))
 
     def tasks(self, snapshot_id: int, bounds: Iterable[KeyBound], most: int) -> list[Java] | None:
@@ -142,16 +156,16 @@ class LakeTable:
 
         The bounds are whole numbers or strings, of columns of such a type.
         """
-        expressions = self._jvm.org.apache.iceberg.expressions.Expressions
-        within = expressions.alwaysTrue()
+        within: object = True
         for bound in bounds:
-            above = expressions.greaterThanOrEqual(bound.column, bound.lower)
-            below = expressions.lessThanOrEqual(bound.column, bound.upper)
-            for term in (above, below):
-                within = getattr(expressions, "and")(within, term)
-        scan = self.table.newScan().useSnapshot(snapshot_id).caseSensitive(False).filter(within)
+            for type_, value in (("gt-eq", bound.lower), ("lt-eq", bound.upper)):
+                term = {"type": type_, "term": bound.column, "value": value}
+                within = {"type": "and", "left": within, "right": term}
+        parser = self._jvm.org.apache.iceberg.expressions.ExpressionParser
+        scan = self.table.newScan().useSnapshot(snapshot_id).caseSensitive(False)
+        scan = scan.filter(parser.fromJson(json.dumps(within)))
         if self.is_local:
-            scan = scan.planWith(self._same_thread())
+            scan = scan.planWith(self._same_thread)
         files = scan.planFiles()
         found: list[Java] = []
         try:
@@ -289,12 +303,14 @@ class LakeTable:
 
     def fields(self) -> tuple[LakeField, ...]:
         """The current schema's columns with their ids. Raises TargetRefused as ``columns``."""
-        parser = self._jvm.org.apache.iceberg.SchemaParser
-        fields = json.loads(parser.toJson(self.metadata.schema()))["fields"]
-        for field in fields:
-            if not isinstance(field["type"], str):
-                raise TargetRefused(f"column {field['name']} is of a nested type")
-        return tuple(LakeField(field["id"], field["name"], field["type"]) for field in fields)
+        if self._fields is None:
+            parser = self._jvm.org.apache.iceberg.SchemaParser
+            fields = json.loads(parser.toJson(self.metadata.schema()))["fields"]
+            for field in fields:
+                if not isinstance(field["type"], str):
+                    raise TargetRefused(f"column {field['name']} is of a nested type")
+            self._fields = tuple(LakeField(f["id"], f["name"], f["type"]) for f in fields)
+        return self._fields
 
     def set_fields(self, builder: Java, fields: Iterable[LakeField]) -> None:
         """Have a metadata builder make these the columns; new ones get the next ids.

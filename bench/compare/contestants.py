@@ -50,6 +50,7 @@ CONTESTANTS = {
             'binlogd, write = "equality"',
             "bench.peers.binlogd",
             {"write": "equality"},
+            runs=3,
         ),
         Contestant(
             "tutorial",

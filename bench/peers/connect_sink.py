@@ -32,6 +32,7 @@ import msgspec
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from bench.compare.dying import die_with_parent
 from bench.compare.job import (
     CATALOG,
     NAMESPACE,
@@ -200,7 +201,11 @@ def _worker(job: Job, libraries: str, sink: str) -> Iterator[tuple[int, subproce
     ]  # fmt: skip
     with (folder / "worker.log").open("wb") as log:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            preexec_fn=die_with_parent,
         )
     try:
         _await_up(port, process, folder / "worker.log")

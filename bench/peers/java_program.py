@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from bench.compare.dying import die_with_parent
 from sparkwriter.java import find_java
 
 SOURCES = Path(__file__).parent / "java"
@@ -43,7 +44,12 @@ def run_class(
     with (
         log.open("w") as out,
         subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=out, text=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=out,
+            text=True,
+            preexec_fn=die_with_parent,
         ) as process,
     ):
         assert process.stdout is not None
