@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
@@ -39,6 +39,18 @@ FEW_ROWS = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions
 """For a statement that shuffles no more rows than the batch has: one task takes them, one job."""
 
 log: Any = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What one write is about: the target as it was seen, the batch, its staged file and columns,
+    and the marks as the snapshot is to carry them."""
+
+    seen: Seen
+    batch: StagedBatch
+    path: str
+    stamp: str
+    staged: pa.Schema
 
 
 class StatementWrites:
@@ -73,8 +85,8 @@ class StatementWrites:
         also: Callable[[Java], object] | None,
     ) -> int:
         """Write the batch and publish it; gives main's new snapshot. Raises as ``BatchWriter``."""
-        staged = pq.read_schema(path)
-        way, candidates = self._way(seen, batch, staged)
+        work = _Work(seen, batch, path, stamp, pq.read_schema(path))
+        way, candidates = self._way(work)
         plan = plan_equality(batch, seen.table.fields(), empty=way is Way.APPEND)
         update: Update | None = None
         if way is Way.APPEND:
@@ -88,29 +100,22 @@ class StatementWrites:
         log.debug("way_chosen", target=str(batch.target), way=way.value, rows=batch.rows)
         if update is not None:
             return publish_update(seen.table, seen.main, update, also)
-        return self._by_statement(seen, batch, path, stamp, also, staged, way, plan)
+        attempt = self._by_statement(work, way, plan)
+        return publish_attempt(seen.table, attempt, seen.main, also)
 
-    def _by_statement(
-        self,
-        seen: Seen,
-        batch: StagedBatch,
-        path: str,
-        stamp: str,
-        also: Callable[[Java], object] | None,
-        staged: pa.Schema,
-        way: Way,
-        plan: EqualityPlan,
-    ) -> int:
+    def _by_statement(self, work: _Work, way: Way, plan: EqualityPlan) -> LakeTable:
+        """The write as an attempt that is yet to be published."""
+        seen, stamp = work.seen, work.stamp
         attempt = seen.table.begin()
         if (main := attempt.head(MAIN)) != seen.main:
             raise LostRace(f"main moved from snapshot {seen.main} to {main} meanwhile")
-        self._begin_jobs(f"write {batch.target}")
+        self._begin_jobs(f"write {work.batch.target}")
         try:
-            with self._view(path, staged) as view:
+            with self._view(work) as view:
                 if way is Way.REPLACE:
-                    self._replace(attempt, seen, batch, path, plan, stamp, view)
+                    self._replace(attempt, work, plan, view)
                 else:
-                    self._state(attempt, seen, batch, staged, way, stamp, view)
+                    self._state(attempt, work, way, view)
             attempt.refresh()
             if attempt.head(MAIN) == seen.main:
                 # Rows that changed nothing: the marks need a snapshot all the same.
@@ -122,14 +127,13 @@ class StatementWrites:
             raise
         if attempt.summary(attempt.head(MAIN) or 0, HWM) != stamp:
             raise SinkUnavailable("the statement's snapshot does not carry the marks")
-        return publish_attempt(seen.table, attempt, seen.main, also)
+        return attempt
 
-    def _way(
-        self, seen: Seen, batch: StagedBatch, staged: pa.Schema
-    ) -> tuple[Way, list[Candidate]]:
+    def _way(self, work: _Work) -> tuple[Way, list[Candidate]]:
         """The way, and the files that may hold rows of the batch's keys, where we look those up."""
+        seen, batch = work.seen, work.batch
         empty = batch.mode is Mode.APPEND or is_empty(seen)
-        lacks = merge_instead(batch, seen.table.fields(), staged.names, empty=empty)
+        lacks = merge_instead(batch, seen.table.fields(), work.staged.names, empty=empty)
         facts = Facts(empty, lacks, special(seen))
         if choose(facts) is not Way.REPLACE:
             return choose(facts), []
@@ -139,58 +143,41 @@ class StatementWrites:
         stored = sum(file.rows for file in candidates)
         return choose(replace(facts, known_new=not candidates, stored=stored)), candidates
 
-    def _replace(
-        self,
-        attempt: LakeTable,
-        seen: Seen,
-        batch: StagedBatch,
-        path: str,
-        plan: EqualityPlan,
-        stamp: str,
-        view: str,
-    ) -> None:
+    def _replace(self, attempt: LakeTable, work: _Work, plan: EqualityPlan, view: str) -> None:
         """Delete the stored rows of the batch's keys, then add its rows."""
         # First its rows: where a value does not fit, that is found before any work.
-        rows = self._files.update(attempt, plan, path, stamp, deletes=False)
+        rows = self._files.update(attempt, plan, work.path, work.stamp, deletes=False)
         try:
             with self._configured(FEW_ROWS):
-                columns, names = seen.stored.columns, pq.read_schema(path).names
-                text = removal_sql(batch, columns, names, view)
-                self._loose.merge(attempt, batch.target.sink, text)
+                columns = work.seen.stored.columns
+                text = removal_sql(work.batch, columns, work.staged.names, view)
+                self._loose.merge(attempt, work.batch.target.sink, text)
             rows.java.commit()
         except BaseException:
-            remove_files(seen.table, rows.files)
+            remove_files(work.seen.table, rows.files)
             raise
 
-    def _state(
-        self,
-        attempt: LakeTable,
-        seen: Seen,
-        batch: StagedBatch,
-        staged: pa.Schema,
-        way: Way,
-        stamp: str,
-        view: str,
-    ) -> None:
+    def _state(self, attempt: LakeTable, work: _Work, way: Way, view: str) -> None:
         """Run the one statement that does it all, its commit stamped."""
-        guard = self._guard(seen, batch, staged, view)
-        columns = seen.stored.columns
+        batch, names = work.batch, work.staged.names
+        guard = self._guard(work, view)
+        columns = work.seen.stored.columns
         # The stamp would go onto every later commit of this session too.
-        with self._configured({STAMP_CONF: stamp}):
+        with self._configured({STAMP_CONF: work.stamp}):
             if way is Way.INSERT:
-                text = rows_sql(batch, columns, staged.names, view, guard)
+                text = rows_sql(batch, columns, names, view, guard)
                 self._loose.append(attempt, batch.target.sink, text)
             else:
-                text = merge_sql(batch, columns, staged.names, view, guard)
+                text = merge_sql(batch, columns, names, view, guard)
                 self._loose.merge(attempt, batch.target.sink, text)
 
     @contextmanager
-    def _view(self, path: str, staged: pa.Schema) -> Iterator[str]:
+    def _view(self, work: _Work) -> Iterator[str]:
         """The staged file under a name that a statement can read."""
         view = f"binlogd_{uuid4().hex}"
         # The path is one file's name: no sign in it is a pattern.
-        reader = self._spark.read.schema(read_schema(staged)).option("__globPaths__", "false")
-        reader.parquet(path).createTempView(view)
+        reader = self._spark.read.schema(read_schema(work.staged)).option("__globPaths__", "false")
+        reader.parquet(work.path).createTempView(view)
         try:
             yield quote(view)
         finally:
@@ -211,21 +198,20 @@ class StatementWrites:
                 else:
                     self._spark.conf.set(name, old)
 
-    def _guard(
-        self, seen: Seen, batch: StagedBatch, staged: pa.Schema, source: str
-    ) -> Guard | None:
+    def _guard(self, work: _Work, source: str) -> Guard | None:
         """How the write is guarded, its own deletions being remembered already.
 
         Before they are published: were it the other way round, a crash in between would let an
         older insert bring a deleted row back.
         """
+        seen, batch = work.seen, work.batch
         if seen.positions is None:
             return None
         if batch.has_deletes:
             self._tombstones.prepare(batch.target, seen.stored, self._properties)
         guard = self._tombstones.guard(batch.target, seen.table)
         if batch.has_deletes:
-            given = {name.lower(): name for name in staged.names}
+            given = {name.lower(): name for name in work.staged.names}
             key = key_columns(batch, seen.stored.columns, given)
             self._spark.sql(add_tombstones(guard, key, source))
         return guard
