@@ -101,6 +101,7 @@ class FetcherLogic:
         self._epoch = 0
         self._offers = Offers(self._processors)
         self._stopped = False
+        self._hastened = False
         self._delivering = False
         self._closed = False
         self._paused = False
@@ -173,7 +174,17 @@ class FetcherLogic:
                 out += self._parts.moved(source, position).completed([sent])
         if polled.error is not None:
             out += self._fail(polled.error)
-        return out + self._never_told(polled.positions)
+        return out + self._never_told(polled.positions) + self._hasten()
+
+    def _hasten(self) -> list[object]:
+        """Say so where the end is reached of a run that reads what is there, and all is taken."""
+        ends, reading = self._settings.until, self._reading
+        if ends is None or self._hastened or self._stopped or not self._offers.settled:
+            return []
+        if not reading or any(self._positions[s] < ends.get(s, 0) for s in reading):
+            return []
+        self._hastened = True
+        return list(self._offers.hasten())
 
     def _look_at(self, fetched: msg.Fetched) -> list[object]:
         """Hold what is of a topic whose format is not known, and send on what is."""
@@ -290,7 +301,7 @@ class FetcherLogic:
     def _offered(self, offered: msg.Offered, now: float) -> list[object]:
         self._offers.answered(offered)
         if offered.taken:
-            return [*self._offer_parked(offered.to), *self._delivered()]
+            return [*self._offer_parked(offered.to), *self._delivered(), *self._hasten()]
         if self._stopped and not self._delivering:
             # It was counted in the Drain that went out; the processor must not wait for it.
             return [self._offers.drain(offered.to)]

@@ -253,6 +253,14 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True)
+class Hasten:
+    """This is all that a run reads which ends where the log ended: from the last of so many
+    ``batches`` on no batch need wait for its age."""
+
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
 class Remaining:
     """Name what is not written yet (an ``ask``): the answer is a tuple of lines."""
 

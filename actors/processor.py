@@ -95,6 +95,7 @@ class ProcessorLogic:
             buffer.tally.failed(spill.reason, 0.0)
         self._drain_after: int | None = None
         self._drained = False
+        self._hasten_after: int | None = None
         self._held = False
         self._now = 0.0
         self._flying = 0
@@ -128,6 +129,9 @@ class ProcessorLogic:
                 out = []
             case msg.Drain(batches):
                 self._drain_after = batches
+                out = []
+            case msg.Hasten(batches):
+                self._hasten_after = batches
                 out = []
             case msg.Spilled() | msg.SpillFailed() | msg.SpillRead() | msg.SpillEnded():
                 out = self._of_spill(message, now)
@@ -258,6 +262,7 @@ class ProcessorLogic:
         due_at = buffer.due_at(settings.batch_age_s)
         return due_at is not None and (
             self._draining
+            or self._hurried
             or buffer.quarantine is not None
             or buffer.messages >= settings.batch_messages
             or buffer.size >= settings.batch_bytes
@@ -465,6 +470,10 @@ class ProcessorLogic:
     @property
     def _draining(self) -> bool:
         return self._drain_after is not None
+
+    @property
+    def _hurried(self) -> bool:
+        return self._hasten_after is not None and self._received >= self._hasten_after
 
     def _relieve(self) -> list[object]:
         """Stage the largest buffers while too much is held; leave data waiting when none can be."""

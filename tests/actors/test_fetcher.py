@@ -60,6 +60,23 @@ def failure(out: list[object]) -> str | None:
     return None
 
 
+def hastened(out: list[object]) -> list[tuple[Address, int]]:
+    told = [e for e in out if isinstance(e, fx.Tell)]
+    return [(e.to, e.message.batches) for e in told if isinstance(e.message, msg.Hasten)]
+
+
+def test_at_the_end_of_a_bounded_run_nobody_waits_for_more() -> None:
+    """Once what was read has been taken: the processors count it. Others are never told."""
+    for until, told in (({SOURCE: 2}, [1]), ({SOURCE: 3}, []), (None, [])):
+        logic = fetcher(shards=1, until=until)
+        out = logic.handle(polled(message("a"), message("b")), 0.0)
+        assert not hastened(out)
+        (offer,) = offers(out)
+        taken = msg.Offered(offer.to, offer.batch, taken=True)
+        assert [count for _, count in hastened(logic.handle(taken, 0.0))] == told
+        assert not hastened(logic.handle(polled(message("c"), first=2), 0.0))
+
+
 def test_dispatched_precedes_the_data() -> None:
     """Or an acknowledgement could overtake its registration, and the frontier pass it."""
     out = fetcher().handle(polled(message("a"), message("b")), 0.0)
