@@ -7,8 +7,8 @@
   with a flat JSON message for each row (``{"id": "1", ...}``, 150 B instead of 500): much less to
   read and to parse than the others have.
 - The table is made before, with the types it is to have; the sink turns Canal's texts into them.
-- A commit every 5 s (its default is 300 s), polls of up to 10,000 messages; one task for the one
-  partition.
+- A commit every 5 s (its default is 300 s); one task for the one partition. Polls of up to 200,000
+  messages: with 10,000 it takes 8,300 rows/s, with these 72,000 (measured).
 - The worker and its plugins are up before the clock begins; it begins when the connector is asked
   for, and ends when the table's newest snapshot counts every row.
 """
@@ -85,8 +85,9 @@ def worker(job: Job, port: int, plugins: Path) -> dict[str, str]:
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "value.converter.schemas.enable": "false",
         "offset.storage.file.filename": f"{job.folder}/offsets",
-        "consumer.max.poll.records": "10000",
-        "consumer.max.partition.fetch.bytes": str(8 << 20),
+        "consumer.max.poll.records": "200000",
+        "consumer.max.partition.fetch.bytes": str(64 << 20),
+        "consumer.fetch.max.bytes": str(64 << 20),
     }
 
 
