@@ -26,7 +26,7 @@ from daemon.kafka_positions import BrokerUnreachable, TopicMissing, topic_ids
 from daemon.kafka_settings import consumer_settings
 from daemon.letters.topic_made import find_topic
 from daemon.secrets import MASK, SHORTEST, looks_secret
-from sparkwriter.jars import JarsError, lake_jars
+from sparkwriter.jars import JarsError, lake_jars, local_jar
 from sparkwriter.java import JavaMissing, find_java
 from sparkwriter.session import check_warehouse
 
@@ -62,6 +62,7 @@ def problems(config: Config) -> Iterator[str]:
     try:
         find_java()
         lake_jars()
+        local_jar()
     except (JavaMissing, JarsError) as error:
         yield str(error)
 

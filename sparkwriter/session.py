@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from actors.ports import SinkUnavailable
 from sparkwriter.iceberg_java import JavaFailure, reason
-from sparkwriter.jars import local_jar
+from sparkwriter.jars import JarsError, local_jar
 from sparkwriter.jvm import forget_gateway
 
 ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -96,7 +96,7 @@ def session_conf(
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
         "spark.driver.host": "localhost",
         "spark.driver.bindAddress": "127.0.0.1",
-        **(_local_files(conf, local) if master.startswith("local") else {}),
+        **(_local_files(conf, local) if re.match(r"local(\[|$)", master) else {}),
         **conf,
     }
     for name, properties in catalogs.items():
@@ -158,14 +158,19 @@ def start_session(
     There is one at a time: call it again only when the JVM has ended and ``SparkJvm.forget`` was
     called. Any thread; it takes 5-10 seconds. ``log_file`` is made with its folder,
     its log4j2 settings beside it. ``secrets`` stay off the command line.
-    Raises JarsError, or SinkUnavailable, pointing at the log, when the JVM or its Spark does not
-    start; then nothing of it is left.
+    Raises SinkUnavailable, pointing at the log, when the JVM or its Spark does not start, or saying
+    which jar it lacks; then nothing of it is left.
     """
+    try:
+        local = local_jar()
+    except JarsError as error:
+        # As when the JVM does not start: it is tried again, the daemon's writers go on waiting.
+        raise SinkUnavailable(str(error)) from error
     log_file = log_file.absolute()
     log_file.parent.mkdir(parents=True, exist_ok=True)
     log4j2_file = log_file.with_name("log4j2.properties")
     log4j2_file.write_text(LOG4J2_TEMPLATE.format(path=log_file), encoding="utf-8")
-    merged = session_conf(conf, master, jars, catalogs, log4j2_file, local_jar())
+    merged = session_conf(conf, master, jars, catalogs, log4j2_file, local)
     settings = SparkConf(loadDefaults=False).setAll(list(merged.items()))
     launched = SparkConf(loadDefaults=False).setAll(list(launch_conf(merged, secrets).items()))
     with log_file.open("ab") as output:

@@ -17,6 +17,7 @@ from sparkwriter.session import (
     check_warehouse,
     launch_conf,
     session_conf,
+    start_session,
 )
 
 LOG = Path("/logs/log4j2.properties")
@@ -54,10 +55,18 @@ def test_local_files_are_made_without_processes_where_spark_is_local() -> None:
     assert ours["spark.driver.extraClassPath"] == str(BARE)
     assert ours["spark.hadoop.fs.file.impl"] == LOCAL_FILES
     far = session_conf({}, "spark://host:7077", [], {}, LOG, BARE)
+    near = session_conf({}, "local-cluster[2,1,512]", [], {}, LOG, BARE)
     theirs = session_conf({"spark.driver.extraClassPath": "/x"}, "local[2]", [], {}, LOG, BARE)
-    assert "spark.hadoop.fs.file.impl" not in far.keys() | theirs.keys()
+    assert "spark.hadoop.fs.file.impl" not in far.keys() | near.keys() | theirs.keys()
     assert "spark.driver.extraClassPath" not in far
     assert theirs["spark.driver.extraClassPath"] == "/x"
+
+
+def test_a_jar_that_is_gone_is_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jars may be exchanged while a daemon runs whose JVM ends: it is started again later."""
+    monkeypatch.setenv("BINLOGD_JARS", str(tmp_path))
+    with pytest.raises(SinkUnavailable, match="run `make setup`"):
+        start_session({}, "local[1]", [], {}, tmp_path / "jvm.log")
 
 
 def test_out_of_memory_ends_the_jvm_unless_the_user_wants_it_to_live() -> None:
