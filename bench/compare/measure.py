@@ -1,7 +1,7 @@
 """What a process and all it started use: processor seconds and memory, Java's apart from others'.
 
-From /proc. A child that has ended counts with its parent, which the kernel adds it to when it is
-waited for.
+From /proc. One that has ended counts as itself until it is waited for, then with its parent,
+which the kernel adds it to.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Process:
 
 
 def processes() -> Iterator[Process]:
-    """All there are; one that ends meanwhile is left out."""
+    """All there are; one that is waited for meanwhile is left out."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -41,7 +41,8 @@ def processes() -> Iterator[Process]:
             # After the name, which may hold a bracket. A child that a JVM has just made has the
             # name of the thread that made it, so Java is told by what is run.
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            java = (entry / "exe").readlink().name == "java"
+            ended = fields[0] == "Z"  # it has its times still, and no program and no memory
+            java = not ended and (entry / "exe").readlink().name == "java"
             command = (entry / "cmdline").read_bytes()
         except OSError:
             continue
@@ -116,5 +117,5 @@ class Meter:
         for java, peak in self._peak_mb.items():
             held = sum(process.rss_mb for process in now if process.java is java)
             self._peak_mb[java] = max(peak, held)
-        # A child that has ended and is not waited for yet counts nowhere for a moment.
+        # One that is waited for while they are read may be in neither sum: it is at the next look.
         self._last_s = max(self._last_s, sum(process.cpu_s for process in now))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -58,6 +59,22 @@ def test_a_child_that_ended_counts_with_its_parent(program: subprocess.Popen[str
     used = meter.stop()
     assert 0.58 <= used.cpu_s < 3.0
     assert used.jvm_rss_mb == 0.0
+
+
+def test_one_that_ended_counts_until_it_is_waited_for() -> None:
+    """Who leaves right after its last word has used what it used: the meter looks after it."""
+    text = "import time, sys; sys.stdin.readline()\nwhile time.process_time() < 0.5: pass"
+    with subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE) as process:
+        meter = Meter(process.pid)
+        meter.start()
+        assert process.stdin is not None
+        process.stdin.close()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        used = meter.stop()
+        (ended,) = family(process.pid)
+    assert ended.cpu_s >= 0.49
+    assert used.cpu_s >= 0.2
+    assert (ended.rss_mb, ended.java) == (0.0, False)
 
 
 def test_the_peak_of_memory_is_that_of_all_at_one_moment(program: subprocess.Popen[str]) -> None:
