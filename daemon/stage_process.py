@@ -31,9 +31,8 @@ if TYPE_CHECKING:  # the child needs none of it
 CHILD = "daemon.stage_child"
 """The module that the process runs."""
 
-_ALLOCATION = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
-"""One heap for Python and Arrow alike. With Arrow's own allocator beside it the process keeps what
-a batch took in each of them: 35 to 65 MB more of it, and nothing quicker (measured)."""
+_ALLOCATION = {"MALLOC_ARENA_MAX": "1"}
+"""It has one thread that allocates: more than one heap would be kept for nothing."""
 
 STOP_TIMEOUT_S = 5.0
 """For the process to end once nobody talks to it any more; it may be in the middle of a batch."""
