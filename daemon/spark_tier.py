@@ -21,6 +21,7 @@ from sparkwriter.iceberg_compact import Compactions
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 from sparkwriter.jars import lake_jars
 from sparkwriter.java import find_java
+from sparkwriter.java_garbage import JavaGarbage
 from sparkwriter.jvm import SparkJvm
 from sparkwriter.keeper import KeeperSettings, SessionFigures, SessionKeeper
 from sparkwriter.living_sink import LivingSink
@@ -60,6 +61,7 @@ class SparkTier:
         self._keeper: SessionKeeper[SparkJvm] | None = None
         self._kept: dict[str, tuple[Upkeep, Compactions]] = {}
         self._timeouts_s: dict[str, float] = {}
+        self._garbage = JavaGarbage()
 
     def start(self, config: Config) -> None:
         """Check the warehouses first (it is quick), then start Spark and open the catalogs."""
@@ -108,7 +110,9 @@ class SparkTier:
         """Each writer has sessions of its own: snapshot properties must not leak between them."""
         assert self._keeper is not None
         return {
-            name: LivingSink(self._keeper, partial(_iceberg, *kept), self._timeouts_s[name])
+            name: LivingSink(
+                self._keeper, partial(_iceberg, *kept), self._timeouts_s[name], self._garbage
+            )
             for name, kept in self._kept.items()
         }
 

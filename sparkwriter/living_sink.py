@@ -25,6 +25,7 @@ from changes.model import TargetName
 from offsets.moves import MarkMoves
 from offsets.snapshot import TargetMark
 from sparkwriter.deadline import Deadline
+from sparkwriter.java_garbage import JavaGarbage
 from sparkwriter.keeper import Generation, J, SessionKeeper
 
 T = TypeVar("T")
@@ -60,13 +61,18 @@ class LivingSink(Generic[J]):
         keeper: SessionKeeper[J],
         make: Callable[[J], SessionSink],
         timeout_s: float,
+        garbage: JavaGarbage,
         grace_s: float = CANCEL_GRACE_S,
         wait_s: float = NEXT_WITHIN_S,
     ) -> None:
-        """``make`` is called once for each generation, on the thread that uses the sink."""
+        """``make`` is called once for each generation, on the thread that uses the sink.
+
+        ``garbage`` is one for all sinks of a JVM: it is told of each call that has ended.
+        """
         self._keeper = keeper
         self._make = make
         self._timeout_s = timeout_s
+        self._garbage = garbage
         self._grace_s = grace_s
         self._wait_s = wait_s
         self._made: tuple[int, SessionSink] | None = None
@@ -109,6 +115,8 @@ class LivingSink(Generic[J]):
             if _has_ended(generation, error):
                 raise SinkUnavailable(f"{target}: the JVM has ended") from error
             raise
+        finally:
+            self._garbage.called()
 
     def _sink_of(self, generation: Generation[J]) -> SessionSink:
         if self._made is None or self._made[0] != generation.number:

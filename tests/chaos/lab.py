@@ -147,14 +147,17 @@ class Lab:
         except TimeoutError as error:
             raise AssertionError(f"{self.fault}: {error} {self._reports()}") from error
 
+    def _log_ends(self) -> dict[int, int]:
+        log_ends = self.rig.log_ends(self.source.topic)
+        return {int(place.rpartition(":")[2]): end for place, end in log_ends.items()}
+
     def settle(self) -> None:
         """End the load, wait until all of it is applied, and end the daemons."""
         self.source.stop()
-        log_ends = self.rig.log_ends(self.source.topic)
-        ends = {int(place.rpartition(":")[2]): end for place, end in log_ends.items()}
         deadline = time.monotonic() + PATIENCE_S
         pause = threading.Event()
-        while self._frontiers() != ends:
+        # The ends anew each time: the last transaction's marker may come after its commit returned.
+        while self._frontiers() != (ends := self._log_ends()):
             if time.monotonic() > deadline:
                 raise AssertionError(
                     f"{self.fault}: {self._frontiers()} instead of {ends} {self._reports()}"

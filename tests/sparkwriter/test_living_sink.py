@@ -11,6 +11,7 @@ from py4j.protocol import Py4JNetworkError
 from actors.ports import Fenced, SinkUnavailable, TargetRefused, TargetState
 from changes.model import TargetName
 from offsets.moves import MarkMoves
+from sparkwriter.java_garbage import JavaGarbage
 from sparkwriter.keeper import KeeperSettings, SessionKeeper
 from sparkwriter.living_sink import LivingSink
 
@@ -63,6 +64,15 @@ class Sink:
         self.cancelled.set()
 
 
+class Told(JavaGarbage):
+    """Counts what it is told."""
+
+    calls = 0
+
+    def called(self) -> None:
+        self.calls += 1
+
+
 class Bench:
     """A living sink over fakes, and the sinks that were made for its generations."""
 
@@ -72,7 +82,8 @@ class Bench:
         self.act: Callable[[], TargetState] = TargetState
         self.keeper: SessionKeeper[FakeJvm] = SessionKeeper(self._start, KeeperSettings())
         self.keeper.open()
-        self.sink = LivingSink(self.keeper, self._make, timeout_s, grace_s)
+        self.garbage = Told()
+        self.sink = LivingSink(self.keeper, self._make, timeout_s, self.garbage, grace_s)
 
     def _start(self) -> FakeJvm:
         self.jvms.append(FakeJvm())
@@ -97,6 +108,20 @@ def test_each_generation_has_a_sink_of_its_own() -> None:
     bench.next_generation()
     bench.sink.open(TARGET)
     assert len(bench.sinks) == 2
+
+
+def test_each_call_is_told_of_however_it_ends() -> None:
+    """One that fails leaves as much in the JVM as one that does not."""
+    bench = Bench()
+    bench.sink.open(TARGET)
+
+    def refuse() -> TargetState:
+        raise TargetRefused("?")
+
+    bench.act = refuse
+    with pytest.raises(TargetRefused):
+        bench.sink.open(TARGET)
+    assert bench.garbage.calls == 2
 
 
 @pytest.mark.parametrize(

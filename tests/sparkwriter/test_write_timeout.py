@@ -19,6 +19,7 @@ from sparkwriter import ways
 from sparkwriter.iceberg import IcebergWriter
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_java import JavaFailure
+from sparkwriter.java_garbage import JavaGarbage
 from sparkwriter.keeper import KeeperSettings, SessionKeeper
 from sparkwriter.living_sink import LivingSink
 
@@ -130,13 +131,13 @@ def test_a_write_past_its_time_is_cancelled_and_lands_once(
 ) -> None:
     """Readers saw nothing of it; the same batch is written when there is time."""
     IcebergWriter(spark).write(staging.batch(orders(("U", 1, "x", 0)), 0))
-    sink = LivingSink(keeper, lambda jvm: IcebergWriter(jvm.spark), timeout_s=2.0)
+    sink = LivingSink(keeper, lambda jvm: IcebergWriter(jvm.spark), 2.0, JavaGarbage())
     batch = staging.batch(orders(("U", 1, "a", 1), ("U", 2, "b", 2)), 1)
     with pytest.raises(SinkUnavailable, match=r"timed out after 2 s: .*[Cc]ancel"):
         sink.write(batch)
     assert refs(spark, batch.target) == ["main"]
     busy_cores()
-    patient = LivingSink(keeper, lambda jvm: IcebergWriter(jvm.spark), timeout_s=WITHIN_S)
+    patient = LivingSink(keeper, lambda jvm: IcebergWriter(jvm.spark), WITHIN_S, JavaGarbage())
     patient.write(batch)
     assert rows(batch.target) == [(1, "a", 1), (2, "b", 2)]
 

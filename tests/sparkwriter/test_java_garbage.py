@@ -1,0 +1,54 @@
+"""Java objects that Python is done with do not fill the JVM until Python's collector comes by."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkwriter.java_garbage import JavaGarbage
+
+WITHIN_S = 20.0
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """As in the daemon, where it comes after 100,000 objects."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def watched(jvm: Any) -> Any:
+    """A weak reference to a Java object that Python has used and let go of."""
+    held = jvm.java.util.ArrayList()
+    assert held.size() == 0
+    return jvm.java.lang.ref.WeakReference(held)
+
+
+def is_gone(jvm: Any, reference: Any, within_s: float) -> bool:
+    """Whether the JVM frees it in that time: a thread of py4j tells it what is let go of."""
+    until = time.monotonic() + within_s
+    while not reference.refersTo(None):
+        if time.monotonic() > until:
+            return False
+        jvm.java.lang.System.gc()
+    return True
+
+
+def test_what_calls_leave_in_the_jvm_is_freed_after_so_many(
+    spark: SparkSession, no_collector: None
+) -> None:
+    """Each would keep a table's whole metadata alive, of every write since the last look."""
+    jvm = spark.sparkContext._jvm
+    garbage = JavaGarbage(calls=3)
+    reference = watched(jvm)
+    garbage.called()
+    garbage.called()
+    assert not is_gone(jvm, reference, 0.5)
+    garbage.called()
+    assert is_gone(jvm, reference, WITHIN_S)
