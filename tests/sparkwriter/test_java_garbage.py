@@ -23,13 +23,6 @@ def no_collector() -> Iterator[None]:
     gc.enable()
 
 
-def watched(jvm: Any) -> Any:
-    """A weak reference to a Java object that Python has used and let go of."""
-    held = jvm.java.util.ArrayList()
-    assert held.size() == 0
-    return jvm.java.lang.ref.WeakReference(held)
-
-
 def is_gone(jvm: Any, reference: Any, within_s: float) -> bool:
     """Whether the JVM frees it in that time: a thread of py4j tells it what is let go of."""
     until = time.monotonic() + within_s
@@ -40,15 +33,22 @@ def is_gone(jvm: Any, reference: Any, within_s: float) -> bool:
     return True
 
 
+@pytest.mark.parametrize(("old", "calls"), [(False, 3), (True, 6)])
 def test_what_calls_leave_in_the_jvm_is_freed_after_so_many(
-    spark: SparkSession, no_collector: None
+    spark: SparkSession, no_collector: None, old: bool, calls: int
 ) -> None:
-    """Each would keep a table's whole metadata alive, of every write since the last look."""
+    """Each would keep a table's whole metadata alive, of every write since the last look. What was
+    in use at a look is found at the next look at everything."""
     jvm = spark.sparkContext._jvm
-    garbage = JavaGarbage(calls=3)
-    reference = watched(jvm)
-    garbage.called()
-    garbage.called()
+    garbage = JavaGarbage(calls=3, looks=2)
+    held = jvm.java.util.ArrayList()
+    assert held.size() == 0
+    reference = jvm.java.lang.ref.WeakReference(held)
+    if old:
+        gc.collect()
+    del held
+    for _ in range(calls - 1):
+        garbage.called()
     assert not is_gone(jvm, reference, 0.5)
     garbage.called()
     assert is_gone(jvm, reference, WITHIN_S)
