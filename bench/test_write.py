@@ -60,7 +60,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "type": "jdbc", "uri": f"jdbc:sqlite:file:{folder}/catalog.db",
         "jdbc.schema-version": "V1", "warehouse": str(folder / "warehouse"),
     }  # fmt: skip
-    session = start_session({}, "local[2]", lake_jars(), {"lake": lake}, folder / "spark.log")
+    log_file, scratch = folder / "spark.log", folder / "scratch"
+    session = start_session({}, "local[2]", lake_jars(), {"lake": lake}, log_file, scratch)
     yield session
     session.stop()
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import threading
 import time
+import uuid
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 import structlog
 
-from actors.ports import ResettableSink
+from actors.ports import ResettableSink, SinkUnavailable
 from daemon.config import Config
+from daemon.staging import RunFolder
 from daemon.state_id import state_id
 from sparkwriter.attempts import this_process
 from sparkwriter.compaction_plan import CompactionSettings
@@ -62,6 +65,7 @@ class SparkTier:
         self._kept: dict[str, tuple[Upkeep, Compactions]] = {}
         self._timeouts_s: dict[str, float] = {}
         self._garbage = JavaGarbage()
+        self._folder: RunFolder | None = None
 
     def start(self, config: Config) -> None:
         """Check the warehouses first (it is quick), then start Spark and open the catalogs."""
@@ -70,15 +74,17 @@ class SparkTier:
             check_warehouse(name, properties)
         java = find_java()
         os.environ["JAVA_HOME"] = str(java.home)  # where pyspark's launcher looks
-        scratch = config.daemon.staging_dir / f"warm-up-{os.getpid()}"
+        scratch = self._claim(config.daemon.staging_dir)
+        warmth = scratch / "warm-up"
         begun = time.monotonic()
         launch = partial(
             start_session,
             conf=config.spark.conf,
             master=config.spark.master,
             jars=lake_jars(),
-            catalogs=catalogs | {CATALOG: warm_up_catalog(scratch)},
+            catalogs=catalogs | {CATALOG: warm_up_catalog(warmth)},
             log_file=config.daemon.state_dir / "jvm.log",
+            scratch=scratch,
             secrets=config.secrets,
         )
         self._keeper = SessionKeeper(lambda: SparkJvm(launch()), self._settings)
@@ -97,7 +103,7 @@ class SparkTier:
         ready = time.monotonic()
         # Only now: when a session is rebuilt, batches wait, and are the better warm-up.
         if config.spark.warm_up:
-            warm_up(jvm.spark, scratch)
+            warm_up(jvm.spark, warmth)
         structlog.get_logger().info(
             "spark_started",
             seconds=round(ready - begun, 1),
@@ -129,6 +135,18 @@ class SparkTier:
         """Stop Spark; the JVM ends with it, by force where it does not answer."""
         if self._keeper is not None:
             self._keeper.close()
+        if self._folder is not None:
+            self._folder.close()
+
+    def _claim(self, staging_dir: Path) -> Path:
+        """A folder for the JVM's files of the moment, which the next start removes where this
+        process is killed. Not by the state directory's name: a check may run beside the daemon."""
+        try:
+            self._folder = RunFolder(staging_dir, f"run-{uuid.uuid4().hex[:12]}-jvm")
+        except OSError as error:
+            text = f"daemon.staging_dir {staging_dir} can't be written: {error}"
+            raise SinkUnavailable(text) from error
+        return self._folder.path / "jvm"
 
 
 def _iceberg(upkeep: Upkeep, compactions: Compactions, jvm: SparkJvm) -> IcebergWriter:

@@ -1,7 +1,7 @@
 """The staging folder: closed batches as Parquet files, which is what Spark reads.
 
 Nothing here needs to survive a crash: after a restart the files are removed and their changes are
-read again from Kafka. So nothing is fsynced.
+read again from Kafka. So nothing is fsynced. The JVM's files of the moment are here too.
 
 Several daemons may stage in one folder. Each run has a folder in it with a locked file; the lock
 ends with the process, however it ends, and tells the next run whose files nobody needs.
@@ -13,6 +13,7 @@ import errno
 import fcntl
 import itertools
 import os
+import shutil
 from pathlib import Path
 from typing import IO
 
@@ -20,38 +21,49 @@ OWNER_FILE = "owner"
 """Locked by the run that the folder belongs to, as long as it lives; says its process id."""
 
 
-class StagingFolder:
-    """One run's folder. Called from any thread."""
+class RunFolder:
+    """A folder that is this process's for as long as it lives. ``run_id`` begins with ``run-``."""
 
     def __init__(self, folder: Path, run_id: str) -> None:
-        self._folder = folder / run_id
-        self._owner = _claim(self._folder)
+        """Make it. Raises OSError."""
+        self.path = folder / run_id
+        self._owner = _claim(self.path)
+
+    def close(self) -> None:
+        """Remove the folder and whatever is left in it, when nobody uses it any more."""
+        remove_tree(self.path)
+        self._owner.close()
+
+
+class StagingFolder(RunFolder):
+    """One run's staged files. Called from any thread; closed when the actors have ended."""
+
+    def __init__(self, folder: Path, run_id: str) -> None:
+        super().__init__(folder, run_id)
         # next() on a count is atomic under the GIL and in free-threaded Python alike.
         self._numbers = itertools.count(1)
 
     def new_path(self) -> str:
         """A file that nobody has written yet."""
-        return str(self._folder / f"{next(self._numbers)}.parquet")
+        return str(self.path / f"{next(self._numbers)}.parquet")
 
     def remove(self, paths: tuple[str, ...]) -> None:
         """Remove staged files that are written or given up."""
         for path in paths:
             Path(path).unlink(missing_ok=True)
 
-    def close(self) -> None:
-        """Remove the folder and whatever is left in it. Called when the actors have ended."""
-        remove_tree(self._folder)
-        self._owner.close()
-
 
 def remove_tree(folder: Path) -> bool:
-    """Remove a flat folder of staged files, the owner's last: until then it is not given away.
+    """Remove a run's folder, the owner's file last: until then it is not given away.
 
-    False when somebody else removes it too, or has made it again at the last moment.
+    False when somebody else removes it too, has made it again at the last moment, or a JVM that
+    is about to end still writes into it.
     """
     try:
         for file in folder.iterdir():
-            if file.name != OWNER_FILE:
+            if file.is_dir():
+                shutil.rmtree(file)
+            elif file.name != OWNER_FILE:
                 file.unlink(missing_ok=True)
         (folder / OWNER_FILE).unlink(missing_ok=True)
         folder.rmdir()

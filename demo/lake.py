@@ -30,7 +30,8 @@ def open_session(var: Path) -> SparkSession:
     }
     log = var / "log" / "readback" / "jvm.log"
     conf = {"spark.sql.warehouse.dir": str(var / "spark-warehouse")}
-    return start_session(conf, "local[*]", lake_jars(), {CATALOG: catalog}, log)
+    scratch = log.with_name("scratch")
+    return start_session(conf, "local[*]", lake_jars(), {CATALOG: catalog}, log, scratch)
 
 
 def read_tables(session: SparkSession, namespace: str) -> dict[str, pa.Table]:

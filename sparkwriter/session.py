@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -70,11 +71,14 @@ def session_conf(
     catalogs: Mapping[str, Mapping[str, str]],
     log4j2_file: Path,
     local: Path,
+    scratch: Path,
 ) -> dict[str, str]:
     """Merge our settings with the user's: his win, except where being right depends on ours.
 
     Pure. ``jars`` and the Iceberg extension are added to the user's, not replaced by them.
     ``local`` holds LOCAL_FILES, for a Spark on this machine alone: no other has that path.
+    ``scratch`` is where the JVM, and Spark in it where it is not told another place, puts files
+    of the moment.
     """
     cores = _local_cores(master)
     merged = {
@@ -116,7 +120,8 @@ def session_conf(
             None,
             (
                 f"-Dlog4j2.configurationFile={log4j2_file.absolute().as_uri()}",
-                f"-XX:ErrorFile={log4j2_file.parent.absolute()}/jvm-crash-%p.log",
+                _quoted(f"-XX:ErrorFile={log4j2_file.parent.absolute()}/jvm-crash-%p.log"),
+                _quoted(f"-Djava.io.tmpdir={scratch.absolute()}"),
                 # Threads that the lack of memory killed are missed by nobody: a JVM without
                 # them hangs, or half works. One that has ended is started again.
                 "-XX:+ExitOnOutOfMemoryError",
@@ -151,13 +156,17 @@ def start_session(
     jars: Sequence[Path],
     catalogs: Mapping[str, Mapping[str, str]],
     log_file: Path,
+    scratch: Path,
     secrets: frozenset[str] = frozenset(),
 ) -> SparkSession:
     """Launch a JVM (found by JAVA_HOME, else PATH) and return its one long-lived session.
 
     There is one at a time: call it again only when the JVM has ended and ``SparkJvm.forget`` was
     called. Any thread; it takes 5-10 seconds. ``log_file`` is made with its folder,
-    its log4j2 settings beside it. ``secrets`` stay off the command line.
+    its log4j2 settings beside it. ``scratch`` is a folder of this JVM's own for files of the
+    moment, made anew here: one that was killed leaves 60 MB of copied jars and libraries there, and
+    in the machine's common folder nobody would know whose they are. Whoever ends the last JVM
+    removes it. ``secrets`` stay off the command line.
     Raises SinkUnavailable, pointing at the log, when the JVM or its Spark does not start, or saying
     which jar it lacks; then nothing of it is left.
     """
@@ -170,7 +179,8 @@ def start_session(
     log_file.parent.mkdir(parents=True, exist_ok=True)
     log4j2_file = log_file.with_name("log4j2.properties")
     log4j2_file.write_text(LOG4J2_TEMPLATE.format(path=log_file), encoding="utf-8")
-    merged = session_conf(conf, master, jars, catalogs, log4j2_file, local)
+    _make_anew(scratch)
+    merged = session_conf(conf, master, jars, catalogs, log4j2_file, local, scratch)
     settings = SparkConf(loadDefaults=False).setAll(list(merged.items()))
     launched = SparkConf(loadDefaults=False).setAll(list(launch_conf(merged, secrets).items()))
     with log_file.open("ab") as output:
@@ -221,6 +231,23 @@ def _local_files(conf: Mapping[str, str], jar: Path) -> dict[str, str]:
         return {}
     # Not in spark.jars: Hadoop loads its file systems by the loader that the JVM began with.
     return {"spark.driver.extraClassPath": str(jar), "spark.hadoop.fs.file.impl": LOCAL_FILES}
+
+
+def _make_anew(folder: Path) -> None:
+    """Leave an empty folder there. Raises SinkUnavailable: a full disk may have room again."""
+    try:
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+    except OSError as error:
+        text = os.strerror(error.errno) if error.errno else str(error)
+        raise SinkUnavailable(f"can't make the JVM's folder {folder} anew: {text}") from error
+
+
+def _quoted(option: str) -> str:
+    """One of extraJavaOptions, which Spark's launcher parts at blanks as a shell does."""
+    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _local_cores(master: str) -> int:

@@ -58,11 +58,12 @@ def spark(
     from sparkwriter.warm_up import CATALOG, warm_up_catalog
 
     log_file = tmp_path_factory.mktemp("spark-logs") / "spark.log"
+    scratch = tmp_path_factory.mktemp("spark-scratch")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_HOME", str(find_java().home))
-        scratch = warm_up_catalog(tmp_path_factory.getbasetemp() / "warm-up")
-        catalogs = {"lake": lake_conf, CATALOG: scratch}
+        warmth = warm_up_catalog(tmp_path_factory.getbasetemp() / "warm-up")
+        catalogs = {"lake": lake_conf, CATALOG: warmth}
         conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}  # as config.toml has it
-        session = start_session(conf, "local[2]", lake_jars(), catalogs, log_file)
+        session = start_session(conf, "local[2]", lake_jars(), catalogs, log_file, scratch)
     yield session
     session.stop()

@@ -110,7 +110,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     os.environ["JAVA_HOME"] = str(find_java().home)
     conf = {"spark.sql.warehouse.dir": str(folder / "spark-warehouse")}
-    base = start_session(conf, "local[*]", lake_jars(), {}, folder / "jvm.log")
+    base = start_session(conf, "local[*]", lake_jars(), {}, folder / "jvm.log", folder / "scratch")
     for line in sys.stdin.buffer:
         request = msgspec.json.decode(line, type=Prepare | Verify)
         # A catalog's file is another one each time, under the same name: a session of its own.

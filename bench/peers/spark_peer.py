@@ -28,9 +28,9 @@ def start(job: Job, conf: Mapping[str, str], jars: Iterable[Path] = ()) -> Spark
     }
     catalogs = {CATALOG: job.catalog, WARM: {"type": "hadoop", "warehouse": str(folder / WARM)}}
     master = f"local[{job.cores}]"
-    spark = start_session(
-        settings, master, [*lake_jars(), *jars], catalogs, folder / "log" / "jvm.log"
-    )
+    jars = [*lake_jars(), *jars]
+    log = folder / "log" / "jvm.log"
+    spark = start_session(settings, master, jars, catalogs, log, folder / "scratch")
     # binlogd turns Iceberg's cache off, since others write its tables; nobody else does here.
     spark.conf.set(f"spark.sql.catalog.{CATALOG}.cache-enabled", "true")
     return spark

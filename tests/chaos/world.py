@@ -28,7 +28,8 @@ def world(write: str) -> Iterator[Callable[[str], Rig]]:
             "jdbc.schema-version": "V1", "warehouse": str(folder / "warehouse"),
         }  # fmt: skip
         os.environ["JAVA_HOME"] = str(find_java().home)
-        spark = start_session(JVM, "local[1]", lake_jars(), {"lake": lake}, folder / "spark.log")
+        log_file, scratch = folder / "spark.log", folder / "scratch"
+        spark = start_session(JVM, "local[1]", lake_jars(), {"lake": lake}, log_file, scratch)
         try:
             with DevBroker(folder / "broker") as broker:
 

@@ -23,6 +23,8 @@ def test_what_dead_runs_left_is_removed_at_the_start(tmp_path: Path) -> None:
         assert list(run.glob("*.parquet"))
     (tmp_path / "run-older").mkdir()
     (tmp_path / "run-older" / "1.parquet").write_bytes(b"staged")
+    (tmp_path / "run-older" / "jvm" / "blockmgr-1").mkdir(parents=True)
+    (tmp_path / "run-older" / "jvm" / "libzstd.so").write_bytes(b"code")
     (tmp_path / "notes.txt").write_text("not ours")
     assert clean_staging(tmp_path) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -32,7 +32,8 @@ from sparkwriter.session import start_session
 
 folder, conf, batch = pickle.load(sys.stdin.buffer)
 staging = StagingFolder(Path(folder) / "staging", "run-other")
-spark = start_session({}, "local[1]", lake_jars(), {"lake": conf}, Path(folder) / "other.log")
+log_file, scratch = Path(folder) / "other.log", Path(folder) / "other-scratch"
+spark = start_session({}, "local[1]", lake_jars(), {"lake": conf}, log_file, scratch)
 
 def die_here(*refs):
     print("written", flush=True)

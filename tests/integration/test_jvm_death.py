@@ -67,6 +67,7 @@ def test_kill_9_of_the_jvm_under_load_loses_and_doubles_nothing(
     stop(process)
     assert [event["how"] for event in rig.events("jvm_ended")] == ["was ended by SIGKILL"]
     assert rig.events("crashed") == []
+    assert not list((rig.folder / "staging").iterdir())
     for name, rows in tables.items():
         assert rig.rows(name) == sorted((key, *row) for key, row in rows.items())
     places = [

@@ -321,7 +321,8 @@ from sparkwriter.iceberg import IcebergWriter
 from sparkwriter.jars import lake_jars
 from sparkwriter.session import start_session
 log, conf, batch = pickle.load(sys.stdin.buffer)
-spark = start_session({}, "local[1]", lake_jars(), {"lake": conf}, Path(log))
+scratch = Path(log).with_suffix(".scratch")
+spark = start_session({}, "local[1]", lake_jars(), {"lake": conf}, Path(log), scratch)
 writer = IcebergWriter(spark)
 writer.open(batch.target)
 print("ready", flush=True)

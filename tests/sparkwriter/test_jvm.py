@@ -26,7 +26,9 @@ from sparkwriter.session import start_session
 structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
 logging.getLogger().addHandler(logging.NullHandler())  # as the daemon's log keeps py4j silent
 conf = {"spark.driver.memory": "500m", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-start = partial(start_session, conf, "local[1]", lake_jars(), {}, Path(sys.argv[1]))
+log_file = Path(sys.argv[1])
+scratch = log_file.with_name("scratch")
+start = partial(start_session, conf, "local[1]", lake_jars(), {}, log_file, scratch)
 keeper = SessionKeeper(lambda: SparkJvm(start()), KeeperSettings())
 keeper.open()
 first = keeper.current()
@@ -44,6 +46,7 @@ except (*JavaFailure, OSError, AttributeError) as error:
 second = keeper.current()
 session = second.jvm.spark.newSession()
 print(second.jvm.pid != first.jvm.pid, session.sql("SELECT 41 + 1").collect()[0][0])
+print(len(list(scratch.glob("blockmgr-*"))))
 keeper.close()
 print(second.ended.wait(0))
 """
@@ -70,7 +73,8 @@ except (*JavaFailure, OSError):
 def test_a_second_jvm_serves_where_the_first_has_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, die: str, how: str
 ) -> None:
-    """pyspark's one gateway is the new one, the old session's objects fail, nothing is said."""
+    """pyspark's one gateway is the new one, the old session's objects fail, nothing is said; and
+    what a killed one left in its folder is gone."""
     from sparkwriter.java import find_java
 
     monkeypatch.setenv("JAVA_HOME", str(find_java().home))
@@ -82,4 +86,4 @@ def test_a_second_jvm_serves_where_the_first_has_ended(
         check=False,
     )
     assert child.stderr.decode() == ""
-    assert child.stdout.decode().splitlines() == [how, "dead", "True 42", "True"]
+    assert child.stdout.decode().splitlines() == [how, "dead", "True 42", "1", "True"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -22,12 +23,13 @@ from sparkwriter.session import (
 
 LOG = Path("/logs/log4j2.properties")
 BARE = Path("/jars/local/bare.jar")
+TEMP = Path("/scratch of ours")
 
 
 def test_user_wins() -> None:
     """A setting of the user replaces ours."""
     conf = {"spark.driver.memory": "5g", "spark.scheduler.mode": "FIFO"}
-    merged = session_conf(conf, "local[2]", [], {}, LOG, BARE)
+    merged = session_conf(conf, "local[2]", [], {}, LOG, BARE, TEMP)
     assert conf.items() <= merged.items()
 
 
@@ -40,7 +42,7 @@ def test_user_does_not_win_where_it_would_be_wrong() -> None:
         "spark.jars": "/his.jar",
     }
     merged = session_conf(
-        conf, "local[3]", [Path("/ours.jar")], {"lake": {"type": "jdbc"}}, LOG, BARE
+        conf, "local[3]", [Path("/ours.jar")], {"lake": {"type": "jdbc"}}, LOG, BARE, TEMP
     )
     assert merged["spark.sql.session.timeZone"] == "UTC"
     assert merged["spark.sql.catalog.lake.cache-enabled"] == "false"
@@ -51,12 +53,13 @@ def test_user_does_not_win_where_it_would_be_wrong() -> None:
 
 def test_local_files_are_made_without_processes_where_spark_is_local() -> None:
     """Elsewhere the executors have no such jar; who has a class path of his own keeps it."""
-    ours = session_conf({}, "local[2]", [], {}, LOG, BARE)
+    ours = session_conf({}, "local[2]", [], {}, LOG, BARE, TEMP)
     assert ours["spark.driver.extraClassPath"] == str(BARE)
     assert ours["spark.hadoop.fs.file.impl"] == LOCAL_FILES
-    far = session_conf({}, "spark://host:7077", [], {}, LOG, BARE)
-    near = session_conf({}, "local-cluster[2,1,512]", [], {}, LOG, BARE)
-    theirs = session_conf({"spark.driver.extraClassPath": "/x"}, "local[2]", [], {}, LOG, BARE)
+    far = session_conf({}, "spark://host:7077", [], {}, LOG, BARE, TEMP)
+    near = session_conf({}, "local-cluster[2,1,512]", [], {}, LOG, BARE, TEMP)
+    classes = {"spark.driver.extraClassPath": "/x"}
+    theirs = session_conf(classes, "local[2]", [], {}, LOG, BARE, TEMP)
     assert "spark.hadoop.fs.file.impl" not in far.keys() | near.keys() | theirs.keys()
     assert "spark.driver.extraClassPath" not in far
     assert theirs["spark.driver.extraClassPath"] == "/x"
@@ -66,15 +69,25 @@ def test_a_jar_that_is_gone_is_no_end(tmp_path: Path, monkeypatch: pytest.Monkey
     """Jars may be exchanged while a daemon runs whose JVM ends: it is started again later."""
     monkeypatch.setenv("BINLOGD_JARS", str(tmp_path))
     with pytest.raises(SinkUnavailable, match="run `make setup`"):
-        start_session({}, "local[1]", [], {}, tmp_path / "jvm.log")
+        start_session({}, "local[1]", [], {}, tmp_path / "jvm.log", tmp_path / "scratch")
 
 
 def test_out_of_memory_ends_the_jvm_unless_the_user_wants_it_to_live() -> None:
     """The JVM takes the last word, and that is the user's."""
     theirs = "-XX:-ExitOnOutOfMemoryError"
-    merged = session_conf({"spark.driver.extraJavaOptions": theirs}, "local[1]", [], {}, LOG, BARE)
+    conf = {"spark.driver.extraJavaOptions": theirs}
+    merged = session_conf(conf, "local[1]", [], {}, LOG, BARE, TEMP)
     options = merged["spark.driver.extraJavaOptions"].split()
     assert options.index("-XX:+ExitOnOutOfMemoryError") < options.index(theirs)
+
+
+def test_a_folder_for_files_of_the_moment_unless_the_user_has_one() -> None:
+    """Blanks in its name do not part it, and the user's option is the later one."""
+    theirs = "-Djava.io.tmpdir=/big"
+    conf = {"spark.driver.extraJavaOptions": theirs}
+    merged = session_conf(conf, "local[1]", [], {}, LOG, BARE, TEMP)
+    options = shlex.split(merged["spark.driver.extraJavaOptions"])
+    assert options.index(f"-Djava.io.tmpdir={TEMP}") < options.index(theirs)
 
 
 def test_no_secret_is_on_the_command_line() -> None:
@@ -87,7 +100,7 @@ def test_no_secret_is_on_the_command_line() -> None:
         "spark.extra": "xyz-from-a-file",
     }
     catalogs = {"lake": {"jdbc.password": "four"}}
-    merged = session_conf(conf, "local[1]", [], catalogs, LOG, BARE)
+    merged = session_conf(conf, "local[1]", [], catalogs, LOG, BARE, TEMP)
     launched = launch_conf(merged, frozenset({"from-a-file"}))
     assert launched["spark.driver.memory"] == "2g"
     assert launched.keys() < merged.keys()
@@ -100,7 +113,10 @@ def test_no_secret_is_on_the_command_line() -> None:
 )
 def test_shuffle_partitions(master: str, partitions: str) -> None:
     """A shuffle has as many parts as there are cores."""
-    assert session_conf({}, master, [], {}, LOG, BARE)["spark.sql.shuffle.partitions"] == partitions
+    assert (
+        session_conf({}, master, [], {}, LOG, BARE, TEMP)["spark.sql.shuffle.partitions"]
+        == partitions
+    )
 
 
 def test_warehouse_that_can_not_be_made(tmp_path: Path) -> None:
@@ -146,11 +162,14 @@ from pathlib import Path
 from sparkwriter.jars import lake_jars
 from sparkwriter.session import start_session
 conf = {"spark.driver.memory": "600m"}
-spark = start_session(conf, "local[1]", lake_jars(), {}, Path(sys.argv[1]))
+log_file = Path(sys.argv[1])
+spark = start_session(conf, "local[1]", lake_jars(), {}, log_file, log_file.with_name("scratch"))
 jvm = spark.sparkContext._jvm
 print(jvm.java.lang.Runtime.getRuntime().maxMemory())
 local = jvm.org.apache.hadoop.fs.FileSystem.getLocal(spark._jsc.hadoopConfiguration())
 print(local.getClass().getName())
+print(jvm.java.lang.System.getProperty("java.io.tmpdir"))
+print(len(list(log_file.with_name("scratch").glob("blockmgr-*"))))
 spark.sql("SELECT 1").collect()
 spark.stop()
 """
@@ -158,11 +177,12 @@ spark.stop()
 
 @pytest.mark.integration
 def test_silence_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The JVM gets the heap and the file system it was given, and speaks into its log alone."""
+    """The JVM gets the heap, the file system and the folder it was given, speaks into its log
+    alone, and blanks in paths are no matter."""
     from sparkwriter.java import find_java
 
     monkeypatch.setenv("JAVA_HOME", str(find_java().home))
-    log = tmp_path / "logs" / "spark.log"
+    log = tmp_path / "logs of ours" / "spark.log"
     child = subprocess.run(
         [sys.executable, "-c", QUIET, str(log)],
         capture_output=True,
@@ -171,7 +191,8 @@ def test_silence_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         check=True,
     )
     assert child.stderr == b""
-    assert child.stdout == f"{600 * 2**20}\n{LOCAL_FILES}\n".encode()
+    scratch = log.with_name("scratch")
+    assert child.stdout == f"{600 * 2**20}\n{LOCAL_FILES}\n{scratch}\n1\n".encode()
     assert "incubator" in log.read_text()
 
 
