@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -162,7 +163,10 @@ class DevBroker:
         """Write the settings, and format the data folder when it is a new one."""
         logs = self.data / "logs"
         try:
-            self.data.mkdir(parents=True, exist_ok=True)
+            # Libraries that a killed one unpacked.
+            if self._scratch.exists():
+                shutil.rmtree(self._scratch)
+            self._scratch.mkdir(parents=True)
             self._settings.write_text(
                 _SETTINGS.format(host=HOST, port=self._port, controller=_free_port(), logs=logs)
             )
@@ -184,9 +188,17 @@ class DevBroker:
     def _settings(self) -> Path:
         return self.data / "server.properties"
 
+    @property
+    def _scratch(self) -> Path:
+        return self.data / "tmp"
+
     def _launch(self) -> None:
         """Start the JVM on its leash, in a session of its own: Ctrl-C is ours to handle."""
-        command = [*_java(*_HEAP), "kafka.Kafka", str(self._settings)]
+        command = [
+            *_java(*_HEAP, f"-Djava.io.tmpdir={self._scratch}"),
+            "kafka.Kafka",
+            str(self._settings),
+        ]
         with self.log.open("ab") as log:
             self._leash = subprocess.Popen(
                 [sys.executable, "-I", str(Path(__file__).with_name("leash.py")), *command],

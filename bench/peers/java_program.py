@@ -38,8 +38,9 @@ def run_class(
 ) -> Iterator[str]:
     """Run a class; gives what it prints, line by line; raises JavaFailed where it fails.
 
-    What it says on standard error goes to ``log``.
+    What it says on standard error goes to ``log``, in whose folder it unpacks its libraries.
     """
+    options = [f"-Djava.io.tmpdir={log.parent.absolute()}", *options]
     command = [str(find_java().java), *options, "-cp", classpath, name, *map(str, arguments)]
     with (
         log.open("w") as out,
