@@ -57,10 +57,12 @@ def run_contestant(
     path = folder / "job.json"
     path.write_bytes(msgspec.json.encode(job))
     said = folder / "stderr.log"
+    # Spark's Python workers are this interpreter: the one on PATH may lack our libraries.
+    own = {"JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable}
     with said.open("ab") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", program, str(path)],
-            cwd=CHECKOUT, env=os.environ | {"JAVA_HOME": str(find_java().home)},
+            cwd=CHECKOUT, env=os.environ | own,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
             start_new_session=True,
             preexec_fn=die_with_parent,

@@ -198,6 +198,7 @@ def _worker(job: Job, libraries: str, sink: str) -> Iterator[tuple[int, subproce
     properties.write_text(_lines(worker(job, port, plugin.parent)))
     command = [
         str(find_java().java), "-Xmx2g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+        f"-Djava.io.tmpdir={folder}",
         "-cp", libraries, "org.apache.kafka.connect.cli.ConnectStandalone", str(properties),
     ]  # fmt: skip
     with (folder / "worker.log").open("wb") as log:

@@ -47,6 +47,21 @@ def test_the_clock_runs_between_the_two_events(
     assert found.seconds >= 0.15
 
 
+def test_sparks_python_workers_are_the_contestants_interpreter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an activated environment, and with a setting that is meant for another Spark."""
+    monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/python3")
+    text = (
+        "import os, sys\n"
+        "from bench.compare.job import *\n"
+        "job = read_job(); tell(Begin())\n"
+        "tell(End(job.end, {'ours': int(os.environ['PYSPARK_PYTHON'] == sys.executable)}))\n"
+    )
+    found = run_contestant(program(tmp_path, monkeypatch, text), JOB, tmp_path, 60.0)
+    assert found.figures == {"ours": 1}
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
