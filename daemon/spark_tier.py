@@ -75,14 +75,14 @@ class SparkTier:
         java = find_java()
         os.environ["JAVA_HOME"] = str(java.home)  # where pyspark's launcher looks
         scratch = self._claim(config.daemon.staging_dir)
-        warmth = scratch / "warm-up"
+        warm_up_dir = scratch / "warm-up"
         begun = time.monotonic()
         launch = partial(
             start_session,
             conf=config.spark.conf,
             master=config.spark.master,
             jars=lake_jars(),
-            catalogs=catalogs | {CATALOG: warm_up_catalog(warmth)},
+            catalogs=catalogs | {CATALOG: warm_up_catalog(warm_up_dir)},
             log_file=config.daemon.state_dir / "jvm.log",
             scratch=scratch,
             secrets=config.secrets,
@@ -103,7 +103,7 @@ class SparkTier:
         ready = time.monotonic()
         # Only now: when a session is rebuilt, batches wait, and are the better warm-up.
         if config.spark.warm_up:
-            warm_up(jvm.spark, warmth)
+            warm_up(jvm.spark, warm_up_dir)
         structlog.get_logger().info(
             "spark_started",
             seconds=round(ready - begun, 1),
@@ -139,7 +139,7 @@ class SparkTier:
             self._folder.close()
 
     def _claim(self, staging_dir: Path) -> Path:
-        """A folder for the JVM's files of the moment, which the next start removes where this
+        """A folder for the JVM's temporary files, which the next start removes where this
         process is killed. Not by the state directory's name: a check may run beside the daemon."""
         try:
             self._folder = RunFolder(staging_dir, f"run-{uuid.uuid4().hex[:12]}-jvm")

@@ -1,7 +1,7 @@
 """The staging folder: closed batches as Parquet files, which is what Spark reads.
 
 Nothing here needs to survive a crash: after a restart the files are removed and their changes are
-read again from Kafka. So nothing is fsynced. The JVM's files of the moment are here too.
+read again from Kafka. So nothing is fsynced. The JVM's temporary files are here too.
 
 Several daemons may stage in one folder. Each run has a folder in it with a locked file; the lock
 ends with the process, however it ends, and tells the next run whose files nobody needs.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -51,6 +52,27 @@ appender.file.strategy.max = 3
 """
 
 
+_DEFAULTS = {
+    "spark.app.name": "binlogd",
+    "spark.driver.memory": "2g",
+    "spark.scheduler.mode": "FAIR",
+    # A window server of one user in a process that lives for months: off, and what Spark
+    # retains for it is bounded, since the listener keeps the executions all the same.
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "200",
+    "spark.sql.ui.retainedExecutions": "5",
+    "spark.ui.dagGraph.retainedRootRDDs": "10",
+    "spark.cleaner.periodicGC.interval": "10min",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+    "spark.driver.host": "localhost",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+"""Settings that a configuration may change."""
+
 _EXACT = {
     # Without it an overflowing cast writes null, and an insert casts whatever it can.
     "spark.sql.ansi.enabled": "true",
@@ -77,29 +99,11 @@ def session_conf(
 
     Pure. ``jars`` and the Iceberg extension are added to the user's, not replaced by them.
     ``local`` holds LOCAL_FILES, for a Spark on this machine alone: no other has that path.
-    ``scratch`` is where the JVM, and Spark in it where it is not told another place, puts files
-    of the moment.
+    ``scratch`` takes the JVM's temporary files, and Spark's where ``spark.local.dir`` is not set.
     """
-    cores = _local_cores(master)
     merged = {
-        "spark.app.name": "binlogd",
-        "spark.driver.memory": "2g",
-        "spark.scheduler.mode": "FAIR",
-        # A window server of one user in a process that lives for months: off, and what Spark
-        # retains for it is bounded, since the listener keeps the executions all the same.
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.ui.retainedJobs": "20",
-        "spark.ui.retainedStages": "20",
-        "spark.ui.retainedTasks": "200",
-        "spark.sql.ui.retainedExecutions": "5",
-        "spark.ui.dagGraph.retainedRootRDDs": "10",
-        "spark.cleaner.periodicGC.interval": "10min",
-        "spark.sql.adaptive.enabled": "true",
-        "spark.sql.shuffle.partitions": str(cores),
-        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
-        "spark.driver.host": "localhost",
-        "spark.driver.bindAddress": "127.0.0.1",
+        **_DEFAULTS,
+        "spark.sql.shuffle.partitions": str(_local_cores(master)),
         **(_local_files(conf, local) if re.match(r"local(\[|$)", master) else {}),
         **conf,
     }
@@ -115,21 +119,25 @@ def session_conf(
     merged["spark.sql.session.timeZone"] = "UTC"
     merged["spark.sql.extensions"] = _joined(conf.get("spark.sql.extensions"), ICEBERG_EXTENSIONS)
     merged["spark.jars"] = _joined(conf.get("spark.jars"), *map(str, jars))
-    merged["spark.driver.extraJavaOptions"] = " ".join(
-        filter(
-            None,
-            (
-                f"-Dlog4j2.configurationFile={log4j2_file.absolute().as_uri()}",
-                _quoted(f"-XX:ErrorFile={log4j2_file.parent.absolute()}/jvm-crash-%p.log"),
-                _quoted(f"-Djava.io.tmpdir={scratch.absolute()}"),
-                # Threads that the lack of memory killed are missed by nobody: a JVM without
-                # them hangs, or half works. One that has ended is started again.
-                "-XX:+ExitOnOutOfMemoryError",
-                conf.get("spark.driver.extraJavaOptions"),
-            ),
-        )
-    )
+    theirs = conf.get("spark.driver.extraJavaOptions", "")
+    merged["spark.driver.extraJavaOptions"] = _java_options(log4j2_file, scratch, theirs)
     return merged
+
+
+def _java_options(log4j2_file: Path, scratch: Path, theirs: str) -> str:
+    """Ours, then the user's: the JVM takes the last word. Spark's launcher parts them as shells do.
+
+    Pure.
+    """
+    ours = (
+        f"-Dlog4j2.configurationFile={log4j2_file.absolute().as_uri()}",
+        f"-XX:ErrorFile={log4j2_file.parent.absolute()}/jvm-crash-%p.log",
+        f"-Djava.io.tmpdir={scratch.absolute()}",
+        # Threads that the lack of memory killed are missed by nobody: a JVM without them hangs, or
+        # half works. One that has ended is started again.
+        "-XX:+ExitOnOutOfMemoryError",
+    )
+    return f"{shlex.join(ours)} {theirs}".rstrip()
 
 
 def launch_conf(conf: Mapping[str, str], secrets: frozenset[str] = frozenset()) -> dict[str, str]:
@@ -163,8 +171,8 @@ def start_session(
 
     There is one at a time: call it again only when the JVM has ended and ``SparkJvm.forget`` was
     called. Any thread; it takes 5-10 seconds. ``log_file`` is made with its folder,
-    its log4j2 settings beside it. ``scratch`` is a folder of this JVM's own for files of the
-    moment, made anew here: one that was killed leaves 60 MB of copied jars and libraries there, and
+    its log4j2 settings beside it. ``scratch`` is a folder of this JVM's own for temporary
+    files, made anew here: one that was killed leaves 60 MB of copied jars and libraries there, and
     in the machine's common folder nobody would know whose they are. Whoever ends the last JVM
     removes it. ``secrets`` stay off the command line.
     Raises SinkUnavailable, pointing at the log, when the JVM or its Spark does not start, or saying
@@ -242,12 +250,6 @@ def _make_anew(folder: Path) -> None:
     except OSError as error:
         text = os.strerror(error.errno) if error.errno else str(error)
         raise SinkUnavailable(f"can't make the JVM's folder {folder} anew: {text}") from error
-
-
-def _quoted(option: str) -> str:
-    """One of extraJavaOptions, which Spark's launcher parts at blanks as a shell does."""
-    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def _local_cores(master: str) -> int:

@@ -61,8 +61,8 @@ def spark(
     scratch = tmp_path_factory.mktemp("spark-scratch")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_HOME", str(find_java().home))
-        warmth = warm_up_catalog(tmp_path_factory.getbasetemp() / "warm-up")
-        catalogs = {"lake": lake_conf, CATALOG: warmth}
+        warm_up_properties = warm_up_catalog(tmp_path_factory.getbasetemp() / "warm-up")
+        catalogs = {"lake": lake_conf, CATALOG: warm_up_properties}
         conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}  # as config.toml has it
         session = start_session(conf, "local[2]", lake_jars(), catalogs, log_file, scratch)
     yield session

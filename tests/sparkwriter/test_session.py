@@ -81,7 +81,7 @@ def test_out_of_memory_ends_the_jvm_unless_the_user_wants_it_to_live() -> None:
     assert options.index("-XX:+ExitOnOutOfMemoryError") < options.index(theirs)
 
 
-def test_a_folder_for_files_of_the_moment_unless_the_user_has_one() -> None:
+def test_a_folder_for_temporary_files_unless_the_user_has_one() -> None:
     """Blanks in its name do not part it, and the user's option is the later one."""
     theirs = "-Djava.io.tmpdir=/big"
     conf = {"spark.driver.extraJavaOptions": theirs}
@@ -113,10 +113,8 @@ def test_no_secret_is_on_the_command_line() -> None:
 )
 def test_shuffle_partitions(master: str, partitions: str) -> None:
     """A shuffle has as many parts as there are cores."""
-    assert (
-        session_conf({}, master, [], {}, LOG, BARE, TEMP)["spark.sql.shuffle.partitions"]
-        == partitions
-    )
+    merged = session_conf({}, master, [], {}, LOG, BARE, TEMP)
+    assert merged["spark.sql.shuffle.partitions"] == partitions
 
 
 def test_warehouse_that_can_not_be_made(tmp_path: Path) -> None:
