@@ -42,13 +42,24 @@ def processes() -> Iterator[Process]:
             # name of the thread that made it, so Java is told by what is run.
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
             ended = fields[0] == "Z"  # it has its times still, and no program and no memory
-            java = not ended and (entry / "exe").readlink().name == "java"
+            java = not ended and _program(entry) == "java"
             command = (entry / "cmdline").read_bytes()
         except OSError:
             continue
         cpu_s = sum(map(int, fields[11:15])) / _TICKS
         rss_mb = int(fields[21]) * _PAGE_MB
         yield Process(int(entry.name), int(fields[1]), java, cpu_s, rss_mb, command)
+
+
+def _program(entry: Path) -> str | None:
+    """The file that a process runs; None while it ends: its memory goes before its state says so.
+
+    Raises no error for a process that is gone: what is read of it next does.
+    """
+    try:
+        return (entry / "exe").readlink().name
+    except FileNotFoundError:
+        return None
 
 
 def family(root: int) -> list[Process]:

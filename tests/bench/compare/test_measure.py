@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -75,6 +76,19 @@ def test_one_that_ended_counts_until_it_is_waited_for() -> None:
     assert ended.cpu_s >= 0.49
     assert used.cpu_s >= 0.2
     assert (ended.rss_mb, ended.java) == (0.0, False)
+
+
+def test_one_that_is_about_to_end_counts(
+    program: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its memory, and with it what it runs, goes before its state is that of one that ended."""
+
+    def nothing(path: Path) -> Path:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(Path, "readlink", nothing)
+    (found,) = family(program.pid)
+    assert (found.java, found.cpu_s > 0) == (False, True)
 
 
 def test_the_peak_of_memory_is_that_of_all_at_one_moment(program: subprocess.Popen[str]) -> None:
