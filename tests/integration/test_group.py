@@ -139,7 +139,11 @@ class Gated(SharedSpark):
 class Log(Follower):
     """The log's events of one member."""
 
-    def of(self, member: str, event: str, **fields: Any) -> dict[str, Any]:
+    def written(self, target: str) -> None:
+        """Read on until the target was written; its writer belongs to no pipeline."""
+        self.of(None, "written", target=target)
+
+    def of(self, member: str | None, event: str, **fields: Any) -> dict[str, Any]:
         """Read on until the member has said it."""
         watchdog = threading.Timer(90, self._tail.kill)
         watchdog.start()
