@@ -10,11 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from tests.changes import conformance
 
 NEED_A_JVM = {"spark", "broker"}
+
+# How long an example takes is the machine's matter: a stall of a moment is no bug of ours.
+settings.register_profile("binlogd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("binlogd")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -121,7 +121,9 @@ class TopicTail:
             place = f"{self._topic}:{number} offset {offset}"
             self._entries.apply(_bytes(message.key()), _bytes(message.value()), place)
             offset += 1
-        self._positions[number] = offset
+        # A topic made again begins below what was read: that it went back must still be seen when
+        # the client has begun anew.
+        self._positions[number] = max(offset, self._positions.get(number, 0))
 
 
 def _bytes(value: str | bytes | None) -> bytes | None:

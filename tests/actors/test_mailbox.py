@@ -168,4 +168,4 @@ class MailboxMachine(RuleBasedStateMachine):
 
 
 TestMailbox = MailboxMachine.TestCase
-TestMailbox.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestMailbox.settings = settings(max_examples=100, stateful_step_count=30)

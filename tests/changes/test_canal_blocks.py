@@ -99,7 +99,7 @@ def rows_of(parts: Sequence[Changes]) -> Any:
     return last.schema, last.mode, sum(part.count for part in parts), rows
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(STREAMS, st.sampled_from(KEYED))
 def test_a_block_is_its_messages(
     stream: list[list[bytes]], keyed: tuple[Mode, tuple[str, ...] | None]

@@ -238,7 +238,7 @@ IMAGES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from(["INSERT", "UPDATE", "DELETE"]),
     st.lists(IMAGES, min_size=1, max_size=3),

@@ -46,7 +46,7 @@ def as_text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ROWS, st.integers(1, 4))
 def test_values_come_back(rows: list[dict[str, Any]], per_message: int) -> None:
     """Every value of every type is equal after the way through Canal JSON, nulls included."""
@@ -59,7 +59,7 @@ def test_values_come_back(rows: list[dict[str, Any]], per_message: int) -> None:
     assert decode(*values).table.to_pylist() == [{OP: "U"} | row for row in keyed]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(

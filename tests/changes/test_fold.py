@@ -265,7 +265,7 @@ def applied(stored: dict[Any, dict[str, Any]], table: pa.Table) -> dict[Any, dic
     return result
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(EVENTS, STORED)
 def test_fold_is_the_same_as_one_by_one(events: list[Any], stored: Any) -> None:
     """Whatever the target held, the net changes lead to the same rows, one row per key."""
@@ -277,7 +277,7 @@ def test_fold_is_the_same_as_one_by_one(events: list[Any], stored: Any) -> None:
     assert fold(folded, ["id"]).equals(folded)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(EVENTS, EVENTS)
 def test_fold_in_parts(first: list[Any], second: list[Any]) -> None:
     """Folding folded pieces gives what folding all at once gives."""

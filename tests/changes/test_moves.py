@@ -138,7 +138,7 @@ STORED = st.dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(EVENTS, STORED)
 def test_fold_is_the_same_as_one_by_one(events: Sequence[Row], stored: Any) -> None:
     """Whatever the target held, the net changes lead to the same rows, one row per key."""
@@ -150,7 +150,7 @@ def test_fold_is_the_same_as_one_by_one(events: Sequence[Row], stored: Any) -> N
     assert written(stored, again) == written(stored, folded)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(EVENTS, EVENTS, STORED)
 def test_fold_in_parts(first: Sequence[Row], second: Sequence[Row], stored: Any) -> None:
     """Pieces folded on their own, then together, lead to what all events lead to."""

@@ -138,7 +138,7 @@ def deliveries(draw: st.DrawFn) -> tuple[list[Change], list[list[Change]]]:
     return history, batches
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(deliveries(), st.integers(1, 3))
 def test_lanes_in_any_order_end_as_the_source_has_it(
     delivery: tuple[list[Change], list[list[Change]]], pieces: int

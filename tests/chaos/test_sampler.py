@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,32 +12,40 @@ import pytest
 from tests.chaos.events import EventLog
 from tests.chaos.sampler import look
 
+# Two files, a thread and 64 MB, on a word.
+_TAKES = """
+import os, sys, threading
+def word():
+    print(flush=True); sys.stdin.readline()
+word()
+files = open(os.devnull), open(os.devnull)
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+block = os.urandom(1 << 20) * 64
+word()
+"""
 
-def held() -> dict[str, float]:
-    """What this process holds."""
-    return dict(next(iter(look(os.getpid())))[1])
+
+def held(pid: int) -> dict[str, float]:
+    """What that process holds."""
+    return dict(next(iter(look(pid)))[1])
 
 
-def test_open_files_and_threads_are_counted(tmp_path: Path) -> None:
+def test_files_threads_and_megabytes_are_counted() -> None:
     """Each one more is one more."""
-    ended = threading.Event()
-    before = held()
-    with (tmp_path / "a").open("w"), (tmp_path / "b").open("w"):
-        thread = threading.Thread(target=ended.wait)
-        thread.start()
-        after = held()
-        ended.set()
-        thread.join()
+    with subprocess.Popen(
+        [sys.executable, "-c", _TAKES], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdin is not None
+        child.stdout.readline()
+        before = held(child.pid)
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        child.stdout.readline()
+        after = held(child.pid)
     assert after["files"] == before["files"] + 2
     assert after["threads"] == before["threads"] + 1
-
-
-def test_memory_is_counted() -> None:
-    """In megabytes."""
-    before = held()["rss_mb"]
-    block = bytearray(os.urandom(1 << 20) * 64)
-    assert held()["rss_mb"] == pytest.approx(before + 64, abs=10)
-    assert len(block) == 64 << 20
+    assert after["rss_mb"] == pytest.approx(before["rss_mb"] + 64, abs=10)
 
 
 def test_an_event_of_the_log_wakes_who_waits_for_it(tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ def test_a_process_has_one_heap_unless_the_operator_wants_another(
     folder = StagingFolder(tmp_path, "run-1")
     made = StageProcesses(PIPELINES, folder, 1)
     try:
+        made.of("p", 0).stage(Stage(ROUTE, (), (stretch(message("INSERT", 1, "a")),)))  # it is up
         given = Path(f"/proc/{made.pids[0]}/environ").read_bytes().split(b"\0")
     finally:
         made.close()

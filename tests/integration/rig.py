@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import threading
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
@@ -116,15 +118,27 @@ class Rig:
     def create_topic(self, name: str, partitions: int = 1) -> None:
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
         admin.create_topics([NewTopic(name, partitions, 1)])[name].result(20)
+        # The answer is the controller's: what the broker tells clients may lag behind.
+        end = time.monotonic() + 30
+        while len(admin.list_topics(name, 20).topics[name].partitions) < partitions:
+            assert time.monotonic() < end
 
     def log_ends(self, topic: str) -> dict[str, int]:
         """Where a topic's partitions end."""
         ends = log_ends({"bootstrap.servers": self.broker.bootstrap}, [topic])
         return {str(place): end for place, end in ends.items()}
 
-    def delete_topic(self, name: str) -> None:
+    def make_again(self, name: str) -> None:
+        """Delete a topic and make another of its name."""
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
         admin.delete_topics([name])[name].result(20)
+        end = time.monotonic() + 60
+        while True:
+            try:
+                return self.create_topic(name)
+            except KafkaException:  # the old one is being removed still
+                assert time.monotonic() < end
+                threading.Event().wait(0.1)
 
     def produce(self, *messages: bytes, topic: str | None = None, partition: int = 0) -> None:
         """Write messages to one partition, in order, and wait until the broker has them."""

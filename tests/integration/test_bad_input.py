@@ -119,8 +119,7 @@ def test_a_topic_made_again_is_refused(rig: Rig) -> None:
     message = canal(f"{rig.db}.orders", "INSERT", [{"id": 1, "name": "a", "qty": 1}])
     rig.produce(message, message)
     rig.run()
-    rig.delete_topic(rig.topic)
-    rig.create_topic(rig.topic)
+    rig.make_again(rig.topic)
     rig.produce(message, message, message)
     with pytest.raises(Unusable, match="deleted and made again"):
         rig.run()

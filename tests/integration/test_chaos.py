@@ -8,7 +8,7 @@ from tests.chaos.faults import several_in_turn
 from tests.integration.rig import Rig
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1500)
 def test_four_faults_in_turn_lose_nothing_and_double_nothing(rig: Rig) -> None:
     """Killed in the middle of a write, after the commit, between file and Kafka; then the JVM is.
 

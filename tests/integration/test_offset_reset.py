@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from daemon.cli import app
 from daemon.config_file import load
 from daemon.lifecycle import Exit
 from daemon.logs import set_up_logs
+from daemon.offset_file import OffsetFile
 from daemon.progress import Quiet
 from daemon.service import Service, Unusable
 from offsets.moves import MarkMoves
@@ -113,6 +115,17 @@ def test_back_to_the_earliest_with_the_daemon_stopped(rig: Rig) -> None:
     assert all(mark.moves is None for mark in rig.snapshot().targets.values())
 
 
+def until_recorded(rig: Rig, frontier: int) -> None:
+    """Until all below that offset is written, and the offset file says so."""
+    file, end = OffsetFile(rig.folder / "state", "p"), time.monotonic() + 90
+    source = TopicPartition(rig.topic, 0)
+    while (found := file.load().snapshot) is None or (
+        source not in found.partitions or found.partitions[source].frontier != frontier
+    ):
+        assert time.monotonic() < end, found
+        threading.Event().wait(0.1)
+
+
 @pytest.mark.timeout(300)
 def test_back_on_the_running_daemon(rig: Rig, log: Log) -> None:
     """Another pipeline of it goes on, and so does the session."""
@@ -121,8 +134,7 @@ def test_back_on_the_running_daemon(rig: Rig, log: Log) -> None:
     first_four(rig)
     member = Member(rig, path)
     log.of("p", "assigned")
-    for _ in range(2):
-        log.wait_for("written")
+    until_recorded(rig, 4)
     spoil(rig)
     dry = reset(path, "--to", "earliest")
     assert "what lies between is applied again" in dry.stdout
@@ -132,8 +144,7 @@ def test_back_on_the_running_daemon(rig: Rig, log: Log) -> None:
     assert "done; pipeline p runs again" in done.stdout
     rig.produce(change(rig, "INSERT", 4, "d"))
     log.of("p", "assigned", start=0)
-    for _ in range(2):
-        log.wait_for("written")
+    until_recorded(rig, 5)
     assert member.stop() is Exit.OK
     assert (rig.rows("orders"), offsets(rig)) == ([*ROWS, (4, "d", 4)], [*ONCE, 4])
     assert [event["pipeline"] for event in rig.events("assigned")].count("q") == 1

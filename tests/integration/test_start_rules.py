@@ -76,7 +76,7 @@ def test_a_log_cut_below_the_frontier_is_refused(rig: Rig) -> None:
 def patient(rig: Rig, name: str, group: str) -> Path:
     """A daemon that writes when three messages are there, not sooner."""
     text = rig.write_config(**{name: rig.pipeline(group=group)}).read_text()
-    text = text.replace("max_age_s = 0.2", "max_age_s = 60\nmax_messages = 3")
+    text = text.replace("max_age_s = 0.2", "max_age_s = 600\nmax_messages = 3")
     for folder in ("state", "staging"):
         text = text.replace(f"{rig.folder}/{folder}", f"{rig.folder}/{name}/{folder}")
     path = rig.folder / f"{name}.toml"

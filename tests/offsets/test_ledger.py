@@ -181,7 +181,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedger = LedgerMachine.TestCase
-TestLedger.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+TestLedger.settings = settings(max_examples=200, stateful_step_count=30)
 
 
 def test_an_open_message_holds_the_frontier_at_its_first_part() -> None:
@@ -314,7 +314,7 @@ class SplitMachine(RuleBasedStateMachine):
 
 
 TestSplit = SplitMachine.TestCase
-TestSplit.settings = settings(max_examples=200, stateful_step_count=25, deadline=None)
+TestSplit.settings = settings(max_examples=200, stateful_step_count=25)
 
 
 def test_an_open_message_does_not_keep_all_that_is_whole_from_being_applied() -> None:

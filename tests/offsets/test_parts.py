@@ -150,7 +150,7 @@ def logs(draw: st.DrawFn) -> list[tuple[str, Part, int]]:
     return log
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(logs(), st.data())
 def test_every_message_once_and_a_restart_at_any_frontier_loses_none(
     log: list[tuple[str, Part, int]], data: st.DataObject

@@ -55,7 +55,7 @@ def seeds_that_fail(seeds: range) -> list[tuple[int, str]]:
     return failed
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_each_change_is_applied_once_whatever_the_seed() -> None:
     """Sink, tables, changelog equal the oracle's after crashes, lost replies, zombies, revokes."""
     if alone := os.environ.get("SIMULATION_SEED"):

@@ -69,9 +69,7 @@ def staged(changes: dict[Key, tuple[Value, bool] | None], partial: bool) -> pa.T
     return pa.table(arrays | ({HAS_PREFIX + "note": has} if partial else {}))
 
 
-@settings(
-    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=BATCHES, data=st.data())
 def test_any_way_at_any_time(
     spark: SparkSession, tmp_path: Path, batches: list[tuple[object, bool]], data: st.DataObject

@@ -208,7 +208,6 @@ def histories(draw: st.DrawFn) -> tuple[list[Change], list[tuple[TopicPartition,
 
 @settings(
     max_examples=6,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(histories())

@@ -33,13 +33,14 @@ Rows = Callable[..., list[tuple[object, ...]]]
 
 
 class Clock:
-    """The time of day, put forward by hand."""
+    """The time of day when it was made, put forward by hand."""
 
     def __init__(self) -> None:
+        self._made = time.time()
         self.ahead_s = 0.0
 
     def __call__(self) -> float:
-        return time.time() + self.ahead_s
+        return self._made + self.ahead_s
 
 
 @pytest.fixture

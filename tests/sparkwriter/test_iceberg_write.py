@@ -311,7 +311,6 @@ def test_odd_staging_folder(writer, staging, rows: Rows, orders, tmp_path: Path)
 
 @settings(
     max_examples=12,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(texts=st.lists(st.text(), min_size=20, max_size=60))

@@ -82,7 +82,7 @@ def test_a_second_jvm_serves_where_the_first_has_ended(
         [sys.executable, "-c", TWICE.replace("DIE", die), str(tmp_path / "spark.log")],
         capture_output=True,
         cwd=Path(__file__).parents[2],
-        timeout=120,
+        timeout=280,
         check=False,
     )
     assert child.stderr.decode() == ""

@@ -174,14 +174,15 @@ def test_a_reset_is_a_call_like_the_others() -> None:
 
 def test_a_call_past_its_time_is_cancelled_and_retried() -> None:
     """Whatever the cancelled call says, be it a data error, it is a sink that was too slow."""
-    bench = Bench(timeout_s=0.05)
+    bench = Bench(timeout_s=0.5)
+    bench.sink.reset(TARGET, MarkMoves())  # the first call makes the sink that is cancelled
 
     def wait_to_be_cancelled() -> TargetState:
         assert bench.sinks[0].cancelled.wait(WITHIN_S)
         raise TargetRefused("cancelled in the middle of a row")
 
     bench.act = wait_to_be_cancelled
-    with pytest.raises(SinkUnavailable, match=r"orders: timed out after 0\.05 s: cancelled in"):
+    with pytest.raises(SinkUnavailable, match=r"orders: timed out after 0\.5 s: cancelled in"):
         bench.sink.open(TARGET)
     assert not bench.jvms[0].killed
 

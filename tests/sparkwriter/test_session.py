@@ -185,7 +185,7 @@ def test_silence_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         [sys.executable, "-c", QUIET, str(log)],
         capture_output=True,
         cwd=Path(__file__).parents[2],
-        timeout=120,
+        timeout=280,
         check=True,
     )
     assert child.stderr == b""
@@ -202,7 +202,7 @@ def test_java_that_does_not_start(tmp_path: Path) -> None:
         [sys.executable, "-c", QUIET.replace("600m", "1m"), str(log)],
         capture_output=True,
         cwd=Path(__file__).parents[2],
-        timeout=120,
+        timeout=280,
         check=False,
     )
     last = child.stderr.decode().splitlines()[-1]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bench.compare import measure
-from bench.compare.measure import Meter, Process, family
+from bench.compare.measure import LOOK_EVERY_S, Meter, Process, family
 
 # Burns so many seconds in itself and in a child, holds memory in the child, and says each step.
 _PROGRAM = """
@@ -22,11 +23,10 @@ def burn(s):
 def say(what):
     print(what, flush=True); sys.stdin.readline()
 if sys.argv[1] == "child":
-    held = bytearray(b"x" * (100 << 20)); burn(0.3)
+    held = bytearray(b"x" * (100 << 20)); burn(0.3); say("holding")
 else:
     say("before"); burn(0.3)
-    child = subprocess.Popen([sys.executable, "-c", sys.argv[2], "child"], stdin=subprocess.PIPE)
-    child.wait(); say("after")
+    subprocess.call([sys.executable, "-c", sys.argv[2], "child"]); say("after")
 """
 
 
@@ -43,6 +43,11 @@ def program() -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+def go_through(process: subprocess.Popen[str]) -> None:
+    """Let it go on to where the child has ended."""
+    assert [go_on(process), go_on(process)] == ["holding\n", "after\n"]
+
+
 def go_on(process: subprocess.Popen[str]) -> str:
     """Let it do the next step; gives its word."""
     assert process.stdin is not None
@@ -56,7 +61,7 @@ def test_a_child_that_ended_counts_with_its_parent(program: subprocess.Popen[str
     """0.3 s of each, and what their starts cost."""
     meter = Meter(program.pid)
     meter.start()
-    assert go_on(program) == "after\n"
+    go_through(program)
     used = meter.stop()
     assert 0.58 <= used.cpu_s < 3.0
     assert used.jvm_rss_mb == 0.0
@@ -95,13 +100,16 @@ def test_the_peak_of_memory_is_that_of_all_at_one_moment(program: subprocess.Pop
     """The child's 100 MB are over when the meter stops."""
     meter = Meter(program.pid)
     meter.start()
+    assert go_on(program) == "holding\n"
+    while meter._peak_mb[False] <= 100:
+        threading.Event().wait(LOOK_EVERY_S)
     assert go_on(program) == "after\n"
     assert meter.stop().rss_mb > 100
 
 
 def test_what_was_used_before_the_start_does_not_count(program: subprocess.Popen[str]) -> None:
     """Warming up is free."""
-    assert go_on(program) == "after\n"
+    go_through(program)
     meter = Meter(program.pid)
     meter.start()
     assert meter.stop().cpu_s < 0.05

@@ -106,7 +106,7 @@ def test_zero_dates() -> None:
     assert column(12, date_time(0, 0, 0, 0, 0, 0)).to_pylist() == [None]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(

@@ -120,7 +120,7 @@ def kept(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ROWS)
 def test_values_come_back(rows: list[dict[str, Any]]) -> None:
     """Every value of every type is equal after the way through JSON, nulls included."""
@@ -147,7 +147,7 @@ CHANGES = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(CHANGES, st.integers(1, 20))
 def test_net_rows_are_those_of_a_table(
     changes: list[tuple[str, int, dict[str, Any], bool]], size: int

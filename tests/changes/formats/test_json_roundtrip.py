@@ -32,7 +32,7 @@ def as_text(value: object) -> str | None:
 
 
 @pytest.mark.parametrize("name", ["maxwell-json", "ogg-json"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=st.lists(IMAGES, min_size=1, max_size=8))
 def test_values_come_back(name: str, rows: list[dict[str, Any]]) -> None:
     """Every value is the text that was written, digit by digit; nulls are null."""
@@ -54,7 +54,7 @@ def encoded(name: str, op: str, image: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["maxwell-json", "ogg-json"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(changes=CHANGES, size=st.integers(1, 30))
 def test_net_changes_follow_a_model(
     name: str, changes: list[tuple[str, int, dict[str, Any]]], size: int

@@ -93,14 +93,14 @@ def read(name: str, value: bytes) -> list[dict[str, Any]]:
     return [{name: row[name] for name in TYPES} for row in changes.table.to_pylist()]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(ROWS)
 def test_canal_protobuf(rows: list[dict[str, Any]]) -> None:
     """Nothing rounded, shifted or lost; null and the empty text apart."""
     assert read("canal-protobuf", canal(rows)) == rows
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(ROWS)
 def test_tencent_dts(rows: list[dict[str, Any]]) -> None:
     """Nothing rounded, shifted or lost; null and the empty text apart."""

@@ -92,7 +92,7 @@ class FileKit:
 class CommitKit:
     whole, survives, shared = False, True, True
 
-    def __init__(self, bootstrap: str, timeout_s: float = 10.0) -> None:
+    def __init__(self, bootstrap: str, timeout_s: float = 30.0) -> None:
         self.settings = {"bootstrap.servers": bootstrap}
         self.timeout_s = timeout_s
         self.group = f"g-{uuid.uuid4().hex[:8]}"
@@ -119,7 +119,7 @@ class TopicKit:
     whole, survives, shared = True, True, True
     topic = "binlog"
 
-    def __init__(self, bootstrap: str, timeout_s: float = 10.0) -> None:
+    def __init__(self, bootstrap: str, timeout_s: float = 30.0) -> None:
         self.settings = {"bootstrap.servers": bootstrap}
         self.timeout_s = timeout_s
         self.offset_topic = f"offsets-{uuid.uuid4().hex[:8]}"

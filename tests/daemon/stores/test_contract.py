@@ -16,7 +16,7 @@ from offsets.snapshot import Snapshot
 from offsets.store import Loaded, OffsetStore, StoreError
 from tests.daemon.stores.kits import CommitKit, FileKit, Kit, MemoryKit, TopicKit, batch
 
-WITHIN_S = 30.0
+WITHIN_S = 60.0
 KAFKA = [
     pytest.param("kafka-commit", marks=pytest.mark.integration),
     pytest.param("kafka-topic", marks=pytest.mark.integration),
@@ -282,7 +282,7 @@ def test_a_broker_that_goes_away_fails_the_set_in_time(
         for future in futures:
             with pytest.raises(StoreError, match=rf"^{store.name}: .* at 127|^{store.name}: not"):
                 future.result(WITHIN_S)
-        assert time.monotonic() - begun < 2 * 2.0 + 1.5
+        assert time.monotonic() - begun < 10
     finally:
         fragile_broker.start()
     until_set(store, batch(kit.topic, {0: 8}))
