@@ -134,7 +134,7 @@ class IcebergWriter:
         # Jobs of one pool wait for each other in turn; each writer has its own, so that a long
         # write does not hold a short one.
         self._pool = f"binlogd-{uuid4().hex[:8]}"
-        self._group: str | None = None
+        self._group = _new_group()
         # ${...} in a name or a value is that name or value, never a setting of Spark.
         self._spark.conf.set("spark.sql.variable.substitute", "false")
 
@@ -150,16 +150,16 @@ class IcebergWriter:
             return here.state
 
     def cancel(self) -> None:
-        """End the jobs of the statement that runs, and those it would start: it fails, and with
-        it the write. Any thread. Asked of the JVM, so it hangs where that does.
+        """End the jobs of the call that runs, and those it would start: it fails. Any thread.
+        Asked of the JVM, so it hangs where that does.
         """
-        if self._group is not None:
-            # pyspark has only the half of it that spares a statement between two of its jobs.
-            context = self._spark.sparkContext._jsc.sc()
-            context.cancelJobGroupAndFutureJobs(self._group)
+        # pyspark has only the half of it that spares a statement between two of its jobs.
+        context = self._spark.sparkContext._jsc.sc()
+        context.cancelJobGroupAndFutureJobs(self._group)
 
     def write(self, batch: StagedBatch) -> TargetState:
         """Publish the batch with its marks in one commit to main. See ``BatchWriter.write``."""
+        self._group = _new_group()
         with _reasons(batch.target):
             if batch.is_barrier:
                 return self._barriers.write(batch)
@@ -194,6 +194,7 @@ class IcebergWriter:
 
     def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
         """Move the marks, and take what is to be written again. See ``ResettableSink.reset``."""
+        self._group = _new_group()
         with _reasons(target):
             here = look(self._catalog, target)
             marks = moves.of(here.marks)
@@ -238,6 +239,7 @@ class IcebergWriter:
         tidied = self._upkeep.written(target, seen.table)
         if tidied and seen.positions is not None:
             settings, now = self._upkeep.settings, self._upkeep.now()
+            self._begin_jobs(f"tidy {target}")
             self._tombstones.tidy(target, seen.table, settings, now)
 
     def _change(self, batch: StagedBatch, here: Seen | Absent, steps: Sequence[SchemaStep]) -> None:
@@ -272,10 +274,8 @@ class IcebergWriter:
         return seen.state_at(stamp, publish_update(seen.table, seen.main, update, forget))
 
     def _begin_jobs(self, what: str) -> None:
-        """The jobs from here on are of one write, which can be cancelled."""
+        """The jobs from here on are of one call, which can be cancelled."""
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._pool)
-        # A name for each attempt: cancelling one must never hit the next.
-        self._group = f"binlogd-{uuid4().hex}"
         self._spark.sparkContext.setJobGroup(self._group, what, interruptOnCancel=True)
 
     def _stamped(self, sql: str, stamp: str) -> None:
@@ -286,6 +286,12 @@ class IcebergWriter:
             self._spark.sql(sql)
         finally:
             self._spark.conf.unset(STAMP_CONF)
+
+
+def _new_group() -> str:
+    """A name for the jobs of each call: cancelling one must never hit the next. Known from the
+    call's begin, so that a cancel is not lost which comes before its first job."""
+    return f"binlogd-{uuid4().hex}"
 
 
 def check_catalog(spark: SparkSession, sink: str, properties: Mapping[str, str]) -> None:

@@ -15,10 +15,11 @@ from pyspark.sql import SparkSession
 
 from actors.ports import LostRace, SinkUnavailable
 from changes.model import TargetName, Write
-from sparkwriter import ways
+from sparkwriter import iceberg, ways
 from sparkwriter.iceberg import IcebergWriter
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_java import JavaFailure
+from sparkwriter.iceberg_look import look
 from sparkwriter.java_garbage import JavaGarbage
 from sparkwriter.keeper import KeeperSettings, SessionKeeper
 from sparkwriter.living_sink import LivingSink
@@ -140,6 +141,28 @@ def test_a_write_past_its_time_is_cancelled_and_lands_once(
     patient = LivingSink(keeper, lambda jvm: IcebergWriter(jvm.spark), WITHIN_S, JavaGarbage())
     patient.write(batch)
     assert rows(batch.target) == [(1, "a", 1), (2, "b", 2)]
+
+
+@pytest.mark.parametrize("write", [Write.MERGE])
+def test_a_cancel_before_the_first_job_is_not_lost(
+    staging: Any, spark: SparkSession, rows: Rows, orders: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A catalog that took all of the time has left none for the jobs; the next call has its own."""
+    writer = IcebergWriter(spark)
+    writer.write(staging.batch(orders(("U", 1, "x", 0)), 0))
+    batch = staging.batch(orders(("U", 1, "a", 1)), 1)
+
+    def slow_look(catalog: LakeCatalog, target: TargetName) -> Any:
+        writer.cancel()
+        return look(catalog, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(iceberg, "look", slow_look)
+        with pytest.raises(SinkUnavailable, match=r"[Cc]ancel"):
+            writer.write(batch)
+    assert refs(spark, batch.target) == ["main"]
+    writer.write(batch)
+    assert rows(batch.target) == [(1, "a", 1)]
 
 
 @pytest.mark.parametrize("write", [Write.MERGE])
