@@ -8,6 +8,11 @@ Two members of one id: the classic protocol puts the older one out. The new one
 (``group.protocol=consumer``) refuses the younger until the older has left or its session is over,
 and librdkafka takes that for the end of the client. After ``kill -9`` it is no end: the id is asked
 for again, with a client made anew.
+
+A member can put itself out, too. When the brokers are away for longer than its session, librdkafka
+forgets its member id, but keeps the commits that wait for the coordinator; it sends them when the
+brokers are back, and for the classic protocol they are another's with the same id. So where the
+session was over the id is claimed again, once until the group has taken the member.
 """
 
 from __future__ import annotations
@@ -48,11 +53,16 @@ class Claim:
         self._patience_s = patience_s
         self._since: float | None = None
         self._again_at: float | None = None
+        self._session_over = False
 
     def lost(self, said: str, now: float) -> str | None:
         """What the pipeline stops with, now that its client has ended with these words; None where
         the id is to be claimed again."""
         if FENCED in said:
+            if self._session_over:
+                self._session_over, self._again_at = False, now + AGAIN_S
+            if self._again_at is not None:
+                return None
             return (
                 f"{self._member}: another daemon has come under this id and this one is out: a"
                 " copy of the state directory, or the same id in two configurations. Stop one of"
@@ -73,6 +83,11 @@ class Claim:
         self._again_at = now + AGAIN_S
         return None
 
+    def session_over(self) -> None:
+        """What was assigned is lost: the session has run out, or will have when the group hears of
+        this member again."""
+        self._session_over = True
+
     def is_due(self, now: float) -> bool:
         """Whether it is time to claim the id again; told once."""
         due = self._again_at is not None and now >= self._again_at
@@ -88,3 +103,4 @@ class Claim:
     def granted(self) -> None:
         """The group has taken this member."""
         self._since = self._again_at = None
+        self._session_over = False

@@ -210,6 +210,7 @@ class KafkaSource:
         self._gone(partitions, lost=False)
 
     def _on_lost(self, consumer: Consumer, partitions: list[KafkaPartition]) -> None:
+        self._claim.session_over()
         self._gone(partitions, lost=True)
 
     def _gone(self, partitions: list[KafkaPartition], lost: bool) -> None:
@@ -246,7 +247,8 @@ class KafkaSource:
         waited = self._claim.waits
         trouble = self._claim.lost(error.str(), time.monotonic())
         if trouble is None and not waited:
-            self._log.warning("member_id_in_use", reason=error.str())
+            event = "member_id_in_use" if self._claim.waits else "session_was_over"
+            self._log.warning(event, reason=error.str())
         return trouble
 
     def _ask_later(self, error: PositionUnknown) -> None:
@@ -258,7 +260,9 @@ class KafkaSource:
     def _join_anew(self) -> None:
         """Join with another client. What the one before had is lost, if it had anything."""
         self._joins_anew = False
+        trouble = self._trouble
         self._consumer.close()
+        self._trouble = trouble  # what the old client still said while it closed is over with it
         if self._assigned:
             self._gone(self._as_kafka(), lost=True)
         self._consumer = Consumer(self._settings)

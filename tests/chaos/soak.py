@@ -63,6 +63,8 @@ class Trouble:
     rig: Rig
     rng: random.Random
     jvm_since: float = 0.0
+    restarts: int = 0
+    """Of the daemon, that a fault brought about. More, and it ended by itself."""
     told: list[dict[str, object]] = field(default_factory=list)
 
     def next(self, deadly: bool) -> None:
@@ -114,10 +116,12 @@ class Trouble:
         self.jvm_since = time.monotonic()
 
     def _killed(self) -> None:
+        self.restarts += 1
         self.made.patient.kill()
         self._up_again()
 
     def _damaged(self) -> None:
+        self.restarts += 1
         patient = self.made.patient
         deaths = len(patient.deaths)
         patient.hold()
@@ -129,6 +133,7 @@ class Trouble:
         self._up_again()
 
     def _cut(self, step: str) -> None:
+        self.restarts += 2
         patient = self.made.patient
         deaths = len(patient.deaths)
         patient.cut_next(STEPS[step])
@@ -160,12 +165,13 @@ def soak(rig: Rig, seconds: float, seed: int) -> tuple[Outcome, list[Sample], Tr
         return made.outcome(0), samples, trouble
 
 
-def _say(outcome: Outcome, verdicts: Sequence[Verdict]) -> None:
+def _say(outcome: Outcome, verdicts: Sequence[Verdict], by_itself: int) -> None:
     print(
         f"{'good' if outcome.good else 'BAD'}: {outcome.messages} messages, "
         f"{outcome.letters} dead letters, {outcome.statements} statements; lost {outcome.lost}, "
         f"doubled {outcome.doubled}, tables that differ: {', '.join(outcome.differ) or 'none'}"
     )
+    print(f"ended by itself: {by_itself} times {outcome.said if by_itself else ''}")
     for one in verdicts:
         before, after = (f"{v:.0f}" if v is not None else "?" for v in (one.before, one.after))
         flat = "flat" if one.flat else "NOT FLAT"
@@ -173,7 +179,8 @@ def _say(outcome: Outcome, verdicts: Sequence[Verdict]) -> None:
 
 
 def main() -> int:
-    """Status 1 where anything was lost, doubled, different, or not flat."""
+    """Status 1 where anything was lost, doubled, different, or not flat, or a daemon ended that no
+    fault had ended."""
     parser = argparse.ArgumentParser(prog="make soak")
     parser.add_argument("--seconds", type=float, default=1200)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3), "big"))
@@ -184,17 +191,20 @@ def main() -> int:
     with world(asked.write) as rig:
         outcome, samples, trouble = soak(rig("soak"), asked.seconds, asked.seed)
     verdicts = [judge(samples, rule, asked.seconds) for rule in RULES]
-    _say(outcome, verdicts)
+    by_itself = outcome.restarts - trouble.restarts
+    _say(outcome, verdicts, by_itself)
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     document = {
         "seed": asked.seed, "seconds": asked.seconds, "write": asked.write,
         "outcome": outcome.as_dict(),
+        "ended_by_itself": by_itself,
         "faults": trouble.told,
         "flat": [asdict(v) | {"bound": v.bound, "flat": v.flat} for v in verdicts],
         "samples": [asdict(sample) for sample in samples],
     }  # fmt: skip
     asked.out.write_text(json.dumps(document, indent=1) + "\n")
-    return 0 if outcome.good and all(verdict.flat for verdict in verdicts) else 1
+    calm = by_itself == 0 and all(verdict.flat for verdict in verdicts)
+    return 0 if outcome.good and calm else 1
 
 
 if __name__ == "__main__":

@@ -50,6 +50,26 @@ def test_a_member_that_is_put_out_is_told_why_and_what_to_do() -> None:
     assert not claim.is_due(now=1e9)
 
 
+def test_a_member_whose_session_was_over_has_put_itself_out() -> None:
+    """By its own commits of before; however often the old client says so, the id is claimed once,
+    and whoever has it then has it rightly."""
+    claim = Claim("g", "id-1")
+    claim.session_over()
+    assert claim.lost(FENCED, now=0.0) is None
+    assert claim.lost(FENCED, now=0.5) is None
+    assert not claim.is_due(now=AGAIN_S - 0.1)
+    assert claim.is_due(now=AGAIN_S)
+    assert "another daemon has come under this id" in (claim.lost(FENCED, now=2.0) or "")
+
+
+def test_a_session_that_was_over_is_forgotten_once_the_group_has_taken_the_member() -> None:
+    """Who puts it out from then on is another."""
+    claim = Claim("g", "id-1")
+    claim.session_over()
+    claim.granted()
+    assert "another daemon has come under this id" in (claim.lost(FENCED, now=0.0) or "")
+
+
 def test_an_id_in_use_is_claimed_again_for_a_while() -> None:
     """By a process that was killed it is in use until its session is over; told once each time."""
     claim = Claim("g", "id-1", patience_s=10.0)
