@@ -18,6 +18,37 @@ from daemon.stage_process import Job, Pipelines
 from daemon.stage_work import ParquetTables, StageWork, Tables
 
 
+class SharedValues:
+    """The messages of one batch after another, read in place: they stay where they are.
+
+    The memory is mapped again only when it has grown. A mapping for each batch would be a
+    descriptor for each bad record: what an error refers to lives until the collector's next round.
+    """
+
+    def __init__(self, memory: int) -> None:
+        """``memory`` is the descriptor of a file that never shrinks."""
+        self._memory = memory
+        self._view: mmap.mmap | None = None
+
+    def put_into(self, job: Job) -> Job:
+        """The job with its messages."""
+        begins = list(accumulate(map(sum, job.sizes), initial=0))
+        if not begins[-1]:
+            return job
+        if self._view is None or len(self._view) < begins[-1]:
+            self._view = mmap.mmap(self._memory, 0, prot=mmap.PROT_READ)
+        stretches = tuple(
+            replace(stretch, values=Values(self._view, sizes, begin))
+            for stretch, sizes, begin in zip(job.request.stretches, job.sizes, begins, strict=False)
+        )
+        return replace(job, request=replace(job.request, stretches=stretches))
+
+    def release(self) -> None:
+        """The batch is done: its pages count as this process's memory no longer."""
+        if self._view is not None:
+            self._view.madvise(mmap.MADV_DONTNEED)
+
+
 def serve(pipe: Connection, memory: int, tables: Tables) -> None:
     """Stage batch after batch. Returns when the other side is gone."""
     try:
@@ -26,32 +57,21 @@ def serve(pipe: Connection, memory: int, tables: Tables) -> None:
             name: StageWork(make_format(format_, options), tables)
             for name, (format_, options) in pipelines.formats.items()
         }
+        values = SharedValues(memory)
         while True:
             job: Job = pipe.recv()
-            pipe.send(_answer(works[job.pipeline], job, memory))
+            pipe.send(_answer(works[job.pipeline], job, values))
+            values.release()
     except (EOFError, ConnectionError):
         return
 
 
-def _answer(work: StageWork, job: Job, memory: int) -> Staged | StageFailed | str:
+def _answer(work: StageWork, job: Job, values: SharedValues) -> Staged | StageFailed | str:
     """What is wrong with our own code is told as well: the daemon stops with it."""
     try:
-        return work.stage(_with_values(job, memory).request, job.path)
+        return work.stage(values.put_into(job).request, job.path)
     except Exception:
         return traceback.format_exc()
-
-
-def _with_values(job: Job, memory: int) -> Job:
-    """The values stay where they are: they are read in place."""
-    begins = list(accumulate(map(sum, job.sizes), initial=0))
-    if not begins[-1]:
-        return job
-    view = mmap.mmap(memory, begins[-1], prot=mmap.PROT_READ)
-    stretches = tuple(
-        replace(stretch, values=Values(view, sizes, begin))
-        for stretch, sizes, begin in zip(job.request.stretches, job.sizes, begins, strict=False)
-    )
-    return replace(job, request=replace(job.request, stretches=stretches))
 
 
 def main(tables: Tables) -> None:

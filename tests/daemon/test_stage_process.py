@@ -117,6 +117,17 @@ def test_the_columns_of_a_target_are_remembered(processes: StageProcesses) -> No
     assert not Path(first.path).exists()
 
 
+def test_bad_records_leave_no_files_open(processes: StageProcesses) -> None:
+    """What an error refers to lives until the collector's next round, which is far off."""
+    stager, files = processes.of("p", 0), Path(f"/proc/{processes.pids[0]}/fd")
+    bad = stretch(*[message("INSERT", 1, "a")] * 3, b"no JSON")
+    after = []
+    for _ in range(30):
+        stager.stage(Stage(ROUTE, (), (bad,)))
+        after.append(len(list(files.iterdir())))
+    assert set(after) == {after[0]}
+
+
 def test_a_process_that_is_killed_is_an_error_with_its_status(processes: StageProcesses) -> None:
     """The actor fails with it, and the daemon ends to be started again."""
     (pid,) = processes.pids
