@@ -44,7 +44,10 @@ class SharedValues:
         return replace(job, request=replace(job.request, stretches=stretches))
 
     def release(self) -> None:
-        """The batch is done: its pages count as this process's memory no longer."""
+        """The batch is done: its pages count as this process's memory no longer.
+
+        The file keeps what is in it, so the next batch may be there already.
+        """
         if self._view is not None:
             self._view.madvise(mmap.MADV_DONTNEED)
 
