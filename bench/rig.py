@@ -33,13 +33,14 @@ from changes.routing import TargetRoute
 from daemon.collector import calm_collector
 from daemon.config import Config
 from daemon.config_file import load
-from daemon.kafka_positions import PositionResolver, log_ends
+from daemon.kafka_positions import log_ends
 from daemon.kafka_source import KafkaSource
 from daemon.service import EventQueue
 from daemon.spill import SpillFolder
 from daemon.stage_process import StageProcesses, formats
 from daemon.stage_work import StageWork
 from daemon.staging import StagingFolder
+from daemon.start_resolver import PositionResolver
 from daemon.stores.file import FileStore
 from daemon.topology import PipelineParts, Topology
 from offsets.position import NO_OFFSET, TopicPartition

@@ -38,7 +38,6 @@ from daemon.edits import (
 from daemon.kafka_member import member_settings
 from daemon.kafka_positions import (
     BrokerUnreachable,
-    PositionResolver,
     TopicMissing,
     check_topic_ids,
     cluster_id,
@@ -65,6 +64,7 @@ from daemon.spill import Found, SpillError, SpillFolder
 from daemon.spills import check_marks, open_spills, spills_at_start
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder, clean_staging
+from daemon.start_resolver import PositionResolver
 from daemon.state_id import state_id
 from daemon.status import AskLife, LifeFigures
 from daemon.stop_signals import StopSignals

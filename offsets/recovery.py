@@ -55,13 +55,16 @@ def start_position(
     configured: StartAt,
     configured_offset: int | None,
     forced: bool = False,
+    topic_is_read: bool = False,
 ) -> Start:
     """Decide where to read a partition from.
 
     ``recorded`` is the local file's word, ``committed`` the broker's (None: it has none, they
     expire). ``configured_offset`` is the offset that ``timestamp`` or ``offset`` came to (None:
     nothing at or after that time, which is the end). ``forced``: the configuration overrules what
-    is recorded, this once. Raises PositionError naming both sides.
+    is recorded, this once. ``topic_is_read``: another partition of the topic has a record or a
+    commit, so this one was added since: the configured start was for those that there were. Raises
+    PositionError naming both sides.
     """
     if forced:
         start = _configured(configured, configured_offset, log)
@@ -70,6 +73,9 @@ def start_position(
         start = _recorded(source, recorded, committed)
     elif committed is not None:
         start = Start(committed, "broker", "no local file: the broker's commit is taken")
+    elif topic_is_read and not (configured is StartAt.OFFSET and configured_offset is not None):
+        remark = "the topic is read already: this partition is new, and read from its beginning"
+        start = Start(log.low, "new partition", remark)
     else:
         start = _configured(configured, configured_offset, log)
     if not log.low <= start.offset <= log.high:

@@ -10,8 +10,9 @@ from confluent_kafka import KafkaError, KafkaException
 
 from daemon import kafka_positions
 from daemon.config import PipelineSection
-from daemon.kafka_positions import BrokerUnreachable, PositionResolver, topic_ids
+from daemon.kafka_positions import BrokerUnreachable, topic_ids
 from daemon.kafka_settings import assigns_incrementally, consumer_settings, revoke_patience_s
+from daemon.start_resolver import PositionResolver
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, PositionUnknown
 from offsets.store import Loaded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.kafka_positions import is_frontier
+from daemon.start_resolver import is_frontier
 from offsets.snapshot import PartitionState
 
 

@@ -20,12 +20,12 @@ from actors.ports import StagedBatch, Stager, TargetState
 from changes.model import Mode, TargetName
 from changes.routing import TargetRoute
 from daemon.config_file import load
-from daemon.kafka_positions import PositionResolver
 from daemon.kafka_source import KafkaSource
 from daemon.service import EventQueue
 from daemon.spill import SpillFolder
 from daemon.stage_process import StageProcesses, formats
 from daemon.staging import StagingFolder
+from daemon.start_resolver import PositionResolver
 from daemon.stores.file import FileStore
 from daemon.topology import PipelineParts, Topology
 from offsets.position import TopicPartition

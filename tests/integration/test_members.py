@@ -13,8 +13,9 @@ from structlog.testing import capture_logs
 
 from actors.messages import Assigned, Confirmed, Revoked
 from daemon.config import PipelineSection
-from daemon.kafka_positions import PositionResolver, group_commits
+from daemon.kafka_positions import group_commits
 from daemon.kafka_source import KafkaSource, Resolver
+from daemon.start_resolver import PositionResolver
 from daemon.stores.kafka_commit import KafkaCommitStore
 from demo.broker import DevBroker
 from offsets.position import TopicPartition

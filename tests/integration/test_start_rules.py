@@ -8,11 +8,15 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
+from structlog.testing import capture_logs
 
+from daemon.config import PipelineSection
 from daemon.config_file import load
 from daemon.lifecycle import Exit
 from daemon.logs import set_up_logs
+from daemon.start_resolver import PositionResolver
 from offsets.position import TopicPartition
+from offsets.store import Loaded
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Log, Member, log  # noqa: F401  # a fixture
 
@@ -71,6 +75,33 @@ def test_a_log_cut_below_the_frontier_is_refused(rig: Rig) -> None:
     assert f"{rig.topic}:0: the position 1 (file) is outside the log" in rig.stderr
     assert "2..3: the changes between are gone" in rig.stderr
     assert rig.snapshot().partitions[TopicPartition(rig.topic, 0)].frontier == 1
+
+
+def test_a_partition_first_seen_in_a_topic_that_the_group_reads_is_new(rig: Rig) -> None:
+    """A member without a record of the topic gets a partition that was added: ``start = "latest"``
+    must not skip what came into it before. Of a group that has read nothing it means what it says.
+    """
+    topic = f"{rig.topic}-two"
+    rig.create_topic(topic, 2)
+    rig.produce(*insert(rig, 1, 2), topic=topic, partition=1)
+    section = PipelineSection.model_validate(rig.pipeline(topics=[topic], start="latest"))
+    settings = {"bootstrap.servers": rig.broker.bootstrap}
+    added = TopicPartition(topic, 1)
+
+    def starts() -> dict[TopicPartition, int]:
+        resolver = PositionResolver(
+            settings, f"g-{rig.db}", section, lambda: Loaded(None), apply_force=False
+        )
+        return dict(resolver([added]).starts)
+
+    assert starts() == {added: 2}
+    consumer = Consumer({**settings, "group.id": f"g-{rig.db}"})
+    consumer.commit(offsets=[KafkaPartition(topic, 0, 0)], asynchronous=False)
+    consumer.close()
+    with capture_logs() as said:
+        assert starts() == {added: 0}
+    (event,) = [event for event in said if event["event"] == "start_position"]
+    assert (event["origin"], event["log_level"]) == ("new partition", "warning")
 
 
 def patient(rig: Rig, name: str, group: str) -> Path:

@@ -8,8 +8,9 @@ import pytest
 
 from actors.messages import Assigned, Confirmed, Revoked
 from daemon.config import PipelineSection
-from daemon.kafka_positions import PositionResolver, topic_ids
+from daemon.kafka_positions import topic_ids
 from daemon.kafka_source import KafkaSource
+from daemon.start_resolver import PositionResolver
 from daemon.topic_watch import TopicWatch
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError

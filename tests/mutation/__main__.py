@@ -205,7 +205,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a log that was cut is told by its leader epoch",
-        "daemon/kafka_positions.py",
+        "daemon/start_resolver.py",
         "        check_logs(self.settings, there, self._answer_s)\n",
         "",
         (

@@ -19,6 +19,7 @@ def start(
     configured_offset: int | None = None,
     forced: bool = False,
     log: Watermarks = LOG,
+    topic_is_read: bool = False,
 ) -> Start:
     return start_position(
         SOURCE,
@@ -28,6 +29,7 @@ def start(
         configured=configured,
         configured_offset=configured_offset,
         forced=forced,
+        topic_is_read=topic_is_read,
     )
 
 
@@ -90,6 +92,32 @@ def test_neither_takes_the_configured_start(
 ) -> None:
     """The configuration speaks only where nothing is recorded."""
     assert start(configured=configured, configured_offset=offset).offset == expected
+
+
+@pytest.mark.parametrize(
+    ("configured", "offset"),
+    [(StartAt.EARLIEST, None), (StartAt.LATEST, None), (StartAt.TIMESTAMP, 640)],
+)
+def test_a_new_partition_of_a_topic_that_is_read_begins_at_its_earliest(
+    configured: StartAt, offset: int | None
+) -> None:
+    """What it holds came after the configured start, and nobody has seen it."""
+    decided = start(configured=configured, configured_offset=offset, topic_is_read=True)
+    assert (decided.offset, decided.origin) == (100, "new partition")
+    assert decided.remark is not None
+
+
+def test_an_offset_that_names_the_new_partition_counts() -> None:
+    """It is the operator's word for this very partition; one that is not named is new."""
+    named = start(configured=StartAt.OFFSET, configured_offset=123, topic_is_read=True)
+    assert (named.offset, named.origin) == (123, "configured: offset")
+    assert start(configured=StartAt.OFFSET, topic_is_read=True).offset == 100
+
+
+def test_a_forced_start_overrules_that_the_topic_is_read() -> None:
+    """Force is the operator's word for every partition."""
+    decided = start(None, None, StartAt.LATEST, forced=True, topic_is_read=True)
+    assert decided.offset == 1000
 
 
 def test_a_forced_start_overrules_file_and_broker() -> None:
