@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from changes.model import ColumnTypes, Mode, TableName, TargetName, Write
+from changes.sharing import PLACEHOLDER, Named, covers, patterns_meet, tables_of
 
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _ALLOWED = ("database", "table")
 
 
@@ -47,13 +47,13 @@ class Route:
                 f"target {self.template!r} is not of the form sink.namespace.table, "
                 f"like lake.{{database}}.{{table}}"
             )
-        for name in _PLACEHOLDER.findall(self.template):
+        for name in PLACEHOLDER.findall(self.template):
             if name not in _ALLOWED:
                 raise ValueError(
                     f"target {self.template!r} holds {{{name}}}; "
                     "allowed are {database} and {table}"
                 )
-        if re.search(r"[{}]", _PLACEHOLDER.sub("", self.template)):
+        if re.search(r"[{}]", PLACEHOLDER.sub("", self.template)):
             raise ValueError(f"target {self.template!r} has a brace without its partner")
         if "{" in parts[0]:
             raise ValueError(f"target {self.template!r}: the sink must be named, not {parts[0]}")
@@ -80,28 +80,30 @@ class Route:
         """Name the table's target. A source's name is kept whole, dots and braces included."""
         names = {"database": table.database, "table": table.table}
         sink, namespace, name = (
-            _PLACEHOLDER.sub(lambda found: names[found[1]], part)
+            PLACEHOLDER.sub(lambda found: names[found[1]], part)
             for part in self.template.split(".")
         )
         return TargetName(sink, namespace, name)
 
-    def merges(self) -> bool:
-        """Tell whether several source tables may share a target of this route."""
-        named = set(_PLACEHOLDER.findall(self.template))
-        if not any(sign in pattern for pattern in self.include for sign in "*?["):
-            return len({self.target(_exact(pattern)) for pattern in self.include}) < len(
-                set(self.include)
-            )
-        if "table" not in named:
-            return True
-        databases = {pattern.split(".", 1)[0] for pattern in self.include}
-        one = len(databases) == 1 and not any(sign in "".join(databases) for sign in "*?[")
-        return "database" not in named and not one
+    def feeds(self, target: TargetName, besides: TableName) -> bool:
+        """Tell whether another table than that may take this route to the target."""
+        return any(
+            self._takes_another(found, besides)
+            for named in tables_of(self.template, target)
+            for pattern in self.include
+            for found in patterns_meet(pattern, named)
+        )
 
+    def _takes_another(self, named: Named, besides: TableName) -> bool:
+        if named.database is None or named.table is None:
+            return not any(covers(pattern, named) for pattern in self.exclude)
+        table = TableName(named.database, named.table)
+        return table != besides and self.takes(table)
 
-def _exact(pattern: str) -> TableName:
-    database, _, table = pattern.partition(".")
-    return TableName(database, table)
+    @property
+    def one_table_each(self) -> bool:
+        """Whether a target is meant to be of one table: its name holds both of that."""
+        return set(PLACEHOLDER.findall(self.template)) == set(_ALLOWED)
 
 
 def _reaches(pattern: str, database: str) -> bool:
@@ -116,14 +118,6 @@ def _reaches(pattern: str, database: str) -> bool:
 def _covers(pattern: str, database: str) -> bool:
     """Tell whether a pattern matches ``database.x`` for every x."""
     return pattern == "*" or (pattern.endswith(".*") and fnmatchcase(database, pattern[:-2]))
-
-
-def _could_name(template: str, target: TargetName) -> bool:
-    """Tell whether some table's names make this target of the template."""
-    return all(
-        re.fullmatch(".*".join(map(re.escape, _PLACEHOLDER.split(part)[::2])), name, re.DOTALL)
-        for part, name in zip(template.split("."), target, strict=True)
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +177,18 @@ class Router:
         return self._instead.get(target, target)
 
     def merges(self, table: TableName, target: TargetName) -> bool:
-        """Tell whether other source tables than this one may feed the target as well."""
-        mine = [route for route in self._routes if route.takes(table)]
-        others = [route for route in self._routes if route not in mine]
+        """Tell whether other source tables than this one may feed the target as well.
+
+        Two that only happen to spell one target, by templates that hold both names, are not meant
+        to share it: that is a conflict.
+        """
         name = self._stand_ins.get(target, target)
-        return any(route.merges() for route in mine if route.target(table) == name) or any(
-            _could_name(route.template, name) for route in others
+        mine = [r for r in self._routes if r.takes(table) and r.target(table) == name]
+        one_each = all(route.one_table_each for route in mine)
+        return any(
+            route.feeds(name, table)
+            for route in self._routes
+            if not (one_each and route.one_table_each)
         )
 
     def _target(self, route: Route, table: TableName) -> TargetRoute:

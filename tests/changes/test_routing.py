@@ -186,3 +186,69 @@ def test_what_is_no_targets_name_is_refused(text: str) -> None:
     """Too few parts, too many, an empty one, a quote that is not needed."""
     with pytest.raises(ValueError, match="not a target's name"):
         TargetName.parse(text)
+
+
+TABLE = TableName("shop", "eu_orders")
+ONE = TargetName("lake", "x", "shop_eu_orders")
+BOTH = "lake.x.{database}_{table}"
+
+
+@pytest.mark.parametrize(
+    ("routes", "shared"),
+    [
+        # A route that spells the target, but takes no table that leads there.
+        ((route("shop.*", template=BOTH), route("crm.*", template=BOTH)), False),
+        ((route("shop.*", template=BOTH), route("crm.*", template="lake.x.{table}")), True),
+        ((route("shop.*", template=BOTH), route("crm.?", template="lake.x.{table}")), False),
+        ((route("shop.*", template=BOTH), route("crm.*", template="lake.x.crm_{table}")), False),
+        (
+            (route("shop.*", template=BOTH), route("crm.*", template="lake.{database}.{table}")),
+            False,
+        ),
+        ((route("shop.*", template=BOTH), route("x.*", template="lake.{database}.{table}")), False),
+        (
+            (
+                route("shop.*", template=BOTH),
+                route("*.shop_*", exclude=("x.*", "*.shop_eu*"), template="lake.x.{table}"),
+            ),
+            False,
+        ),
+        # Both names are in the template: a table each is what is meant, and nothing else.
+        ((route("*", template=BOTH),), False),
+        ((route("shop.eu_orders", "shop_eu.orders", template=BOTH),), False),
+        ((route("shop.*", template=BOTH), route("shop_eu.*", template=BOTH)), False),
+        # Others are named outright.
+        ((route("shop.*", template=BOTH), route("a.b", template=str(ONE))), True),
+        ((route("shop.eu_orders", template=str(ONE)),), False),
+        ((route("shop.eu_orders", "a.b", template=str(ONE)),), True),
+        ((route("shop.eu_*", template=str(ONE)),), True),
+        (
+            (
+                route("shop.eu_*", exclude=("shop.*",), template=str(ONE)),
+                route("shop.*", template=BOTH),
+            ),
+            False,
+        ),
+        ((route("shop.*", template="lake.x.shop_{table}"),), False),
+        ((route("shop*.eu_orders", template="lake.x.shop_{table}"),), True),
+        ((route("*", template="lake.x.shop_{table}"),), True),
+        ((route("shop.*", "crm.*", template="lake.x.shop_{table}"),), True),
+        ((route("shop.*", "crm.*", exclude=("crm.*",), template="lake.x.shop_{table}"),), False),
+        ((route("shop.*", "crm.a*", template="lake.x.shop_{table}"),), False),
+    ],
+)
+def test_whether_tables_share_a_target(routes: tuple[Route, ...], shared: bool) -> None:
+    """Only where some table takes a route that leads there: what a template could spell, if there
+    were such a table, made each TRUNCATE one of several tables."""
+    assert Router(routes).merges(TABLE, ONE) is shared
+
+
+def test_a_table_of_a_route_that_takes_both_shares() -> None:
+    """A route that leads this table elsewhere may lead another one to its target."""
+    t, name = TableName("shop", "a"), TargetName("lake", "x", "t")
+    router = Router(
+        [route("shop.a", template="lake.x.t"), route("shop.*", template="lake.x.{table}")]
+    )
+    assert router.merges(t, name)
+    assert router.merges(TableName("shop", "t"), name)
+    assert not router.merges(t, TargetName("lake", "x", "a"))
