@@ -13,16 +13,34 @@ import errno
 import fcntl
 import itertools
 import os
+import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+from sparkwriter.private import FILE_MODE, make_private_folder, private_opener
 
 OWNER_FILE = "owner"
 """Locked by the run that the folder belongs to, as long as it lives; says its process id."""
 
+RUN_NAME = re.compile(r"run-[0-9a-f]{12}(-jvm)?")
+"""The names of runs' folders, whole. Any other folder is somebody else's."""
+
+_NOT_OURS = frozenset(
+    {
+        errno.EWOULDBLOCK,  # its owner lives
+        errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR,  # no folder, no owner's file
+        errno.EACCES, errno.EPERM,
+    }
+)  # fmt: skip
+"""What the system says of a folder that is not this user's dead run's."""
+
 
 class RunFolder:
-    """A folder that is this process's for as long as it lives. ``run_id`` begins with ``run-``."""
+    """A folder that is this process's for as long as it lives. ``run_id`` is a RUN_NAME, or what
+    an earlier run left is not removed."""
 
     def __init__(self, folder: Path, run_id: str) -> None:
         """Make it. Raises OSError."""
@@ -57,43 +75,37 @@ def remove_tree(folder: Path) -> bool:
     """Remove a run's folder, the owner's file last: until then it is not given away.
 
     False when somebody else removes it too, has made it again at the last moment, or a JVM that
-    is about to end still writes into it.
+    is about to end still writes into it. Links are removed, never followed.
     """
     try:
-        for file in folder.iterdir():
-            if file.is_dir():
-                shutil.rmtree(file)
-            elif file.name != OWNER_FILE:
-                file.unlink(missing_ok=True)
-        (folder / OWNER_FILE).unlink(missing_ok=True)
-        folder.rmdir()
-    except OSError as error:
-        if error.errno in {errno.ENOTEMPTY, errno.ENOENT}:
-            return False
-        raise
-    return True
+        with _opened(folder) as handle:
+            return _remove(folder, handle)
+    except FileNotFoundError:
+        return False
 
 
 def clean_staging(folder: Path) -> int:
     """Remove what dead runs left, and say how many folders that were.
 
-    Called at the start. A folder whose owner lives is left alone.
+    Called at the start. A folder whose owner lives is left alone, and so is whatever is not
+    certainly a run's of this user: another name, a link, no owner's file, another user's.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    runs = [run for run in folder.iterdir() if run.is_dir() and run.name.startswith("run-")]
+    make_private_folder(folder)
+    runs = [run for run in folder.iterdir() if RUN_NAME.fullmatch(run.name)]
     return sum(map(_remove_if_dead, runs))
 
 
 def _claim(folder: Path) -> IO[str]:
     """Make the folder and lock its owner's file, which stays open. Raises OSError."""
+    make_private_folder(folder.parent)
     while True:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         try:
-            file = (folder / OWNER_FILE).open("a+", encoding="utf-8")
+            file = open(folder / OWNER_FILE, "a+", encoding="utf-8", opener=private_opener)  # noqa: SIM115
         except FileNotFoundError:
             continue  # a starting daemon saw a folder without owner and has just removed it
         fcntl.flock(file, fcntl.LOCK_EX)
-        if _is_at(file, folder / OWNER_FILE):
+        if _is_at(file.fileno(), folder / OWNER_FILE):
             file.write(f"{os.getpid()}\n")
             file.flush()
             return file
@@ -101,19 +113,74 @@ def _claim(folder: Path) -> IO[str]:
 
 
 def _remove_if_dead(folder: Path) -> bool:
-    """Remove a run's folder unless its owner lives or is another user of this machine."""
+    """Remove a run's folder unless its owner lives, or it is none of this user's."""
     try:
-        with (folder / OWNER_FILE).open("a+", encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with _opened(folder) as handle, _owner_of(handle) as owner:
+            if os.fstat(handle).st_uid != os.geteuid() or os.fstat(owner).st_uid != os.geteuid():
+                return False
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Else it is the lock of a folder that is gone, and this is a new one of that name.
-            return _is_at(file, folder / OWNER_FILE) and remove_tree(folder)
-    except (BlockingIOError, FileNotFoundError, PermissionError):
-        return False
+            return _is_at(owner, folder / OWNER_FILE) and _remove(folder, handle)
+    except OSError as error:
+        # A lock that is held, a link, a folder or an owner's file that is not there.
+        if error.errno in _NOT_OURS:
+            return False
+        raise
 
 
-def _is_at(file: IO[str], path: Path) -> bool:
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """The folder itself, nothing that a link leads to."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _owner_of(folder: int) -> Iterator[int]:
+    """An open folder's owner's file, which is not made here. Not blocked by a pipe of that name."""
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
+    handle = os.open(OWNER_FILE, flags, FILE_MODE, dir_fd=folder)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _remove(path: Path, folder: int) -> bool:
+    """Remove an open folder with all that is in it. See ``remove_tree``."""
+    try:
+        _empty(folder)
+        path.rmdir()
+    except OSError as error:
+        if error.errno in {errno.ENOTEMPTY, errno.ENOENT}:
+            return False
+        raise
+    return True
+
+
+def _empty(folder: int) -> None:
+    """Remove all that is in it, the owner's file last."""
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda entry: entry.name == OWNER_FILE)
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.name, dir_fd=folder)
+            continue
+        try:
+            os.unlink(entry.name, dir_fd=folder)
+        except FileNotFoundError:
+            continue  # another removes it too
+
+
+def _is_at(file: int, path: Path) -> bool:
     """Whether the open file is still the one of that name."""
     try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+        return os.path.samestat(
+            os.fstat(file if isinstance(file, int) else file.fileno()),
+            path.stat(follow_symlinks=False),
+        )
     except FileNotFoundError:
         return False

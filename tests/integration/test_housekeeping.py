@@ -31,7 +31,7 @@ from sparkwriter.jars import lake_jars
 from sparkwriter.session import start_session
 
 folder, conf, batch = pickle.load(sys.stdin.buffer)
-staging = StagingFolder(Path(folder) / "staging", "run-other")
+staging = StagingFolder(Path(folder) / "staging", "run-00000000beef")
 log_file, scratch = Path(folder) / "other.log", Path(folder) / "other-scratch"
 spark = start_session({}, "local[1]", lake_jars(), {"lake": conf}, log_file, scratch)
 
@@ -104,7 +104,7 @@ def test_a_killed_daemons_staged_files(rig: Rig, monkeypatch) -> None:
         rig.produce(canal(f"{rig.db}.orders", "INSERT", [{"id": 2, "name": "b", "qty": 2}]))
         assert rig.run() is Exit.OK
         assert branches(rig) == {"main"}  # an unfinished write is in its writer's memory alone
-        assert [run.name for run in staging.iterdir()] == ["run-other"]
+        assert [run.name for run in staging.iterdir()] == ["run-00000000beef"]
     rig.produce(canal(f"{rig.db}.orders", "INSERT", [{"id": 3, "name": "c", "qty": 3}]))
     assert rig.run() is Exit.OK
     assert branches(rig) == {"main"}
