@@ -7,16 +7,13 @@ branches that were left behind in ``iceberg_upkeep``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.ports import (
-    Fenced,
     SinkUnavailable,
     StagedBatch,
     Swap,
@@ -59,6 +56,7 @@ from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 from sparkwriter.iceberg_vectors import VectorWrites
 from sparkwriter.plan import dotted
+from sparkwriter.refusals import only_names, reasons
 from sparkwriter.schema import (
     CreateTable,
     LakeColumn,
@@ -83,17 +81,6 @@ TABLE_PROPERTIES = {
     # Each write adds two manifests, which every later one reads. Iceberg's 100 are for appends.
     "commit.manifest.min-count-to-merge": "4",
 }
-
-_DATA_ERRORS = (
-    "ArithmeticException",
-    "NumberFormatException",
-    "DateTimeException",
-    "MERGE_CARDINALITY_VIOLATION",
-    "CAST_OVERFLOW",
-    "CAST_INVALID_INPUT",
-    "INCOMPATIBLE_DATA_FOR_TABLE",
-    "PARSE_SYNTAX_ERROR",
-)
 
 
 class IcebergWriter:
@@ -140,7 +127,7 @@ class IcebergWriter:
 
     def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
         """Read schema, mode and marks of the table from the catalog. See ``BatchWriter.open``."""
-        with _reasons(target):
+        with reasons(target):
             if recorded is not None and recorded.version is not None:
                 here = look_back(self._catalog, target, recorded, self._upkeep.new_branch)
             else:
@@ -160,7 +147,7 @@ class IcebergWriter:
     def write(self, batch: StagedBatch) -> TargetState:
         """Publish the batch with its marks in one commit to main. See ``BatchWriter.write``."""
         self._group = _new_group()
-        with _reasons(batch.target):
+        with reasons(batch.target):
             if batch.is_barrier:
                 return self._barriers.write(batch)
             for _ in range(SETTLE_ATTEMPTS):
@@ -183,19 +170,19 @@ class IcebergWriter:
 
     def swap(self, swap: Swap) -> TargetState:
         """Have a rebuilt table take the old one's name. See ``actors.ports.Swaps``."""
-        with _reasons(swap.old):
+        with reasons(swap.old):
             return swap_tables(self._catalog, swap, self._upkeep.new_branch)
 
     def remove(self, target: TargetName) -> None:
         """Remove what a rebuild made that was given up. See ``actors.ports.Swaps``."""
-        with _reasons(target):
+        with reasons(target):
             look(self._catalog, target)  # refuses what is not ours
             remove_table(self._catalog, target)
 
     def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
         """Move the marks, and take what is to be written again. See ``ResettableSink.reset``."""
         self._group = _new_group()
-        with _reasons(target):
+        with reasons(target):
             here = look(self._catalog, target)
             marks = moves.of(here.marks)
             if marks == here.marks:
@@ -257,7 +244,8 @@ class IcebergWriter:
             self._catalog.create(batch.target, columns, properties, stamp)
             return
         try:
-            here.table.change_schema(steps)
+            with only_names():
+                here.table.change_schema(steps)
         except JavaFailure as error:
             if not java_class(error).endswith(".CommitFailedException"):
                 raise
@@ -328,21 +316,3 @@ def check_positions(batch: StagedBatch, kept: str | None) -> None:
             f"the table keeps the positions {kept} of its rows, the changes carry"
             f" {batch.positions or 'none'}"
         )
-
-
-@contextmanager
-def _reasons(target: TargetName) -> Iterator[None]:
-    """Turn what Java and Spark raise into the port's errors, with the target's name and a line."""
-    try:
-        yield
-    except (Fenced, SinkUnavailable, TargetRefused) as error:
-        text = str(error)
-        raise type(error)(text if text.startswith(str(target)) else f"{target}: {text}") from error
-    except JavaFailure as error:
-        text = f"{target}: {reason(error)}"
-        kind = f"{java_class(error)} {error}"
-        if any(name in kind for name in _DATA_ERRORS):
-            raise TargetRefused(text) from error
-        raise SinkUnavailable(text) from error
-    except (OSError, pa.ArrowException) as error:
-        raise SinkUnavailable(f"{target}: the staged file: {reason(error)}") from error

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 
+from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 
 from actors.ports import TargetRefused
 from changes.model import TargetName
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, java_class
 from sparkwriter.java_names import JavaNames
+from sparkwriter.refusals import check_length, only_names
 from sparkwriter.schema import LakeColumn
 
 GONE = "binlogd.gone."
@@ -38,12 +42,18 @@ class LakeCatalog:
         self._catalog(sink).listNamespaces()
 
     def load(self, target: TargetName) -> LakeTable | None:
-        """The table as the catalog has it now, None where there is none."""
+        """The table as the catalog has it now, None where there is none.
+
+        Raises TargetRefused where the name can be nobody's, or is that of another kind of table.
+        """
+        catalog, name = self._catalog(target.sink), self._name(target)
         try:
-            return LakeTable(self._jvm, self._catalog(target.sink).loadTable(self._name(target)))
+            return LakeTable(self._jvm, catalog.loadTable(name))
         except JavaFailure as error:
             if java_class(error).endswith(".NoSuchTableException"):
                 return None
+            if java_class(error).endswith(".NoSuchIcebergTableException"):
+                raise TargetRefused("a table that is not Iceberg's has that name") from error
             raise
 
     def create(
@@ -55,7 +65,8 @@ class LakeCatalog:
     ) -> None:
         """Make namespace and table, its first snapshot empty and stamped, in one commit.
 
-        Where another has made it meanwhile, that one stays.
+        Where another has made it meanwhile, that one stays. Raises TargetRefused where a view has
+        the name, or the catalog or the disk can't take it, and one of JavaFailure.
         """
         catalog, name = self._catalog(target.sink), self._name(target)
         self._make_namespace(target)
@@ -67,18 +78,46 @@ class LakeCatalog:
             json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
         )
         try:
-            builder = catalog.buildTable(name, schema).withProperties(dict(properties))
-            transaction = builder.createTransaction()
-            transaction.newFastAppend().set(*stamp).commit()
-            transaction.commitTransaction()
+            with only_names():
+                builder = catalog.buildTable(name, schema).withProperties(dict(properties))
+                transaction = builder.createTransaction()
+                with self._on_disk(transaction.table()):
+                    transaction.newFastAppend().set(*stamp).commit()
+                    transaction.commitTransaction()
         except JavaFailure as error:
             if not java_class(error).endswith(".AlreadyExistsException"):
                 raise
+            self._check_views(target)
 
     def rename(self, old: TargetName, new: TargetName) -> None:
-        """Give a table another name, in one step. Raises one of JavaFailure."""
+        """Give a table another name, in one step. Raises as ``create``."""
         self._make_namespace(new)
-        self._catalog(old.sink).renameTable(self._name(old), self._name(new))
+        try:
+            with only_names():
+                self._catalog(old.sink).renameTable(self._name(old), self._name(new))
+        except JavaFailure as error:
+            if java_class(error).endswith(".AlreadyExistsException"):
+                self._check_views(new)
+            raise
+
+    def _check_views(self, target: TargetName) -> None:
+        """Raise TargetRefused where a view has the name, which no table can have beside it."""
+        catalog = self._catalog(target.sink)
+        views = "org.apache.iceberg.catalog.ViewCatalog"
+        if is_instance_of(self._gateway, catalog, views) and catalog.viewExists(self._name(target)):
+            raise TargetRefused("a view has that name")
+
+    @contextmanager
+    def _on_disk(self, table: Java) -> Iterator[None]:
+        """Around the first files of a table: raise TargetRefused where its folder's name is what
+        the disk does not take."""
+        try:
+            yield
+        except JavaFailure:
+            scheme, _, path = str(table.location()).rpartition(":")
+            if scheme in ("", "file"):
+                check_length(Path("/" + path.lstrip("/")))
+            raise
 
     def drop(self, target: TargetName) -> None:
         """Take the table out of the catalog; its files stay. Raises one of JavaFailure."""
@@ -134,7 +173,8 @@ class LakeCatalog:
         catalog, namespace = self._catalog(target.sink), self._namespace(target.namespace)
         try:
             if not catalog.namespaceExists(namespace):
-                catalog.createNamespace(namespace)
+                with only_names():
+                    catalog.createNamespace(namespace)
         except JavaFailure:
             # Of two members that make it at once one fails, in its catalog's own words.
             if not catalog.namespaceExists(namespace):
@@ -153,8 +193,13 @@ class LakeCatalog:
         return self._catalogs[sink]
 
     def _name(self, target: TargetName) -> Java:
-        """The table's name as Iceberg has it; a call or two once its namespace is known."""
-        return self._table_identifier(self._namespace(target.namespace), target.table)
+        """The table's name as Iceberg has it; a call or two once its namespace is known.
+
+        Raises TargetRefused where it is no name.
+        """
+        namespace = self._namespace(target.namespace)
+        with only_names():
+            return self._table_identifier(namespace, target.table)
 
     @cached_property
     def _table_identifier(self) -> Java:
@@ -166,5 +211,6 @@ class LakeCatalog:
             levels = self._gateway.new_array(self._gateway.jvm.String, 1)
             levels[0] = name
             of = self._jvm.org.apache.iceberg.catalog.Namespace.of
-            self._namespaces[name] = of(levels)
+            with only_names():
+                self._namespaces[name] = of(levels)
         return self._namespaces[name]

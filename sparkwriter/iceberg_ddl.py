@@ -41,6 +41,7 @@ from sparkwriter.iceberg_look import (
 )
 from sparkwriter.iceberg_marks import HWM, marks_text
 from sparkwriter.iceberg_publish import change_table, create_branch, drop_branch, publish_branch
+from sparkwriter.refusals import only_names
 
 
 class Barriers:
@@ -226,7 +227,8 @@ def _change(
         if int(seen.table.metadata.currentSchemaId()) != schema_id:
             raise SinkUnavailable("others changed the table's columns meanwhile")
         if after.fields != before.fields:
-            seen.table.set_fields(builder, after.fields)
+            with only_names():
+                seen.table.set_fields(builder, after.fields)
         properties = {}
         if after.keys != before.keys:
             properties[KEYS] = json.dumps(list(after.keys), ensure_ascii=False)

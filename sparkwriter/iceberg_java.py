@@ -38,6 +38,15 @@ def java_class(error: BaseException) -> str:
     return "" if java is None else str(java.getClass().getName())
 
 
+def java_classes(error: BaseException) -> tuple[str, ...]:
+    """The full names of the classes behind a failure, down to the deepest cause."""
+    java, names = _throwable(error), []
+    while java is not None:
+        names.append(str(java.getClass().getName()))
+        java = java.getCause()
+    return tuple(names)
+
+
 def reason(error: BaseException) -> str:
     """Why a call failed, in one line: the first line of the deepest cause that has a message."""
     java, text, name = _throwable(error), "", ""

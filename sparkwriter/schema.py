@@ -238,6 +238,8 @@ def lake_column(column: Column) -> LakeColumn:
 
 def check_name(name: str) -> None:
     """Raise TargetRefused where no column can have the name."""
+    if not name:
+        raise TargetRefused("a column without a name, which Iceberg does not add")
     if name.lower() in ICEBERG_RESERVED:
         raise TargetRefused(f"column {name}: Iceberg keeps that name for itself")
     if "${" in name:
