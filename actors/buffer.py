@@ -290,6 +290,7 @@ class TargetBuffer:
             hwms=dict(self.state.hwms),
             quarantine=None if self.quarantine is None else self.quarantine.figures(),
             ddl_not_understood=tally.ddl_not_understood,
+            rows_may_differ=self.state.rows_may_differ,
         )
 
     def _write_figures(self, now: float) -> WriteFigures | None:

@@ -185,7 +185,8 @@ class CommitterLogic:
             state = written.state
             # Amid a message without a version: what is put back from it would lack the step.
             version = None if state.steps else state.version
-            mark = TargetMark(version, dict(state.hwms))
+            differs = state.rows_may_differ
+            mark = TargetMark(version, dict(state.hwms), rows_may_differ=differs)
             self._marks[target] = mark
         self._changes += written.changes
         out.append(fx.Tell(self._supervisor, self._progress()))
@@ -357,6 +358,11 @@ class CommitterLogic:
             stale=self._stale,
             saved_age_s=None if self._saved_at is None else now - self._saved_at,
             save_error=self._save_error,
+            rows_may_differ={
+                target: mark.rows_may_differ
+                for target, mark in self._marks.items()
+                if mark.rows_may_differ is not None
+            },
         )
 
     def _partition(self, source: TopicPartition) -> PartitionFigures:

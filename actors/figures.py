@@ -102,6 +102,8 @@ class TargetFigures:
     hwms: Mapping[TopicPartition, int] = field(default_factory=dict)
     quarantine: QuarantineFigures | None = None
     ddl_not_understood: int = 0
+    rows_may_differ: str | None = None
+    """The target's mark of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,8 @@ class CommitterFigures:
     stale: int
     saved_age_s: float | None
     save_error: str | None
+    rows_may_differ: Mapping[str, str] = field(default_factory=dict)
+    """The marks of that name that are recorded, also of targets that nobody has opened yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,17 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a target's stored rows may differ from the source's from a write on, in one line.
+
+    ``if_null``: only if a stored row has a null in this column.
+    """
+
+    what: str
+    if_null: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StagedBatch:
     """One write for one target: a closed batch as a staged Parquet file, a DDL, or marks alone.
 
@@ -83,11 +94,15 @@ class StagedBatch:
     """Of the step's message: how many entries the target must show before the write."""
     write: Write = Write.MERGE
     """How it is wanted to be written. A sink that can't write this batch so writes it by MERGE."""
+    doubts: tuple[Doubt, ...] = ()
+    """What it says of the rows that are stored already: the target's mark ``rows_may_differ`` names
+    it afterwards, published in the same step."""
 
     @property
     def is_barrier(self) -> bool:
         """Whether it is a DDL, or the end of a message that had one."""
-        return bool(self.ddl) or self.changes_name or (self.step is not None and self.path is None)
+        bare = self.path is None and (self.step is not None or bool(self.doubts))
+        return bool(self.ddl) or self.changes_name or bare
 
     @property
     def amid(self) -> bool:
@@ -112,6 +127,8 @@ class TargetState:
     ``parted``: its history is whole and does not hold the version that was recorded last.
     ``positions`` names the source positions that it keeps of each row, None where it keeps none.
     ``steps``: of lanes, how much it holds of the message above the mark.
+    ``rows_may_differ``: what may have changed stored rows at the source alone (``offsets.doubts``).
+    It is the table's: one that is made or filled again has none.
     """
 
     schema: TableSchema | None = None
@@ -122,6 +139,7 @@ class TargetState:
     steps: Mapping[TopicPartition, Step] = field(default_factory=dict)
     covered: bool = field(default=False, compare=False)
     parted: bool = field(default=False, compare=False)
+    rows_may_differ: str | None = None
 
 
 class BatchWriter(Protocol):

@@ -65,7 +65,9 @@ def _moved(name: str, mark: TargetMark, sinks: Mapping[str, ResettableSink]) -> 
         else:
             marks = {str(source): hwm for source, hwm in sorted(state.hwms.items())}
             log.info("marks_moved", target=name, marks=marks, version=state.version)
-            return TargetMark(state.version, dict(state.hwms))
+            return TargetMark(
+                state.version, dict(state.hwms), rows_may_differ=state.rows_may_differ
+            )
         if attempt < ATTEMPTS:
             threading.Event().wait(wait_s)
             wait_s *= 2

@@ -88,6 +88,7 @@ class StatusCollector(Collector):
         yield from _families(_PARTITION, ("pipeline", "partition"), partitions)
         yield from _families(_TARGET, ("pipeline", "target"), targets)
         yield from _lives(pipelines)
+        yield _doubted(pipelines)
         yield from _writes(targets)
 
     def describe(self) -> Iterable[Metric]:
@@ -129,6 +130,18 @@ def _families(
             if item[spec.member] is not None:
                 family.add_metric(list(names.values()), float(item[spec.member]))
         yield family
+
+
+def _doubted(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Metric:
+    marked = GaugeMetricFamily(
+        "binlogd_target_rows_may_differ",
+        "1 where something may have changed stored rows at the source alone",
+        labels=("pipeline", "target"),
+    )
+    for names, item in items:
+        for target in item["rows_may_differ"]:
+            marked.add_metric([names["pipeline"], target], 1.0)
+    return marked
 
 
 def _lives(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Metric]:

@@ -98,7 +98,7 @@ class Rebuilds:
         # The log has all that is in it, and now the table has: it must not be replayed.
         self._spills.drop(old)
         done = ended(snapshot, target)
-        mark = TargetMark(state.version, dict(state.hwms))
+        mark = TargetMark(state.version, dict(state.hwms), rows_may_differ=state.rows_may_differ)
         return replace(done, targets={**done.targets, target: mark})
 
     def _remove(self, rebuild: Rebuild) -> None:

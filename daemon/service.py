@@ -313,7 +313,11 @@ class Service:
         begun = replace(recorded, forced=force, spills=marks)
         if resolver.apply_force:
             # The operator says where to begin, and with it that the targets are right as they are.
-            begun = replace(begun, targets=dict.fromkeys(recorded.targets, TargetMark(None, {})))
+            forgotten = {
+                target: TargetMark(None, {}, rows_may_differ=mark.rows_may_differ)
+                for target, mark in recorded.targets.items()
+            }
+            begun = replace(begun, targets=forgotten)
         return PipelineParts(
             name, source, store, begun, folder, found, letters, recent, ends, group
         )

@@ -122,9 +122,12 @@ def _pipeline(
     partitions = _partitions(fetcher, committer, now_ms)
     ends = {p["source"]: p["log_end"] for p in partitions}
     lanes = _lanes(committer)
+    figures = sorted((t for p in held for t in p.targets), key=lambda t: t.target)
+    doubted = _doubted(committer, figures)
     targets = [
-        _target(figures, lanes.get(figures.target, []), committer, ends, now_ms)
-        for figures in sorted((t for p in held for t in p.targets), key=lambda t: t.target)
+        _target(each, lanes.get(each.target, []), committer, ends, now_ms)
+        | {"rows_may_differ": doubted.get(each.target)}
+        for each in figures
     ]
     applied = [p["freshness_seconds"] for p in partitions if p["freshness_seconds"] is not None]
     return {
@@ -161,6 +164,7 @@ def _pipeline(
             "error": letters.error if letters else None,
         },
         "last_error": _last_error(targets),
+        "rows_may_differ": doubted,
         "partitions": partitions,
         "targets": targets,
     }
@@ -170,6 +174,19 @@ _SUMMED = (
     "messages_replayed", "rows_read", "rows_written", "rows_stored", "values_nulled",
     "buffered_messages", "buffered_bytes", "staged_files", "staged_bytes",
 )  # fmt: skip
+
+
+def _doubted(
+    committer: CommitterFigures | None, targets: Iterable[TargetFigures]
+) -> dict[str, str]:
+    """Why stored rows may differ, by target: as recorded, or as a target that is open shows it."""
+    found = dict(committer.rows_may_differ) if committer else {}
+    for target in targets:
+        if target.rows_may_differ is not None:
+            found[target.target] = target.rows_may_differ
+        elif target.hwms:  # it was looked at
+            found.pop(target.target, None)
+    return dict(sorted(found.items()))
 
 
 def _partitions(

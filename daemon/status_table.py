@@ -9,6 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+_DOUBTED = 5
+"""Targets whose stored rows may differ that are named one by one: a screen holds no more."""
+
 
 def print_status(console: Console, status: Mapping[str, Any]) -> None:
     """Print the whole document."""
@@ -84,6 +87,11 @@ def _troubles(p: Mapping[str, Any]) -> Iterable[str]:
         yield f"a dead letter can't be stored: {letters['error']}"
     if p["offset_file"]["error"]:
         yield f"the positions can't be stored: {p['offset_file']['error']}"
+    for target, what in [*p["rows_may_differ"].items()][:_DOUBTED]:
+        yield f"{target}: stored rows may differ from the source's: {what}"
+    if len(p["rows_may_differ"]) > _DOUBTED:
+        more = len(p["rows_may_differ"]) - _DOUBTED
+        yield f"so may those of {more} more targets: binlogd tables list"
     error = p["last_error"]
     if error and error["lasting"]:
         yield f"{error['target']}: {error['reason']} ({duration(error['seconds_ago'])} ago)"

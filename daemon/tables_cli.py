@@ -21,7 +21,7 @@ from daemon.offset_transfer import export_snapshot
 from daemon.rebuild_answer import said
 from daemon.rebuild_plan import RebuildRequest, pipeline_of
 from daemon.status_table import size
-from offsets.snapshot import Snapshot
+from offsets.snapshot import Snapshot, TargetMark
 from offsets.store import StoreError
 
 Row = dict[str, Any]
@@ -121,7 +121,7 @@ def _list_recorded(settings: Config, console: Console, as_json: bool) -> int:
 
 def recorded_rows(pipeline: str, snapshot: Snapshot) -> Iterable[Row]:
     """What an offset file says of the targets."""
-    emptied = {name for name, mark in snapshot.targets.items() if not (mark.version or mark.hwms)}
+    emptied = {name for name, mark in snapshot.targets.items() if mark == TargetMark(None, {})}
     for target in sorted({*snapshot.targets, *snapshot.spills} - emptied):
         mark, spill = snapshot.targets.get(target), snapshot.spills.get(target)
         lanes = {} if spill is None else {str(s): list(ends) for s, ends in spill.lanes.items()}
@@ -132,6 +132,7 @@ def recorded_rows(pipeline: str, snapshot: Snapshot) -> Iterable[Row]:
             "high_water_marks": {} if mark is None else {str(s): h for s, h in mark.hwms.items()},
             "spill": None if spill is None else {"bytes": spill.bytes, "lanes": lanes},
             "last_error": None,
+            "rows_may_differ": None if mark is None else mark.rows_may_differ,
         }
 
 
@@ -170,7 +171,14 @@ def _running(status: Mapping[str, Any]) -> Iterable[Row]:
                     key: quarantine[key] for key in ("bytes", "messages", "lanes", "full")
                 },
                 "last_error": None if error is None else error["reason"],
+                "rows_may_differ": target["rows_may_differ"],
             }  # fmt: skip
+        open_ = {target["target"] for target in pipeline["targets"]}
+        for name, why in pipeline["rows_may_differ"].items():
+            if name not in open_:
+                mark = TargetMark(None, {}, rows_may_differ=why)
+                recorded = Snapshot(pipeline["pipeline"], "", targets={name: mark})
+                yield from recorded_rows(pipeline["pipeline"], recorded)
 
 
 def _print(console: Console, rows: Iterable[Row], as_json: bool) -> None:
@@ -178,11 +186,16 @@ def _print(console: Console, rows: Iterable[Row], as_json: bool) -> None:
         print(json.dumps(list(rows), ensure_ascii=False, indent=1))
         return
     table = Table("target", "phase", "high-water marks", "spilled", "last error", box=None)
+    rows = list(rows)
+    doubted = any(row["rows_may_differ"] for row in rows)
+    if doubted:
+        table.add_column("rows may differ")
     for row in rows:
         marks = ", ".join(f"{s}={hwm}" for s, hwm in row["high_water_marks"].items())
         spilled = "-" if row["spill"] is None else _spilled(row["spill"])
         texts = (row["target"], row["phase"], marks or "-", spilled, row["last_error"] or "-")
-        table.add_row(*map(escape, texts))
+        why = (row["rows_may_differ"] or "-",) if doubted else ()
+        table.add_row(*map(escape, (*texts, *why)))
     console.print(table)
 
 

@@ -50,12 +50,14 @@ class TargetMark:
     """What a target last published: the sink's own name of that state, and its marks.
 
     ``moves``: what a reset did to the marks, recorded with the new frontiers and still to be done
-    in the target, before anything is read.
+    in the target, before anything is read. ``rows_may_differ`` repeats what the target says of its
+    stored rows (``offsets.doubts``), so that it is known before the target is opened.
     """
 
     version: str | None
     hwms: Mapping[TopicPartition, int]
     moves: MarkMoves | None = None
+    rows_may_differ: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,7 @@ class _Mark(msgspec.Struct, forbid_unknown_fields=True, gc=False, omit_defaults=
     version: str | None
     hwms: dict[str, Annotated[int, msgspec.Meta(ge=-1)]]
     moves: _Moves | None = None
+    rows_may_differ: str | None = None
 
 
 class _Spill(msgspec.Struct, forbid_unknown_fields=True):
@@ -239,6 +242,7 @@ def _targets(snapshot: Snapshot, names: _Names) -> msgspec.Raw:
             mark.version,
             {names[source]: hwm for source, hwm in mark.hwms.items()},
             None if mark.moves is None else _Moves(**moves_body(mark.moves)),
+            mark.rows_may_differ,
         )
         for target, mark in snapshot.targets.items()
     }
@@ -285,6 +289,7 @@ def _from_body(body: dict[str, Any]) -> Snapshot:
                 mark["version"],
                 {TopicPartition.parse(source): hwm for source, hwm in mark["hwms"].items()},
                 None if mark.get("moves") is None else moves_of(mark["moves"]),
+                mark.get("rows_may_differ"),
             )
             for target, mark in body["targets"].items()
         },

@@ -30,15 +30,15 @@ from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg_ddl import Barriers
 from sparkwriter.iceberg_direct import Update, publish_update
+from sparkwriter.iceberg_doubts import also_of, mark_after
 from sparkwriter.iceberg_equality import EqualityWrites
 from sparkwriter.iceberg_files import TableFiles
 from sparkwriter.iceberg_history import look_back
-from sparkwriter.iceberg_java import Java, JavaFailure, java_class, reason
+from sparkwriter.iceberg_java import JavaFailure, java_class, reason
 from sparkwriter.iceberg_look import (
     KEYS,
     MODE,
     POSITIONS,
-    RENAMING,
     Absent,
     Seen,
     check_expected,
@@ -212,8 +212,7 @@ class IcebergWriter:
                 self._begin_jobs(f"reset {target}")
                 self._stamped(f"DELETE FROM {into} WHERE {away}", stamp)
             head = stamped_removal(table, branch, seen.main, stamp)
-            forget = _forget_renaming if seen.renamed else None
-            publish_branch(table, branch, seen.main, head, forget)
+            publish_branch(table, branch, seen.main, head, also_of(seen, seen.differs))
         except BaseException:
             drop_branch(table, branch)
             raise
@@ -251,15 +250,16 @@ class IcebergWriter:
                 raise
 
     def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
-        stamp, forget = text_after(batch, seen), _forget_renaming if seen.renamed else None
+        stamp, mark = text_after(batch, seen), mark_after(seen, batch)
+        also, shown = also_of(seen, mark), replace(seen, differs=mark)
         if batch.path is None:
             update = Update(seen.table.table.newFastAppend().set(HWM, stamp))
         elif plan := self._equality.plan(seen, batch, batch.path):
             update = self._equality.update(seen.table, plan, batch.path, stamp)
         else:
-            head = self._statements.publish(seen, batch, batch.path, stamp, forget)
-            return seen.state_at(stamp, head)
-        return seen.state_at(stamp, publish_update(seen.table, seen.main, update, forget))
+            head = self._statements.publish(seen, batch, batch.path, stamp, also)
+            return shown.state_at(stamp, head)
+        return shown.state_at(stamp, publish_update(seen.table, seen.main, update, also))
 
     def _begin_jobs(self, what: str) -> None:
         """The jobs from here on are of one call, which can be cancelled."""
@@ -302,11 +302,6 @@ def _lowered(
     here: Seen | Absent, marks: Mapping[TopicPartition, int], lane: TopicPartition
 ) -> bool:
     return marks.get(lane, NO_OFFSET) < here.marks.get(lane, NO_OFFSET)
-
-
-def _forget_renaming(builder: Java) -> None:
-    """The marks that came with the table's name are in its snapshots now."""
-    builder.removeProperties({RENAMING})
 
 
 def check_positions(batch: StagedBatch, kept: str | None) -> None:

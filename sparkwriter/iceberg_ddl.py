@@ -21,6 +21,7 @@ from changes.model import DropTable, TargetName
 from offsets.position import NO_OFFSET
 from sparkwriter.ddl_plan import DdlTable, apply_ddl
 from sparkwriter.iceberg_catalog import LakeCatalog
+from sparkwriter.iceberg_doubts import mark_after, set_mark
 from sparkwriter.iceberg_java import Java
 from sparkwriter.iceberg_look import (
     DROPPED,
@@ -91,7 +92,10 @@ class Barriers:
             self._catalog.bury(batch.target, _marks(batch, here))
             self._catalog.drop(batch.target)
         else:
-            self._publish(here, before, after, _marks(batch, here), _dropped_at(batch, after))
+            dropped = _dropped_at(batch, after)
+            mark = None if after.emptied else mark_after(here, batch)
+            change = _change(here, before, after, dropped, mark)
+            self._publish(here, after, _marks(batch, here), change)
         return look(self._catalog, batch.target).state
 
     def _made_anew(self, batch: StagedBatch, here: Seen | Absent) -> Seen | Absent:
@@ -106,7 +110,7 @@ class Barriers:
         return look(self._catalog, batch.target)
 
     def _publish(
-        self, seen: Seen, before: DdlTable, after: DdlTable, stamp: str, dropped: str | None
+        self, seen: Seen, after: DdlTable, stamp: str, change: Callable[[Java], None]
     ) -> None:
         table, branch = seen.table, self._new_branch()
         try:
@@ -120,7 +124,6 @@ class Barriers:
             head = table.head(branch)
             if head is None or table.parent(head) != seen.main:
                 raise SinkUnavailable(f"branch {branch} does not show exactly this write")
-            change = _change(seen, before, after, dropped)
             publish_branch(table, branch, seen.main, head, change)
         except BaseException:
             drop_branch(table, branch)
@@ -134,7 +137,8 @@ class Barriers:
         stamp = text_after(batch, here)
         if isinstance(here, Seen) and (here.renamed or stamp != text_now(here)):
             same = _table(here)
-            self._publish(here, same, same, stamp, here.dropped)
+            change = _change(here, same, same, here.dropped, here.differs)
+            self._publish(here, same, stamp, change)
         return look(self._catalog, batch.target).state
 
     # --- names
@@ -154,7 +158,8 @@ class Barriers:
         marks = json.loads(marks_text(mark, {lane: batch.group}, amid))
         intent = json.dumps({"to": str(to), "marks": marks}, ensure_ascii=False)
         before, after = _planned(batch, seen)
-        change = _change(seen, before, after, _dropped_at(batch, after))
+        differs = mark_after(seen, batch)
+        change = _change(seen, before, after, _dropped_at(batch, after), differs)
 
         def prepare(builder: Java) -> None:
             change(builder)
@@ -218,9 +223,9 @@ def _marks(batch: StagedBatch, here: Seen | Absent) -> str:
 
 
 def _change(
-    seen: Seen, before: DdlTable, after: DdlTable, dropped: str | None
+    seen: Seen, before: DdlTable, after: DdlTable, dropped: str | None, mark: str | None
 ) -> Callable[[Java], None]:
-    """What a metadata commit changes beside the refs."""
+    """What a metadata commit changes beside the refs. ``mark``: of its stored rows, afterwards."""
     schema_id = int(seen.table.metadata.currentSchemaId())
 
     def change(builder: Java) -> None:
@@ -238,6 +243,7 @@ def _change(
             properties[DROPPED] = dropped
         if properties:
             builder.setProperties(properties)
+        set_mark(builder, seen.differs, mark)
         if seen.renamed:
             builder.removeProperties({RENAMING})
 

@@ -187,6 +187,19 @@ class LakeTable:
             files.close()
         return found
 
+    def may_hold_null(self, snapshot_id: int, column: str) -> bool:
+        """Whether the files' own counts allow a stored null in a column, False if it has none."""
+        if column.lower() not in {field.name.lower() for field in self.fields()}:
+            return False
+        parser = self._jvm.org.apache.iceberg.expressions.ExpressionParser
+        null = parser.fromJson(json.dumps({"type": "is-null", "term": column}))
+        scan = self.table.newScan().useSnapshot(snapshot_id).caseSensitive(False)
+        files = scan.filter(null).planFiles()
+        try:
+            return bool(files.iterator().hasNext())
+        finally:
+            files.close()
+
     def made_since(self, snapshot_id: int) -> list[Java]:
         """Main's snapshots on top of that one, the oldest first."""
         made: list[Java] = []

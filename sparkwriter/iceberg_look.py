@@ -31,6 +31,8 @@ KEPT = "binlogd.kept-columns"
 """Table property: the columns that the source has dropped and the table keeps, a JSON list."""
 DROPPED = "binlogd.dropped"
 """Table property: the offset of the DROP of the source's table, as ``topic:partition:offset``."""
+DIFFERS = "binlogd.rows-may-differ"
+"""Table property: what may have changed stored rows at the source alone (``offsets.doubts``)."""
 RENAMING = "binlogd.renaming"
 """Table property: ``{"to": name, "marks": …}``. Once the table has that name it contains these
 marks too: so the renaming itself, one step of the catalog, publishes them."""
@@ -56,6 +58,8 @@ class Seen:
     parted: bool = False
     steps: Mapping[TopicPartition, Step] = field(default_factory=dict)
     """How far the lanes are above their marks, amid a message."""
+    differs: str | None = None
+    """What may have changed its stored rows at the source alone."""
 
     @property
     def state(self) -> TargetState:
@@ -66,7 +70,8 @@ class Seen:
         """What it hears once main shows another snapshot, with these marks as text."""
         schema, mode = self.stored.schema, self.stored.mode
         version, steps = str(main), steps_of(marks)
-        return TargetState(schema, mode, marks_of(marks), version, self.positions, steps)
+        state = TargetState(schema, mode, marks_of(marks), version, self.positions, steps)
+        return replace(state, rows_may_differ=self.differs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,8 @@ def look(
     steps = still_open(steps, marks)
     stored = StoredTable(table.columns(), Mode(mode), keys)
     dropped, positions = table.property(DROPPED), table.property(POSITIONS)
-    return Seen(table, stored, main, marks, renamed, dropped, positions, groups, steps=steps)
+    found = Seen(table, stored, main, marks, renamed, dropped, positions, groups, steps=steps)
+    return replace(found, differs=table.property(DIFFERS))
 
 
 def covered(

@@ -44,6 +44,7 @@ class _Target(msgspec.Struct, omit_defaults=True):
     published: str | None
     hwms: dict[str, int]
     moves: dict[str, dict[str, int]] | None = None
+    rows_may_differ: str | None = None
 
 
 class _Pipeline(msgspec.Struct, omit_defaults=True):
@@ -96,6 +97,7 @@ def records(batch: Snapshot) -> Records:
                     mark.version,
                     {str(s): hwm for s, hwm in mark.hwms.items()},
                     None if mark.moves is None else moves_body(mark.moves),
+                    mark.rows_may_differ,
                 ),
             )
             for name, mark in sorted(batch.targets.items())
@@ -172,7 +174,9 @@ class Entries:
                         mark = _read(value, _Target)
                         hwms = {TopicPartition.parse(s): hwm for s, hwm in mark.hwms.items()}
                         moves = None if mark.moves is None else moves_of(mark.moves)
-                        targets[name] = TargetMark(mark.published, hwms, moves)
+                        targets[name] = TargetMark(
+                            mark.published, hwms, moves, mark.rows_may_differ
+                        )
                     case ["pipeline"]:
                         rest = _read(value, _Pipeline)
                     case _:

@@ -11,22 +11,24 @@ import pykka
 import pytest
 from rich.console import Console
 
+from actors.buffer import TargetBuffer
 from actors.committer import CommitterLogic
 from actors.effects import Consume
 from actors.fetcher import FetcherLogic, FetcherSettings
-from actors.figures import FetcherFigures, Figures
+from actors.figures import FetcherFigures, Figures, ProcessorFigures
 from actors.mailbox import DataQueue, Mailbox, Tick
 from actors.messages import Address, Assigned, EpochStarted, Polled, SourceState
 from actors.shell import Directory, Shell
 from changes.formats import FORMATS
-from changes.model import FormatOptions
-from changes.routing import Router
+from changes.model import FormatOptions, Mode, TargetName
+from changes.routing import Router, TargetRoute
+from daemon.metrics import StatusCollector
 from daemon.observer import Answers, Observer
 from daemon.status import About, document
 from daemon.status_table import duration, print_status, size
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
-from offsets.snapshot import Snapshot
+from offsets.snapshot import Snapshot, TargetMark
 
 FETCHER = Address("p", "fetcher")
 SOURCE = TopicPartition("t", 0)
@@ -177,6 +179,39 @@ def test_people_see_the_formats_that_were_told_and_what_waits_for_one() -> None:
     text = console.export_text()
     assert "formats: a ogg-json" in text
     assert "b: its format is not told yet, 3 messages wait for it" in text
+
+
+def test_targets_whose_rows_may_differ_are_told_opened_or_not() -> None:
+    """As recorded, until a target that is open shows it, or shows it no more."""
+    recorded = {
+        f"lake.s.{name}": TargetMark("1", {}, rows_may_differ=f"{name} of before")
+        for name in ("cleared", "here", "never_opened")
+    }
+    committer = CommitterLogic("p", Snapshot("p", "g", targets=recorded), 5.0, None)
+    opened = {"cleared": None, "here": "here by now"}
+    targets = tuple(
+        replace(TargetBuffer(route(name)).figures(0.0), hwms={SOURCE: 1}, rows_may_differ=mark)
+        for name, mark in opened.items()
+    )
+    found = {
+        Address("p", "committer"): answered(committer),
+        Address("p", "processor", 0): ProcessorFigures(False, targets),
+    }
+    status = document(ABOUT, Answers(found), 0, 1.0)
+    (pipeline,) = status["pipelines"]
+    marked = {"lake.s.here": "here by now", "lake.s.never_opened": "never_opened of before"}
+    assert pipeline["rows_may_differ"] == marked
+    assert [t["rows_may_differ"] for t in pipeline["targets"]] == [None, "here by now"]
+    metrics = [m for m in StatusCollector(lambda: status).collect() if "may_differ" in m.name]
+    assert [s.labels["target"] for m in metrics for s in m.samples] == list(marked)
+    console = Console(width=160, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    print_status(console, status)
+    shown = console.export_text()
+    assert "lake.s.never_opened: stored rows may differ from the source's: never_opened of" in shown
+
+
+def route(name: str) -> TargetRoute:
+    return TargetRoute(TargetName("lake", "s", name), Mode.UPSERT, None)
 
 
 @pytest.mark.parametrize(

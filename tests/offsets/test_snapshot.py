@@ -35,7 +35,12 @@ SNAPSHOTS = st.builds(
     ),
     targets=st.dictionaries(
         st.text(max_size=12),
-        st.builds(TargetMark, st.none() | st.text(max_size=9), st.dictionaries(SOURCES, OFFSETS)),
+        st.builds(
+            TargetMark,
+            st.none() | st.text(max_size=9),
+            st.dictionaries(SOURCES, OFFSETS),
+            rows_may_differ=st.none() | st.text(max_size=9),
+        ),
         max_size=4,
     ),
     forced=st.none() | st.text(max_size=5),

@@ -14,7 +14,7 @@ import structlog
 from pyspark.sql import Row, SparkSession
 from structlog.testing import capture_logs
 
-from actors.ports import Span, StagedBatch
+from actors.ports import Doubt, Span, StagedBatch
 from changes.model import Column, KeyBound, Mode, TableSchema, TableStep, TargetName, Write
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.iceberg import IcebergWriter
@@ -50,6 +50,7 @@ class Staging:
         moves_to: TargetName | None = None,
         takes_from: TargetName | None = None,
         lane: TopicPartition = LANE,
+        doubts: Sequence[Doubt] = (),
     ) -> StagedBatch:
         """A batch of the lane up to ``through``, its rows in a file; no rows: marks alone."""
         number = next(_numbers)
@@ -76,6 +77,7 @@ class Staging:
             moves_to=moves_to,
             takes_from=takes_from,
             write=self.write,
+            doubts=tuple(doubts),
         )
 
 

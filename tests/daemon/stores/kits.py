@@ -149,6 +149,10 @@ def batch(topic: str, frontiers: dict[int, int], forced: str | None = None) -> S
         TopicPartition(topic, n): PartitionState(at, max(0, at - 1), LogEpoch(3, at))
         for n, at in frontiers.items()
     }
-    marks = {f"lake.s.t{n}": TargetMark(f"v{at}", {TopicPartition(topic, n): at - 1})
-             for n, at in frontiers.items()}  # fmt: skip
+    marks = {
+        f"lake.s.t{n}": TargetMark(
+            f"v{at}", {TopicPartition(topic, n): at - 1}, rows_may_differ="s.t: n is int" * n
+        )
+        for n, at in frontiers.items()
+    }
     return Snapshot(PIPELINE, GROUP, {topic: "id-1"}, partitions, marks, forced)

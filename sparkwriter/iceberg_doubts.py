@@ -1,0 +1,51 @@
+"""The mark of a table whose stored rows may differ, set by the commit that brings the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from actors.ports import StagedBatch
+from changes.model import Mode
+from offsets.doubts import noted
+from sparkwriter.iceberg_equality import is_empty
+from sparkwriter.iceberg_java import Java
+from sparkwriter.iceberg_look import DIFFERS, RENAMING, Seen
+
+
+def mark_after(seen: Seen, batch: StagedBatch) -> str | None:
+    """The table's mark once the batch is written.
+
+    Without rows there is nothing that could differ, and a changelog's rows are what happened.
+    """
+    if not batch.doubts or seen.stored.mode is Mode.APPEND or is_empty(seen):
+        return seen.differs
+    events = [
+        doubt.what
+        for doubt in batch.doubts
+        if doubt.if_null is None or seen.table.may_hold_null(seen.main, doubt.if_null)
+    ]
+    return noted(seen.differs, events)
+
+
+def set_mark(builder: Java, before: str | None, after: str | None) -> None:
+    """Have a metadata builder change the mark."""
+    if after is None and before is not None:
+        builder.removeProperties({DIFFERS})
+    elif after is not None and after != before:
+        builder.setProperties({DIFFERS: after})
+
+
+def also_of(seen: Seen, after: str | None) -> Callable[[Java], None] | None:
+    """What a write of rows changes in its commit beside the snapshot, None where nothing.
+
+    The marks that came with the table's name are in its snapshots from then on.
+    """
+    if not seen.renamed and after == seen.differs:
+        return None
+
+    def change(builder: Java) -> None:
+        if seen.renamed:
+            builder.removeProperties({RENAMING})
+        set_mark(builder, seen.differs, after)
+
+    return change
