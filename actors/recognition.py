@@ -15,7 +15,7 @@ from actors import messages as msg
 from actors.messages import MESSAGE_OVERHEAD
 from changes.formats.auto import AutoFormat
 from changes.formats.base import Format, Packed, unpack
-from changes.formats.recognise import recognised, signs, unclear
+from changes.formats.recognise import not_read, recognised, signs, unclear
 from offsets.position import TopicPartition
 
 
@@ -63,8 +63,7 @@ class Recognition:
         held: list[msg.Fetched] = []
         if name is None:
             left = max(0, self._bounds.messages - self.waiting[topic])
-            first = islice(_records(fetched.values), left)
-            name = next(filter(None, (recognised(signs(record)) for record in first)), None)
+            name = _first_told(topic, islice(_records(fetched.values), left))
             if name is None:
                 self._hold(fetched)
                 return Known(())
@@ -130,6 +129,17 @@ class Recognition:
             for fetched in self._held[source]
             for value in fetched.values
         )
+
+
+def _first_told(topic: str, records: Iterable[Packed]) -> str | None:
+    """The format of the first record that tells it. Raises NotRecognised for one of a writer that
+    is not read, however many others may follow."""
+    for record in records:
+        if (name := recognised(signs(record))) is not None:
+            return name
+        if (whose := not_read(record)) is not None:
+            raise NotRecognised(f"{topic} holds {whose}, which is not read")
+    return None
 
 
 def _records(values: Iterable[bytes | None]) -> Iterator[Packed]:

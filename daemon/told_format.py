@@ -7,7 +7,7 @@ from itertools import islice
 
 from changes.formats.auto import AutoFormat
 from changes.formats.base import Format, Packed
-from changes.formats.recognise import recognised, signs, unclear
+from changes.formats.recognise import not_read, recognised, signs, unclear
 
 FIRST = 1000
 """Records that are looked at: of a file whose first thousand tell nothing the others won't."""
@@ -30,6 +30,8 @@ def told_format(auto: AutoFormat, records: Iterable[Packed]) -> Format | None:
                 return auto.named(name)
             except ValueError as error:
                 raise FormatUnclear(f"is of format {name}: {error}") from error
+        if (whose := not_read(record)) is not None:
+            raise FormatUnclear(f"holds {whose}, which is not read")
         seen.append(record)
     if not seen:
         return None

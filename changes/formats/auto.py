@@ -28,7 +28,7 @@ from changes.formats.base import (
     sizes,
     unpack,
 )
-from changes.formats.recognise import TopicFormats, recognised, signs
+from changes.formats.recognise import TopicFormats, not_read, recognised, signs
 from changes.model import (
     BadMessage,
     BadRecord,
@@ -290,7 +290,8 @@ def _explained(
         try:
             format_.peek(each)
         except BadMessage:
-            other = recognised(signs(unpack(value)))
+            record = unpack(value)
+            other = recognised(signs(record)) or not_read(record)
             if other in (None, format_.name):
                 break
             return BadMessage(f"a message of {other} in a topic of {format_.name}: {bad}")

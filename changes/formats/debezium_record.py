@@ -19,6 +19,7 @@ from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_names import Names, Source, table_of
 from changes.formats.debezium_side import side_topic
 from changes.formats.debezium_types import Field
+from changes.formats.foreign import foreign, nested_member
 from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
 from changes.model import Kind, TableName
@@ -105,7 +106,11 @@ def read(packed: bytes, names: Names) -> Record:
             return _tombstone(parts, names)
         field = field_of(top.get("schema"), "value")
         prefix = _prefix(value, bytes(top["payload"]))
-        return _judged(members(bytes(top["payload"]), "the payload"), field, prefix, names)
+        try:
+            return _judged(members(bytes(top["payload"]), "the payload"), field, prefix, names)
+        except Refused as refused:
+            _name_foreign(top, refused)
+            raise
     return _judged(top, None, b"", names)
 
 
@@ -203,10 +208,17 @@ def _judged(found: Members, field: Field | None, prefix: bytes | None, names: Na
         source = _source(found)
         mysql = source is None or source.connector is None or source.connector.lower() in _MYSQL
         return Record(Kind.DDL if mysql else Kind.NOTHING, "ddl", payload=found)
+    _name_foreign(found)
     side = side_topic(found, None if field is None else field.name)
     if side is not None:
         return Record(Kind.NOTHING, side)
     return _flat(found, field, prefix, names)
+
+
+def _name_foreign(found: Members, refused: Refused | None = None) -> None:
+    """Raise Refused where it is a record of a writer that is not read, and whose it is is known."""
+    if (whose := foreign(found)) is not None:
+        raise Refused(f"{whose}, which is not read") from refused
 
 
 def is_envelope(found: Members) -> bool:
@@ -272,6 +284,12 @@ def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Name
     if table is None:
         what = "a flattened row that names no table" if marked else "no envelope of Debezium's"
         raise Refused(f"{what}, and no default_database and default_table is set")
+    typed = field is not None and field.fields
+    if not marked and not typed and (nested := nested_member(found)) is not None:
+        raise Refused(
+            f"no envelope of Debezium's, and no flattened row either: its member {nested} is an"
+            " object. Have the connector mark its rows: add.fields=op,table"
+        )
     row = {name: raw for name, raw in found.items() if not _METADATA.fullmatch(name)}
     gone = bytes(found.get("__deleted", Raw(NULL))) in (b'"true"', b"true")
     letter = "D" if gone else _LETTERS.get((_text(found, "__op") or "u").lower())

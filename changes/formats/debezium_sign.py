@@ -5,6 +5,7 @@ from __future__ import annotations
 from changes.formats.base import Packed, Sign
 from changes.formats.debezium_record import MARKS, NEW_KEY, OLD_KEY, WRAPPED, is_envelope
 from changes.formats.debezium_side import side_topic
+from changes.formats.foreign import foreign, nested_member
 from changes.formats.glance import Members, is_empty, is_object, members, word
 from changes.formats.layout import Refused
 
@@ -15,14 +16,15 @@ def sign_of(record: Packed) -> Sign:
     """An envelope tells itself, and so does what the side topics have.
 
     A row without an envelope does by the members that are no columns. Without those it may be
-    anybody's, as may a tombstone whose key has no schema: ``Sign.OPEN``.
+    anybody's, as may a tombstone whose key has no schema: ``Sign.OPEN``. An object with objects in
+    it is no row.
     """
     if any(name in (OLD_KEY, NEW_KEY) for name, _ in record.headers):
         return Sign.CERTAIN
     if is_empty(record.value):
         return _of_tombstone(record.key)
     top = members(record.value)
-    if not top:
+    if not top or (foreign(top) is not None and not top.keys() & MARKS):
         return Sign.NO
     if not ("payload" in top and top.keys() <= WRAPPED):
         return _of_payload(top, record.key)
@@ -65,4 +67,6 @@ def _of_side_topic(found: Members, key: bytes | None) -> Sign:
         inner = members(key)
         inner = members(inner["payload"]) if "payload" in inner else inner
         return Sign.LIKELY if "serverName" in inner else Sign.OPEN
-    return Sign.OPEN if side is None else Sign.LIKELY
+    if side is None:
+        return Sign.OPEN if nested_member(found) is None else Sign.NO
+    return Sign.LIKELY

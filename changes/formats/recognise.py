@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from changes.formats import FORMATS
 from changes.formats.base import Packed, Sign
+from changes.formats.foreign import foreign
 from changes.formats.glance import members
 
 
@@ -30,6 +31,11 @@ def recognised(told: Mapping[str, Sign]) -> str | None:
         return None
     names = [name for name, sign in told.items() if sign is best]
     return names[0] if len(names) == 1 else None
+
+
+def not_read(record: Packed) -> str | None:
+    """Whose record it is where it is for sure one of a writer that is not read."""
+    return foreign(members(record.value))
 
 
 def shape_of(record: Packed) -> str:

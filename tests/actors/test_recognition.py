@@ -245,3 +245,12 @@ def test_the_choice_is_recorded_with_the_frontiers() -> None:
     logic = CommitterLogic("p", recorded, 5.0, None)
     logic.handle(msg.FormatTold("a", "canal-json"), 0.0)
     assert logic.snapshot().formats == {"old": "ogg-json", "a": "canal-json"}
+
+
+def test_a_writer_that_is_not_read_is_named_at_once() -> None:
+    """Not after a thousand messages, and not as what it might be."""
+    metadata = {"record-type": "data", "operation": "load", "table-name": "t"}
+    body = {"data": {"id": 1}, "metadata": metadata}
+    logic = fetcher()
+    out = logic.handle(msg.Polled((fetched(A0, pack(None, json.dumps(body).encode())),)), 1.0)
+    assert failure(out) == "a holds AWS DMS's JSON, which is not read"

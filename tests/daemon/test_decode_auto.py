@@ -83,3 +83,11 @@ def test_a_format_that_the_options_rule_out_is_named(tmp_path: Path) -> None:
     good, told, said = decoded(tmp_path / "f", CANAL, positions="postgres-lsn")
     assert (good, told, len(said)) == (False, [], 1)
     assert said[0].startswith("is of format canal-json: canal-json gives no other positions")
+
+
+def test_a_file_of_a_writer_that_is_not_read(tmp_path: Path) -> None:
+    """It is named, and no format is advised that would write it as rows of text."""
+    metadata = {"record-type": "data", "operation": "load", "table-name": "t"}
+    content = dumps({"data": {"id": 1}, "metadata": metadata})
+    said = decoded(tmp_path / "f", content, default_database="d", default_table="t")
+    assert said == (False, [], ["holds AWS DMS's JSON, which is not read"])
