@@ -106,7 +106,6 @@ class FetcherLogic:
         self._closed = False
         self._paused = False
         self._was_assigned = False
-        self._ends: dict[TopicPartition, int] = {}
         self._unreachable_since: float | None = None
         self._messages = 0
 
@@ -355,6 +354,7 @@ class FetcherLogic:
     def _revoked(self, sources: tuple[TopicPartition, ...], lost: bool) -> list[object]:
         """Of what is lost another member may write already; at the end the drain has waited."""
         settle = () if lost or self._closed else tuple(self._processors)
+        self._was_assigned = self._was_assigned and not lost
         out = self._let_go(sources)
         out.append(fx.ReleaseSources(sources, commit=not lost, settle=settle))
         out += self._delivered()
@@ -408,7 +408,6 @@ class FetcherLogic:
     # --- figures
 
     def _hear(self, state: msg.SourceState, now: float) -> None:
-        self._ends.update(state.ends)
         if state.connected:
             self._unreachable_since = None
         elif self._unreachable_since is None:
@@ -420,7 +419,6 @@ class FetcherLogic:
             assigned=self._was_assigned,
             paused=self._blocked,
             positions=dict(self._positions),
-            ends={s: max(self._ends.get(s, 0), r.log.high) for s, r in self._reading.items()},
             messages=self._messages,
             dropped=self._sorter.dropped,
             parked_bytes=self._parts.held_bytes

@@ -19,14 +19,13 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class FetcherFigures:
-    """``dropped``: messages that no route wants, or that carry no change. ``ends``: the log's end
-    as the broker last told it. ``unreachable_s``: since when no broker is connected.
-    ``repeated``: messages that the producer sent again, told by its running numbers: dropped."""
+    """``dropped``: messages that no route wants, or that carry no change. ``unreachable_s``: since
+    when no broker is connected. ``repeated``: messages that the producer sent again, told by its
+    running numbers: dropped."""
 
     assigned: bool
     paused: bool
     positions: Mapping[TopicPartition, int]
-    ends: Mapping[TopicPartition, int]
     messages: int
     dropped: int
     parked_bytes: int

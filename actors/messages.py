@@ -57,9 +57,8 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """What the client said of its broker: the log's ends, and whether it is connected at all."""
+    """What the client said of its brokers: whether it is connected to any."""
 
-    ends: Mapping[TopicPartition, int]
     connected: bool
 
 

@@ -243,7 +243,7 @@ def _kafka_warnings(config: Config) -> Iterator[str]:
         if table.get("isolation.level") == "read_uncommitted":
             yield f"{at}.isolation.level: changes of aborted transactions would be applied"
         if table.get("statistics.interval.ms") == 0:
-            yield f"{at}.statistics.interval.ms: without statistics the lag is not known"
+            yield f"{at}.statistics.interval.ms: without statistics an outage is not seen"
         if str(table.get("security.protocol", "")).lower() == "sasl_plaintext":
             yield f"{at}.security.protocol: the password may pass the network unencrypted"
         if table.get("enable.ssl.certificate.verification") is False:

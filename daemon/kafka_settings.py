@@ -56,7 +56,7 @@ def consumer_settings(settings: Mapping[str, Any], group: str) -> dict[str, Any]
         # The default of 1000 ms caps small queues at a third of the rate (measured).
         "fetch.queue.backoff.ms": 10,
         "fetch.wait.max.ms": 100,
-        # The client's own figures: the log's ends, and whether a broker is there.
+        # The client's own figures: whether a broker is there.
         "statistics.interval.ms": 1000,
         "isolation.level": "read_committed",
     }

@@ -25,6 +25,7 @@ class _Spec(NamedTuple):
 _PIPELINE = (
     _Spec("pipeline_lag_messages", "lag_messages", "Messages between frontier and log end"),
     _Spec("pipeline_lag_seconds", "lag_seconds", "Age of the oldest message not applied"),
+    _Spec("pipeline_log_ends_unknown_seconds", "log_ends_unknown_seconds", "Lag is unknown since"),
     _Spec("pipeline_freshness_seconds", "freshness_seconds", "Age of the newest message applied"),
     _Spec("pipeline_assigned", "assigned", "1 when the group has given it its partitions"),
     _Spec("pipeline_paused", "paused", "1 while reading is paused"),

@@ -90,7 +90,11 @@ def summary(status: Any) -> str:
     if stuck:
         return f"stuck: {', '.join(stuck)}"
     parts = [
-        f"{p['pipeline']}: {p['failure'] or p['stage']}, {p['lag_messages']} messages behind"
+        f"{p['pipeline']}: {p['failure'] or p['stage']}, {_behind(p['lag_messages'])}"
         for p in status["pipelines"]
     ]
     return f"{status['state']}; {'; '.join(parts)}"
+
+
+def _behind(messages: int | None) -> str:
+    return "lag unknown" if messages is None else f"{messages} messages behind"

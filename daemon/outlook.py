@@ -18,6 +18,7 @@ from actors.messages import Address
 from actors.shell import Directory, Endpoint
 from daemon.config import Config
 from daemon.control import Answer, ControlServer
+from daemon.log_ends import EndQuestion, LogEnds
 from daemon.monitor import Monitor
 from daemon.notify import Notifier
 from daemon.observer import SUPERVISOR, Observer, Question
@@ -65,6 +66,10 @@ class Outlook:
         self._control = ControlServer(config.daemon.state_dir, all_answers)
         self._web: WebServer | None = None
         self._monitor = Monitor(notifier, self.status)
+        self._log_ends = {
+            name: LogEnds(EndQuestion(config.kafka_of(name), section.topics))
+            for name, section in config.pipeline.items()
+        }
 
     def open(self) -> None:
         """Serve from now on. Raises OutlookError."""
@@ -85,6 +90,8 @@ class Outlook:
             host, port = self._web.address
             structlog.get_logger().bind(actor="web").info("metrics", host=host, port=port)
         self._monitor.start()
+        for ends in self._log_ends.values():
+            ends.start()
 
     def watch(
         self, directory: Directory, addresses: Iterable[Address], supervisor: Endpoint
@@ -96,6 +103,8 @@ class Outlook:
 
     def close(self) -> None:
         """Serve no more."""
+        for ends in self._log_ends.values():
+            ends.close()
         self._monitor.close()
         if self._web is not None:
             self._web.close()
@@ -106,7 +115,8 @@ class Outlook:
         answers = self._observer.look()
         uptime_s = time.monotonic() - self._begun
         now_ms = time.time_ns() // 1_000_000
-        found = document(self._about, answers, now_ms, uptime_s, self._session())
+        ends = {name: asked.figures() for name, asked in self._log_ends.items()}
+        found = document(self._about, answers, now_ms, uptime_s, self._session(), ends)
         redacted: dict[str, Any] = self._redactor.deep(found)
         return redacted
 

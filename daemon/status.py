@@ -17,14 +17,14 @@ from actors.figures import (
     ErrorFigures,
     FetcherFigures,
     LaneFigures,
-    PartitionFigures,
     ProcessorFigures,
     QuarantineFigures,
     TargetFigures,
 )
 from actors.messages import Address
+from daemon.log_ends import LogEndFigures
 from daemon.observer import SUPERVISOR, Answers
-from offsets.position import TopicPartition
+from daemon.status_partitions import age, lag_of, partitions_of
 from sparkwriter.keeper import SessionFigures
 
 SCHEMA = 1
@@ -64,16 +64,25 @@ def document(
     now_ms: int,
     uptime_s: float,
     session: SessionFigures | None = None,
+    log_ends: Mapping[str, LogEndFigures] | None = None,
 ) -> dict[str, Any]:
     """The whole status. ``now_ms`` is Unix time in milliseconds; without a ``session`` the sinks
-    need none."""
+    need none. ``log_ends`` of a pipeline that are not there are unknown."""
     life = answers.replies.get(SUPERVISOR)
     life = life if isinstance(life, LifeFigures) else None
-    pipelines = [_pipeline(name, about, answers, life, now_ms) for name in sorted(about.groups)]
+    pipelines = [
+        _pipeline(name, about, answers, life, (log_ends or {}).get(name, LogEndFigures()), now_ms)
+        for name in sorted(about.groups)
+    ]
     state = "starting" if life is None else "stopping" if life.stopping else "running"
     ready = (
         state == "running"
-        and all(pipeline["stage"] == "running" and pipeline["assigned"] for pipeline in pipelines)
+        and all(
+            pipeline["stage"] == "running"
+            and pipeline["assigned"]
+            and pipeline["log_ends_unknown_seconds"] is None
+            for pipeline in pipelines
+        )
         and (session is None or session.pid is not None)
     )
     stuck = {a: s for a, s in answers.silent.items() if s >= about.stuck_after_s}
@@ -107,7 +116,12 @@ def _session(session: SessionFigures) -> dict[str, Any]:
 
 
 def _pipeline(
-    name: str, about: About, answers: Answers, life: LifeFigures | None, now_ms: int
+    name: str,
+    about: About,
+    answers: Answers,
+    life: LifeFigures | None,
+    log_ends: LogEndFigures,
+    now_ms: int,
 ) -> dict[str, Any]:
     fetcher = answers.replies.get(Address(name, "fetcher"))
     fetcher = fetcher if isinstance(fetcher, FetcherFigures) else None
@@ -119,7 +133,7 @@ def _pipeline(
     held = [p for p in processors if isinstance(p, ProcessorFigures)]
     letters = answers.replies.get(Address(name, "dead-letters"))
     letters = letters if isinstance(letters, DeadLetterFigures) else None
-    partitions = _partitions(fetcher, committer, now_ms)
+    partitions = partitions_of(log_ends, committer, now_ms)
     ends = {p["source"]: p["log_end"] for p in partitions}
     lanes = _lanes(committer)
     figures = sorted((t for p in held for t in p.targets), key=lambda t: t.target)
@@ -130,17 +144,20 @@ def _pipeline(
         for each in figures
     ]
     applied = [p["freshness_seconds"] for p in partitions if p["freshness_seconds"] is not None]
+    stage = life.stages.get(name, "starting") if life else "starting"
+    assigned = fetcher is not None and fetcher.assigned
     return {
         "pipeline": name,
         "group": about.groups[name],
-        "stage": life.stages.get(name, "starting") if life else "starting",
+        "stage": stage,
         "failure": life.failures.get(name) if life else None,
-        "assigned": fetcher is not None and fetcher.assigned,
+        "assigned": assigned,
         "paused": fetcher is not None and fetcher.paused,
         "held": any(p.held for p in held),
         "broker_unreachable_seconds": fetcher.unreachable_s if fetcher else None,
-        "lag_messages": sum(p["lag_messages"] for p in partitions),
-        "lag_seconds": max((p["lag_seconds"] or 0.0 for p in partitions), default=0.0),
+        "log_ends_unknown_seconds": log_ends.unknown_s,
+        "log_ends_error": log_ends.error,
+        **lag_of(partitions, stage == "running" and assigned and log_ends.unknown_s is None),
         "freshness_seconds": max(applied, default=None),
         "messages_read": fetcher.messages if fetcher else 0,
         "messages_dropped": (fetcher.dropped if fetcher else 0) + _sum(targets, "messages_dropped"),
@@ -189,48 +206,6 @@ def _doubted(
     return dict(sorted(found.items()))
 
 
-def _partitions(
-    fetcher: FetcherFigures | None, committer: CommitterFigures | None, now_ms: int
-) -> list[dict[str, Any]]:
-    if committer is None:
-        return []
-    ends = fetcher.ends if fetcher else {}
-    return [
-        _partition(source, figures, max(ends.get(source, 0), figures.position), now_ms)
-        for source, figures in sorted(committer.partitions.items())
-    ]
-
-
-def _partition(
-    source: TopicPartition, figures: PartitionFigures, end: int, now_ms: int
-) -> dict[str, Any]:
-    lag = end - figures.frontier
-    oldest = figures.lanes[0].time_ms if figures.lanes else None
-    # What was not fetched yet has no time: it came after the newest that was applied.
-    oldest = figures.applied_ms if oldest is None else oldest
-    return {
-        "source": str(source),
-        "log_end": end,
-        "position": figures.position,
-        "frontier": figures.frontier,
-        "confirmed": figures.confirmed,
-        "lag_messages": lag,
-        "lag_seconds": _age(oldest, now_ms) if lag else 0.0,
-        "freshness_seconds": _age(figures.applied_ms, now_ms),
-        "unapplied_messages": figures.position - figures.frontier,
-        "held_by": _holder(figures),
-    }
-
-
-def _holder(figures: PartitionFigures) -> dict[str, Any] | None:
-    """Who holds the frontier, and how far it would move if that one were done."""
-    if not figures.lanes:
-        return None
-    first, *others = figures.lanes
-    beyond = others[0].first if others else figures.position
-    return {"target": first.target, "offset": first.first, "messages": beyond - first.first}
-
-
 class _Pending(NamedTuple):
     """A lane with something pending; ``place`` 0 holds its partition's frontier."""
 
@@ -252,18 +227,21 @@ def _target(
     figures: TargetFigures,
     pending: Sequence[_Pending],
     committer: CommitterFigures | None,
-    ends: Mapping[str, int],
+    ends: Mapping[str, int | None],
     now_ms: int,
 ) -> dict[str, Any]:
-    lag = sum(ends[source] - lane.first for source, _, lane in pending)
+    """Without anything pending there is no lag, wherever the log ends."""
+    behind = [(ends[source], lane.first) for source, _, lane in pending]
+    known = [end - first for end, first in behind if end is not None]
+    lag = sum(known) if len(known) == len(behind) else None
     oldest = min((p.lane.time_ms for p in pending if p.lane.time_ms is not None), default=None)
     applied = committer.applied_ms.get(figures.target) if committer else None
     return {
         "target": figures.target,
         "phase": figures.phase,
         "lag_messages": lag,
-        "lag_seconds": _age(oldest, now_ms) if lag else 0.0,
-        "freshness_seconds": _age(applied, now_ms),
+        "lag_seconds": age(oldest, now_ms) if pending else 0.0,
+        "freshness_seconds": age(applied, now_ms),
         "holds_frontier_of": [source for source, place, _ in pending if place == 0],
         "waiting_seconds": figures.waiting_s,
         "write": None if figures.write is None else {
@@ -316,8 +294,3 @@ def _last_error(targets: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 def _sum(items: Iterable[Mapping[str, Any]], key: str) -> int:
     return sum(item[key] for item in items)
-
-
-def _age(time_ms: int | None, now_ms: int) -> float | None:
-    """Seconds since; clocks of two machines may differ, so never below zero."""
-    return None if time_ms is None else round(max(0, now_ms - time_ms) / 1000, 3)

@@ -74,6 +74,9 @@ def _troubles(p: Mapping[str, Any]) -> Iterable[str]:
         yield f"failed: {p['failure']}"
     if p["broker_unreachable_seconds"] is not None:
         yield f"no broker is connected for {duration(p['broker_unreachable_seconds'])}"
+    if p["log_ends_unknown_seconds"] is not None:
+        unknown = duration(p["log_ends_unknown_seconds"])
+        yield f"the logs' ends are unknown for {unknown}: {p['log_ends_error']}"
     for topic, waiting in p["formats_awaited"].items():
         yield f"{topic}: its format is not told yet, {waiting:,} messages wait for it"
     if p["held"]:
@@ -102,7 +105,8 @@ def _partitions(partitions: Iterable[Mapping[str, Any]]) -> Table:
     for p in partitions:
         held = p["held_by"]
         holder = f"{held['target']} at {held['offset']} (+{held['messages']:,})" if held else "-"
-        numbers = (p["frontier"], p["position"], p["log_end"])
+        end = "unknown" if p["log_end"] is None else p["log_end"]
+        numbers = (p["frontier"], p["position"], end)
         table.add_row(escape(p["source"]), *map(str, numbers), _lag(p), escape(holder))
     return table
 
@@ -127,6 +131,9 @@ def _targets(targets: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def _lag(item: Mapping[str, Any]) -> str:
+    if item["lag_messages"] is None:
+        oldest = item["lag_seconds"]
+        return "lag unknown" + (f", at least {duration(oldest)}" if oldest else "")
     if not item["lag_messages"]:
         return "no lag"
     return f"{item['lag_messages']:,} behind, {duration(item['lag_seconds'])}"

@@ -91,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/metrics":
             self._answer(HTTPStatus.OK, generate_latest(self.server.registry), CONTENT_TYPE_LATEST)
         elif path in ("/healthz", "/readyz"):
-            good, lines = _verdict(path, self.server.status())
+            good, lines = verdict(path, self.server.status())
             status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
             self._answer(status, "".join(f"{line}\n" for line in lines).encode())
         else:
@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
         """A line for each scrape would bury what matters."""
 
 
-def _verdict(path: str, status: Any) -> tuple[bool, list[str]]:
+def verdict(path: str, status: Any) -> tuple[bool, list[str]]:
     """Whether all is well, and in lines what is not."""
     if path == "/healthz":
         stuck = [
@@ -129,6 +129,12 @@ def _verdict(path: str, status: Any) -> tuple[bool, list[str]]:
         + ("" if p["assigned"] else ", no partitions assigned yet")
         for p in status["pipelines"]
         if p["stage"] != "running" or not p["assigned"]
+    ]
+    waiting += [
+        f"pipeline {p['pipeline']}: the logs' ends are unknown for "
+        f"{p['log_ends_unknown_seconds']:.0f} s: {p['log_ends_error']}"
+        for p in status["pipelines"]
+        if p["stage"] == "running" and p["assigned"] and p["log_ends_unknown_seconds"] is not None
     ]
     session = status["spark"]
     if session is not None and session["down_seconds"] is not None:

@@ -68,23 +68,26 @@ def test_the_fetcher_counts_what_no_route_wants() -> None:
     assert (seen.messages, seen.dropped, seen.positions) == (2, 1, {SOURCE: 2})
 
 
-def test_the_logs_end_is_the_newest_that_was_told() -> None:
-    """At first the one of the assignment, then what the client hears; never another's partition."""
+def test_a_fetcher_that_lost_its_partitions_waits_to_be_assigned() -> None:
+    """It reads nothing: that it has no lag, and is ready, would not be true."""
     logic = fetcher()
     logic.handle(msg.Assigned({SOURCE: 0}, {SOURCE: LOG}), 0.0)
-    assert answer(logic, 0.0).ends == {SOURCE: 100}
-    other = TopicPartition("binlog", 1)
-    logic.handle(msg.Polled(state=msg.SourceState({SOURCE: 250, other: 9}, True)), 0.0)
-    assert answer(logic, 0.0).ends == {SOURCE: 250}
+    logic.handle(msg.Revoked((SOURCE,)), 0.0)
+    assert answer(logic, 0.0).assigned
+    logic.handle(msg.Assigned({SOURCE: 0}, {SOURCE: LOG}), 0.0)
+    logic.handle(msg.Revoked((SOURCE,), lost=True), 0.0)
+    assert not answer(logic, 0.0).assigned
+    logic.handle(msg.Assigned({}, {}), 0.0)
+    assert answer(logic, 0.0).assigned
 
 
 def test_a_broker_that_is_away_is_told_with_since_when() -> None:
     """And no more once it is back."""
     logic = fetcher()
-    logic.handle(msg.Polled(state=msg.SourceState({}, False)), 10.0)
-    logic.handle(msg.Polled(state=msg.SourceState({}, False)), 12.0)
+    logic.handle(msg.Polled(state=msg.SourceState(False)), 10.0)
+    logic.handle(msg.Polled(state=msg.SourceState(False)), 12.0)
     assert answer(logic, 15.0).unreachable_s == 5.0
-    logic.handle(msg.Polled(state=msg.SourceState({}, True)), 16.0)
+    logic.handle(msg.Polled(state=msg.SourceState(True)), 16.0)
     assert answer(logic, 17.0).unreachable_s is None
 
 

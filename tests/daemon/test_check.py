@@ -134,7 +134,7 @@ def test_a_state_directory_that_cannot_be_is_named(tmp_path: Path) -> None:
         ),
         (
             "[pipeline.shop.kafka]\nstatistics.interval.ms = 0\n",
-            "pipeline.shop.kafka.statistics.interval.ms: without statistics the lag is not known",
+            "pipeline.shop.kafka.statistics.interval.ms: without statistics an outage is not seen",
         ),
         ('[pipeline.shop.start]\nat = "latest"\n', "pipeline.shop.start: what the topics hold"),
         ('offset_stores = ["file"]\n', "pipeline.shop.offset_stores: neither kafka-commit nor"),

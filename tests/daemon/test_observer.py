@@ -22,10 +22,12 @@ from actors.shell import Directory, Shell
 from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import Router, TargetRoute
+from daemon.log_ends import LogEndFigures
 from daemon.metrics import StatusCollector
-from daemon.observer import Answers, Observer
-from daemon.status import About, document
+from daemon.observer import SUPERVISOR, Answers, Observer
+from daemon.status import About, LifeFigures, document
 from daemon.status_table import duration, print_status, size
+from daemon.web import verdict
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot, TargetMark
@@ -117,6 +119,7 @@ def test_an_actor_that_has_ended_owes_nothing() -> None:
     assert observer.look() == Answers({}, {})
 
 
+ENDS = {"p": LogEndFigures({SOURCE: 100}, None, None)}
 ABOUT = About(run="r", pid=1, groups={"p": "g"}, processors=1, stuck_after_s=20.0)
 
 
@@ -130,7 +133,7 @@ def replies() -> dict[Address, object]:
         "p", FORMATS["canal-json"](FormatOptions()), Router([]), 1, FetcherSettings()
     )
     fetcher.handle(Assigned({SOURCE: 0}, {SOURCE: Watermarks(0, 10)}), 0.0)
-    fetcher.handle(Polled(state=SourceState({SOURCE: 100}, connected=False)), 20.0)
+    fetcher.handle(Polled(state=SourceState(connected=False)), 20.0)
     committer = CommitterLogic("p", Snapshot("p", "g"), 5.0, None)  # type: ignore[arg-type]
     from actors.messages import Dispatched
 
@@ -142,12 +145,66 @@ def replies() -> dict[Address, object]:
 
 def test_lag_counts_from_the_frontier_to_the_live_end() -> None:
     """What is read and not applied, and what is not read yet; its age is the oldest message's."""
-    (pipeline,) = document(ABOUT, Answers(replies()), 61_000, 1.0)["pipelines"]
+    (pipeline,) = document(ABOUT, Answers(replies()), 61_000, 1.0, None, ENDS)["pipelines"]
     (partition,) = pipeline["partitions"]
     assert (partition["lag_messages"], partition["lag_seconds"]) == (95, 60.0)
     assert partition["unapplied_messages"] == 35
     assert partition["held_by"] == {"target": "lake.s.a", "offset": 5, "messages": 7}
     assert pipeline["broker_unreachable_seconds"] == 30.0
+
+
+def test_without_the_logs_end_lag_is_unknown_and_no_zero() -> None:
+    """In the document, for people, and in the metrics, which leave it out."""
+    unknown = {"p": LogEndFigures({}, 12.0, "no answer")}
+    found = document(ABOUT, Answers(replies()), 61_000, 1.0, None, unknown)
+    (pipeline,) = found["pipelines"]
+    (partition,) = pipeline["partitions"]
+    assert (pipeline["lag_messages"], partition["log_end"], partition["lag_messages"]) == (
+        None, None, None,
+    )  # fmt: skip
+    # What is pending is that old wherever the log ends.
+    assert (pipeline["lag_seconds"], partition["lag_seconds"]) == (60.0, 60.0)
+    console = Console(width=160, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    print_status(console, found)
+    text = console.export_text()
+    assert "lag unknown, at least 60 s" in text
+    assert "the logs' ends are unknown for 12 s: no answer" in text
+    samples = {s.name: s.value for m in StatusCollector(lambda: found).collect() for s in m.samples}
+    assert "binlogd_pipeline_lag_messages" not in samples
+    assert samples["binlogd_pipeline_log_ends_unknown_seconds"] == 12.0
+
+
+def running(replies: dict[Address, object]) -> Answers:
+    return Answers({**replies, SUPERVISOR: LifeFigures({"p": "running"}, {}, stopping=False)})
+
+
+def test_a_pipeline_whose_logs_end_is_unknown_is_not_ready() -> None:
+    """``/readyz`` names it, with why."""
+    answers = running(replies())
+    assert document(ABOUT, answers, 0, 1.0, None, ENDS)["ready"]
+    unknown = {"p": LogEndFigures({}, 12.0, "no answer")}
+    found = document(ABOUT, answers, 0, 1.0, None, unknown)
+    assert verdict("/readyz", found) == (
+        False,
+        ["running", "pipeline p: the logs' ends are unknown for 12 s: no answer"],
+    )
+
+
+def test_a_pipeline_that_does_not_read_has_no_lag_of_zero() -> None:
+    """It has ended, or waits for its partitions: how far it is behind nobody knows."""
+    ended = Answers({SUPERVISOR: LifeFigures({"p": "ended"}, {"p": "x"}, stopping=False)})
+    (pipeline,) = document(ABOUT, ended, 0, 1.0, None, ENDS)["pipelines"]
+    assert (pipeline["lag_messages"], pipeline["lag_seconds"]) == (None, None)
+    logic = FetcherLogic(
+        "p", FORMATS["canal-json"](FormatOptions()), Router([]), 1, FetcherSettings()
+    )
+    waits = running({FETCHER: answered(logic)})
+    (pipeline,) = document(ABOUT, waits, 0, 1.0, None, ENDS)["pipelines"]
+    assert pipeline["lag_messages"] is None
+    logic.handle(Assigned({}, {}), 0.0)  # others of the group have them all
+    none = running({FETCHER: answered(logic)})
+    (pipeline,) = document(ABOUT, none, 0, 1.0, None, ENDS)["pipelines"]
+    assert (pipeline["lag_messages"], pipeline["lag_seconds"]) == (0, 0.0)
 
 
 def test_before_the_actors_run_the_document_is_whole() -> None:

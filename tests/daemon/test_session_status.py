@@ -10,18 +10,19 @@ from rich.console import Console
 
 from actors.figures import FetcherFigures
 from actors.messages import Address
+from daemon.log_ends import LogEndFigures
 from daemon.metrics import StatusCollector
 from daemon.observer import SUPERVISOR, Answers
 from daemon.status import About, LifeFigures, document
 from daemon.status_table import print_status
-from daemon.web import _verdict
+from daemon.web import verdict
 from sparkwriter.keeper import SessionFigures
 
 ABOUT = About(run="r", pid=1, groups={"p": "g"}, processors=1, stuck_after_s=20.0)
 RUNNING = Answers(
     {
         SUPERVISOR: LifeFigures({"p": "running"}, {}, False),
-        Address("p", "fetcher"): FetcherFigures(True, False, {}, {}, 0, 0, 0, None),
+        Address("p", "fetcher"): FetcherFigures(True, False, {}, 0, 0, 0, None),
     }
 )
 UP = SessionFigures(pid=7, age_s=90.0, rebuilt=2, last_end="was ended by SIGKILL")
@@ -29,7 +30,7 @@ DOWN = SessionFigures(down_s=4.0, rebuilt=1, last_end="was ended by SIGKILL")
 
 
 def status(session: SessionFigures | None) -> dict[str, Any]:
-    return document(ABOUT, RUNNING, 0, 1.0, session)
+    return document(ABOUT, RUNNING, 0, 1.0, session, {"p": LogEndFigures({}, None)})
 
 
 @pytest.mark.parametrize(("session", "ready"), [(None, True), (UP, True), (DOWN, False)])
@@ -41,7 +42,7 @@ def test_without_a_session_it_is_not_ready(session: SessionFigures | None, ready
 
 def test_the_readiness_page_says_what_is_waited_for() -> None:
     """How the JVM ended, and since when there is none."""
-    good, lines = _verdict("/readyz", status(DOWN))
+    good, lines = verdict("/readyz", status(DOWN))
     assert not good
     assert "the JVM was ended by SIGKILL 4 s ago; it is started again" in lines
 

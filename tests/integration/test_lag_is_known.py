@@ -1,0 +1,87 @@
+"""Lag is the log's end as it is now, or unknown: never an older figure, never 0 by default."""
+
+from __future__ import annotations
+
+import functools
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon import control
+from daemon.config_file import load
+from daemon.lifecycle import Exit
+from daemon.logs import set_up_logs
+from demo.broker import DevBroker
+from tests.integration.rig import Rig, canal
+from tests.integration.test_group import Gated, Member
+
+BEFORE, AFTER = 4_000, 1_000
+"""Messages of 5 kB: more than the smallest memory holds, and those that come while it is full."""
+
+
+def until(rig: Rig, wanted: Callable[[Any], bool], seconds: float = 60.0) -> Any:
+    """The first status in which that is so, of the only pipeline."""
+    end, status = time.monotonic() + seconds, None
+    while time.monotonic() < end:
+        try:
+            status = control.ask(rig.folder / "state", {"ask": "status"})
+        except control.ControlError:  # it starts
+            threading.Event().wait(0.1)
+            continue
+        if wanted(status["pipelines"][0]):
+            return status
+        threading.Event().wait(0.1)
+    raise AssertionError(status)
+
+
+def rows(rig: Rig, first: int, count: int) -> list[bytes]:
+    dice = random.Random(first)
+    return [
+        canal(f"{rig.db}.t", "INSERT", [{"id": n, "name": dice.randbytes(2_500).hex(), "qty": n}])
+        for n in range(first, first + count)
+    ]
+
+
+@pytest.mark.timeout(300)
+def test_lag_grows_while_reading_pauses_and_is_unknown_without_a_broker(
+    tmp_path: Path, lake_conf: Mapping[str, str], request: pytest.FixtureRequest
+) -> None:
+    """A paused consumer hears nothing of the log's end, one without a broker neither."""
+    with DevBroker(tmp_path / "broker") as broker:
+        rig = Rig(broker, functools.partial(request.getfixturevalue, "spark"), lake_conf, tmp_path)
+        config = rig.write_config()
+        small = "[memory]\nbudget_bytes = 16777216\nstaged_bytes = 1048576\n"
+        config.write_text(config.read_text() + small)
+        set_up_logs(load(config).log)
+        rig.produce(*rows(rig, 0, BEFORE))
+        tier = Gated(rig)
+        member = Member(rig, config, tier)
+        try:
+            until(rig, lambda p: p["paused"] and p["held"])
+            rig.produce(*rows(rig, BEFORE, AFTER))
+            held = until(rig, lambda p: p["partitions"][0]["log_end"] == BEFORE + AFTER)
+            (pipeline,) = held["pipelines"]
+            frontier = pipeline["partitions"][0]["frontier"]
+            assert pipeline["lag_messages"] == BEFORE + AFTER - frontier
+            assert held["ready"]
+            broker.stop()
+            away = until(rig, lambda p: p["lag_messages"] is None)
+            (pipeline,) = away["pipelines"]
+            assert not away["ready"]
+            assert pipeline["log_ends_unknown_seconds"] > 0
+            assert pipeline["partitions"][0]["log_end"] is None
+            assert pipeline["targets"][0]["lag_messages"] is None
+            # What was read and is not applied is as old as before.
+            assert pipeline["lag_seconds"] > 0
+            broker.start()
+            tier.gate.set()
+            back = until(rig, lambda p: p["lag_messages"] == 0, 120)
+            assert back["ready"]
+        finally:
+            tier.gate.set()
+            assert member.stop() is Exit.OK
