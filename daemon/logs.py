@@ -14,6 +14,7 @@ import structlog
 
 from daemon.config_sections import LogSection
 from daemon.log_stream import LogStream
+from daemon.printable import printable_event
 from daemon.secrets import Redactor
 
 
@@ -32,11 +33,12 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
         last = [structlog.processors.JSONRenderer()]
     else:
         last = [
+            printable_event,
             structlog.dev.ConsoleRenderer(
                 colors=stream.isatty(),
                 sort_keys=False,
                 exception_formatter=structlog.dev.plain_traceback,
-            )
+            ),
         ]
     level = logging.getLevelNamesMapping()[section.level.upper()]
     structlog.configure(

@@ -14,6 +14,7 @@ from typing import IO
 
 from offsets.snapshot import DamagedSnapshot, NewerSnapshot, Snapshot, decode, encode
 from offsets.store import Loaded
+from sparkwriter.private import close_folder, private_opener
 
 
 class NewerFile(OSError):
@@ -54,7 +55,7 @@ class OffsetFile:
     def save(self, snapshot: Snapshot) -> None:
         """Make the snapshot durable. Raises OSError, and then the old file is whole."""
         text = encode(snapshot).encode()  # whole: a text file would write it in small pieces
-        with self._temporary.open("wb") as file:
+        with open(self._temporary, "wb", opener=private_opener) as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -89,8 +90,9 @@ def lock_state_dir(state_dir: Path) -> IO[str]:
 
     Raises StateDirBusy with the owner's process id, OSError when the folder can't be written.
     """
-    state_dir.mkdir(parents=True, exist_ok=True)
-    file = (state_dir / "lock").open("a+", encoding="utf-8")
+    close_folder(state_dir)
+    lock = state_dir / "lock"
+    file = open(lock, "a+", encoding="utf-8", opener=private_opener)  # noqa: SIM115
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -26,6 +26,7 @@ from actors.ports import SpillRecord, SpillState
 from changes.model import TargetName
 from offsets.position import TopicPartition
 from offsets.snapshot import SpillMark
+from sparkwriter.private import FILE_MODE, close_folder, private_opener
 
 _HEAD = struct.Struct(">II")
 _BODY = struct.Struct(">BH")
@@ -69,8 +70,9 @@ class Spill:
     def append(self, target: TargetName, reason: str, records: Iterable[SpillRecord]) -> SpillState:
         """Append what it has not yet, and fsync. Raises OSError: then nothing of it is there."""
         made = self.target is None
-        with self.path.open("r+b" if self.path.exists() else "w+b") as file:
-            os.fchmod(file.fileno(), 0o600)  # rows of the source are in it
+        how = "r+b" if self.path.exists() else "w+b"
+        with open(self.path, how, opener=private_opener) as file:
+            os.fchmod(file.fileno(), FILE_MODE)  # it may be of an earlier version
             file.truncate(self._end)
             file.seek(self._end)
             before = (self._begin, self._end, self._messages, dict(self._lanes))
@@ -186,7 +188,7 @@ class SpillFolder:
         """A target's spill, be it empty. Raises OSError."""
         spill = self._spills.get(target)
         if spill is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            close_folder(self._folder)
             spill = self._spills[target] = Spill(self._path(str(target)))
         return spill
 
@@ -251,7 +253,7 @@ def _write_done(path: Path, lasts: Mapping[TopicPartition, int]) -> None:
     """Durable before its spill goes. A later one says what an earlier one said: it may be listed
     yet. Raises OSError."""
     made = path.with_suffix(".done.new")
-    with made.open("w", encoding="utf-8") as file:
+    with open(made, "w", encoding="utf-8", opener=private_opener) as file:
         json.dump({str(source): last for source, last in lasts.items()}, file)
         file.flush()
         os.fsync(file.fileno())

@@ -18,6 +18,7 @@ from actors.messages import BadMessageAt, Staged, StageFailed
 from changes.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from changes.formats.base import Format, TableDecoder
 from changes.model import CHANGELOG_COLUMNS, BadRecord, Changes, Mode, TargetName
+from sparkwriter.private import make_private_file
 
 
 class Tables(Protocol):
@@ -44,6 +45,7 @@ class ParquetTables:
 
     def write(self, path: str, table: pa.Table) -> int:
         try:
+            make_private_file(Path(path))
             pq.write_table(table, path, compression="zstd", compression_level=1)
             return Path(path).stat().st_size
         except OSError:

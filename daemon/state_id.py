@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from uuid import uuid4
 
+from sparkwriter.private import private_opener
+
 _ID = re.compile(r"[0-9a-f]{12}")
 
 
@@ -21,7 +23,8 @@ def state_id(state_dir: Path) -> str:
         return known
     made = uuid4().hex[:12]
     temporary = state_dir / "id.new"
-    temporary.write_text(f"{made}\n", encoding="ascii")
+    with open(temporary, "w", encoding="ascii", opener=private_opener) as file:
+        file.write(f"{made}\n")
     os.replace(temporary, path)
     return made
 

@@ -22,6 +22,7 @@ from sparkwriter.iceberg_files import TableFiles
 from sparkwriter.iceberg_java import LakeTable
 from sparkwriter.iceberg_look import Seen
 from sparkwriter.iceberg_marks import HWM
+from sparkwriter.private import make_private_file
 
 log: Any = structlog.get_logger(__name__)
 
@@ -79,6 +80,8 @@ def laid_files(plan: EqualityPlan, path: str, *, with_keys: bool) -> Iterator[tu
     """``lay_files`` beside the staged file, gone afterwards."""
     local = [Path(f"{path}.{what}") for what in ("rows", "keys")]
     try:
+        for file in local:
+            make_private_file(file)
         yield lay_files(plan, path, *local, with_keys=with_keys)
     finally:
         for file in local:

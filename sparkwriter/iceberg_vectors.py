@@ -28,6 +28,7 @@ from sparkwriter.iceberg_java import Java, LakeTable, reason
 from sparkwriter.iceberg_look import Seen
 from sparkwriter.iceberg_marks import HWM
 from sparkwriter.java_names import JavaNames
+from sparkwriter.private import make_private_file
 from sparkwriter.stored_keys import KeySet, Unseekable, positions_of
 
 _ORDERED = frozenset({"int", "long", "string"})
@@ -162,6 +163,7 @@ class VectorWrites:
         if not left:
             return []
         try:
+            make_private_file(local)
             placed = write_vectors(local, left)
             vectors = self._files.vectors(table, local, placed)
         finally:

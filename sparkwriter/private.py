@@ -18,6 +18,14 @@ def private_opener(path: str, flags: int) -> int:
     return os.open(path, flags, FILE_MODE)
 
 
+def make_private_file(path: Path) -> None:
+    """Make an empty file, for somebody who opens it by its name: it keeps its mode.
+
+    Raises OSError.
+    """
+    os.close(private_opener(str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC))
+
+
 def make_private_folder(folder: Path) -> None:
     """Make a folder for this user alone, unless it exists. Missing parents follow the umask.
 

@@ -24,6 +24,7 @@ from actors.ports import SinkUnavailable
 from sparkwriter.iceberg_java import JavaFailure, reason
 from sparkwriter.jars import JarsError, local_jar
 from sparkwriter.jvm import forget_gateway
+from sparkwriter.private import make_private_folder, private_opener
 
 ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
@@ -42,6 +43,7 @@ appender.file.type = RollingFile
 appender.file.name = file
 appender.file.fileName = {path}
 appender.file.filePattern = {path}.%i
+appender.file.filePermissions = rw-------
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSSXXX}} %p %c{{2}} [%t] %m%n%ex
 appender.file.policies.type = Policies
@@ -184,14 +186,15 @@ def start_session(
         # As when the JVM does not start: it is tried again, the daemon's writers go on waiting.
         raise SinkUnavailable(str(error)) from error
     log_file = log_file.absolute()
-    log_file.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(log_file.parent)
     log4j2_file = log_file.with_name("log4j2.properties")
-    log4j2_file.write_text(LOG4J2_TEMPLATE.format(path=log_file), encoding="utf-8")
+    with open(log4j2_file, "w", encoding="utf-8", opener=private_opener) as file:
+        file.write(LOG4J2_TEMPLATE.format(path=log_file))
     _make_anew(scratch)
     merged = session_conf(conf, master, jars, catalogs, log4j2_file, local, scratch)
     settings = SparkConf(loadDefaults=False).setAll(list(merged.items()))
     launched = SparkConf(loadDefaults=False).setAll(list(launch_conf(merged, secrets).items()))
-    with log_file.open("ab") as output:
+    with open(log_file, "ab", opener=private_opener) as output:
         # The launcher gets its conf on the command line: only so does spark.driver.memory size
         # the heap. A session of its own, so that a signal to our process group (Ctrl-C, or
         # SIGTERM to all of it) does not end the JVM while the daemon drains; the JVM ends by
@@ -246,7 +249,7 @@ def _make_anew(folder: Path) -> None:
     try:
         if folder.exists():
             shutil.rmtree(folder)
-        folder.mkdir(parents=True)
+        make_private_folder(folder)
     except OSError as error:
         text = os.strerror(error.errno) if error.errno else str(error)
         raise SinkUnavailable(f"can't make the JVM's folder {folder} anew: {text}") from error

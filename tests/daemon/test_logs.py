@@ -66,6 +66,35 @@ def test_each_event_is_a_line_of_the_file(tmp_path: Path) -> None:
     assert [json.loads(line)["event"] for line in lines] == ["first", "zweite\u00e4"]
 
 
+HOSTILE = (
+    "orders\n2026-01-01T00:00:00Z [info     ] all_is_well\r\x1b[2J\x07\x9b31m\u2028\u202e\x85\ud800"
+)
+
+
+@pytest.mark.usefixtures("configured")
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_no_line_is_made_by_a_name_or_an_error(tmp_path: Path, form: str) -> None:
+    """Names of tables and the texts of exceptions are others': none ends a line or reaches a
+    terminal as a command, and half a character does not cost the line."""
+    file = tmp_path / "binlogd.log"
+    set_up_logs(LogSection(file=str(file), format=form))
+    log = structlog.get_logger()
+    log.info(HOSTILE, target=HOSTILE, several=[HOSTILE], by={HOSTILE: HOSTILE})
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        log.exception("failed")
+    text = file.read_bytes().decode()
+    lines = text.removesuffix("\n").split("\n")
+    assert [ord(c) for c in text if not (c.isprintable() or c == "\n")] == []
+    begins = [line for line in lines if not line.startswith("  ")]
+    assert len(begins) == 2
+    assert text.count("all_is_well") >= 5
+    if form == "text":
+        assert "ValueError: orders" in text
+        assert lines[2:-1]  # the traceback, in lines of its own
+
+
 def test_a_library_that_complains_is_an_event() -> None:
     """It has no form of its own, and is not lost."""
     record = logging.LogRecord("some.library", logging.WARNING, "f", 1, "no %s", ("room",), None)

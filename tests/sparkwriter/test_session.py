@@ -155,12 +155,13 @@ def test_catalog_that_does_not_open(spark: SparkSession, tmp_path: Path) -> None
 
 
 QUIET = """
-import sys
+import os, sys
 from pathlib import Path
 from sparkwriter.jars import lake_jars
 from sparkwriter.session import start_session
 conf = {"spark.driver.memory": "600m"}
 log_file = Path(sys.argv[1])
+os.umask(0)
 spark = start_session(conf, "local[1]", lake_jars(), {}, log_file, log_file.with_name("scratch"))
 jvm = spark.sparkContext._jvm
 print(jvm.java.lang.Runtime.getRuntime().maxMemory())
@@ -168,6 +169,9 @@ local = jvm.org.apache.hadoop.fs.FileSystem.getLocal(spark._jsc.hadoopConfigurat
 print(local.getClass().getName())
 print(jvm.java.lang.System.getProperty("java.io.tmpdir"))
 print(len(list(log_file.with_name("scratch").glob("blockmgr-*"))))
+folder = log_file.parent
+seen = (folder, log_file.with_name("scratch"), *filter(Path.is_file, folder.iterdir()))
+print([path.name for path in seen if path.stat().st_mode & 0o077])
 spark.sql("SELECT 1").collect()
 spark.stop()
 """
@@ -176,7 +180,7 @@ spark.stop()
 @pytest.mark.integration
 def test_silence_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The JVM gets the heap, the file system and the folder it was given, speaks into its log
-    alone, and blanks in paths are no matter."""
+    alone, which others can't read, and blanks in paths are no matter."""
     from sparkwriter.java import find_java
 
     monkeypatch.setenv("JAVA_HOME", str(find_java().home))
@@ -190,7 +194,7 @@ def test_silence_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     )
     assert child.stderr == b""
     scratch = log.with_name("scratch")
-    assert child.stdout == f"{600 * 2**20}\n{LOCAL_FILES}\n{scratch}\n1\n".encode()
+    assert child.stdout == f"{600 * 2**20}\n{LOCAL_FILES}\n{scratch}\n1\n[]\n".encode()
     assert "incubator" in log.read_text()
 
 
