@@ -131,15 +131,18 @@ class Sorter:
 
     def _concerned(self, statement: Ddl) -> tuple[TargetRoute, ...]:
         concerned = self._router.targets(statement.table)
-        if concerned and not statement.table.table:
-            # The whole database: there is no one target whose lane could carry it.
-            name, sql = statement.table.database, " ".join(statement.sql.split())
-            if statement.unread is not None and not self._ddl_not_understood_stops:
-                self._unread.append(f"{name}: {statement.unread}")
-                return ()
-            reason = statement.refused or statement.unread
-            raise _NotFollowed(f"{name}: {reason} is not followed: {sql}")
-        return concerned
+        if not concerned or all(statement.table):
+            return concerned
+        # Of a whole database, or of one that is not told: there is no one target whose lane could
+        # carry it.
+        reason = statement.refused or statement.unread
+        name = _shown(statement.table)
+        if reason is None:
+            return ()
+        if statement.refused is None and not self._ddl_not_understood_stops:
+            self._unread.append(f"{name}{reason}")
+            return ()
+        raise _NotFollowed(f"{name}{reason} is not followed: {' '.join(statement.sql.split())}")
 
     def _several(self, offset: int, value: bytes, slots: dict[str, _Slot]) -> list[_Slot]:
         """Give each target its part of a message of several entries; barriers are given back."""
@@ -160,3 +163,9 @@ class Sorter:
                 slot.offsets.append(offset)
                 slot.values.append(part.value)
         return [_Slot(part.route, [offset], [part.value], ddl=True) for part in parts if part.ddl]
+
+
+def _shown(table: TableName) -> str:
+    """The database, or the table of one that is not told, as the beginning of a message."""
+    name = table.database or (f"{table.table} of an unknown database" if table.table else "")
+    return f"{name}: " if name else ""

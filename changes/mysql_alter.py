@@ -7,19 +7,12 @@ from dataclasses import dataclass, field
 
 from changes.model import AddColumn, ChangeColumn, DdlStep, DropColumn, RenameColumn, TableName
 from changes.mysql_columns import Unknowable, as_added, as_changed, read_definition
+from changes.mysql_names import Names
+from changes.mysql_options import read_options
 from changes.mysql_tokens import Cursor, NotUnderstood, Token, split, words
 
 _INDEXES = words("INDEX KEY UNIQUE FULLTEXT SPATIAL FOREIGN VECTOR")
 _PARTITION_UPKEEP = words("REORGANIZE COALESCE ANALYZE CHECK OPTIMIZE REBUILD REPAIR")
-_TABLE_OPTIONS = words(
-    "ENGINE TYPE AUTO_INCREMENT COMMENT ROW_FORMAT KEY_BLOCK_SIZE AVG_ROW_LENGTH CHECKSUM "
-    "TABLE_CHECKSUM MAX_ROWS MIN_ROWS PACK_KEYS PASSWORD DELAY_KEY_WRITE STATS_AUTO_RECALC "
-    "STATS_PERSISTENT STATS_SAMPLE_PAGES COMPRESSION ENCRYPTION CONNECTION INSERT_METHOD "
-    "AUTOEXTEND_SIZE ENGINE_ATTRIBUTE SECONDARY_ENGINE SECONDARY_ENGINE_ATTRIBUTE "
-    "PAGE_COMPRESSED PAGE_COMPRESSION_LEVEL PAGE_CHECKSUM TRANSACTIONAL ENCRYPTED "
-    "ENCRYPTION_KEY_ID IETF_QUOTES CHARSET COLLATE ALGORITHM LOCK TABLESPACE"
-)
-_BARE_OPTIONS = words("FORCE NOWAIT SECONDARY_LOAD SECONDARY_UNLOAD")
 
 
 @dataclass(slots=True)
@@ -31,23 +24,28 @@ class Alter:
     unknown: list[str] = field(default_factory=list)
     """Columns that are added, and why their values in stored rows can't be told."""
     renamed_to: TableName | None = None
+    others: list[tuple[TableName, str]] = field(default_factory=list)
+    """Other tables whose rows it changes, and how: that is refused for each."""
 
 
-def read_alter(tokens: Sequence[Token], sql: str, table: TableName, alter: Alter) -> None:
-    """Read all that follows the table's name into ``alter``; raises NotUnderstood."""
+def read_alter(tokens: Sequence[Token], sql: str, names: Names, alter: Alter) -> None:
+    """Read all that follows the table's name into ``alter``; raises NotUnderstood.
+
+    ``names`` says which table a new name is.
+    """
     for part in split(tokens, ","):
         if not part:
             if len(tokens) == 0:
                 return
             raise NotUnderstood("a comma too many")
         cursor = Cursor(part)
-        if _swallows_commas(cursor, alter):
+        if _swallows_commas(cursor, names, alter):
             return
-        _clause(cursor, sql, table, alter)
+        _clause(cursor, sql, names, alter)
         _tail(cursor)
 
 
-def _swallows_commas(cursor: Cursor, alter: Alter) -> bool:
+def _swallows_commas(cursor: Cursor, names: Names, alter: Alter) -> bool:
     """Take clauses whose lists are not in parentheses; they can only come last."""
     if cursor.is_words("PARTITION", "BY") or cursor.accept("ORDER", "BY"):
         return True
@@ -56,14 +54,54 @@ def _swallows_commas(cursor: Cursor, alter: Alter) -> bool:
             return True
     if cursor.is_words("ADD", "PARTITION"):
         return True
-    for verb in ("DROP", "TRUNCATE", "EXCHANGE", "DISCARD", "IMPORT", "CONVERT"):
-        if cursor.accept(verb, "PARTITION") or (verb == "CONVERT" and cursor.accept(verb, "TABLE")):
+    for verb in ("DROP", "TRUNCATE", "DISCARD", "IMPORT"):
+        if cursor.accept(verb, "PARTITION"):
             alter.refused.append(f"{verb} PARTITION")
             return True
+    return _takes_table(cursor, names, alter)
+
+
+def _takes_table(cursor: Cursor, names: Names, alter: Alter) -> bool:
+    """Take what exchanges rows with another table, which is refused for that one as well."""
+    for verb, kind, before in (
+        ("EXCHANGE", "PARTITION", "TABLE"),
+        ("CONVERT", "PARTITION", "TABLE"),
+        ("CONVERT", "TABLE", ""),
+    ):
+        if not cursor.accept(verb, kind):
+            continue
+        while before and not cursor.accept(before):
+            cursor.next()
+        reason = f"{verb} PARTITION"
+        alter.refused.append(reason)
+        alter.others.append((names.table(cursor), reason))
+        return True
     return False
 
 
-def _clause(cursor: Cursor, sql: str, table: TableName, alter: Alter) -> None:
+def spares_rows(tokens: Sequence[Token]) -> bool:
+    """Tell whether no clause can delete or change a row where the statement says IGNORE.
+
+    That deletes rows which a new key, check or partitioning does not allow, and changes values
+    which a new type does not hold, without an event for them: this is the closed list of clauses
+    that look at no row.
+    """
+    return all(_spares(Cursor(part)) for part in split(tokens, ",") if part)
+
+
+def _spares(cursor: Cursor) -> bool:
+    if any(cursor.is_words(verb) for verb in ("RENAME", "ALTER")):
+        return True
+    if cursor.accept("ADD") or cursor.accept("DROP"):
+        return cursor.is_words("INDEX") or cursor.is_words("KEY")
+    if cursor.accept_any(frozenset(("ALGORITHM", "LOCK", "COMMENT"))):
+        cursor.accept_sign("=")
+        cursor.next()
+        return cursor.at_end
+    return cursor.accept("FORCE") and cursor.at_end
+
+
+def _clause(cursor: Cursor, sql: str, names: Names, alter: Alter) -> None:
     if cursor.accept("ADD"):
         _add(cursor, sql, alter)
     elif cursor.accept("DROP"):
@@ -74,11 +112,11 @@ def _clause(cursor: Cursor, sql: str, table: TableName, alter: Alter) -> None:
     elif cursor.accept("CHANGE"):
         _change(cursor, sql, alter)
     elif cursor.accept("RENAME"):
-        _rename(cursor, table, alter)
+        _rename(cursor, names, alter)
     elif cursor.accept("ALTER"):
         _alter_default(cursor)
     else:
-        _options(cursor, alter)
+        alter.refused += read_options(cursor)
 
 
 def _tail(cursor: Cursor) -> None:
@@ -95,6 +133,8 @@ def _optional_column(cursor: Cursor) -> None:
 
 
 def _add(cursor: Cursor, sql: str, alter: Alter) -> None:
+    if _history(cursor, "ADD", alter):
+        return
     if cursor.accept("CONSTRAINT"):
         if not any(cursor.is_words(word) for word in ("PRIMARY", "CHECK", *_INDEXES)):
             cursor.accept("IF", "NOT", "EXISTS")
@@ -139,7 +179,20 @@ def _add_column(cursor: Cursor, sql: str, alter: Alter) -> None:
         alter.steps.append(AddColumn(as_changed(column)))
 
 
+def _history(cursor: Cursor, verb: str, alter: Alter) -> bool:
+    """Take MariaDB's periods, which change no row, and versioning, which makes rows of history."""
+    if cursor.accept("SYSTEM", "VERSIONING"):
+        alter.refused.append(f"{verb} SYSTEM VERSIONING")
+        return True
+    if not cursor.is_words("PERIOD", "FOR") and not cursor.is_words("PERIOD", "IF"):
+        return False
+    cursor.rest()
+    return True
+
+
 def _drop(cursor: Cursor, alter: Alter) -> None:
+    if _history(cursor, "DROP", alter):
+        return
     if cursor.accept("PRIMARY", "KEY"):
         alter.refused.append("DROP PRIMARY KEY")
         return
@@ -168,7 +221,7 @@ def _change(cursor: Cursor, sql: str, alter: Alter) -> None:
     _redefine(cursor, sql, alter, cursor.name())
 
 
-def _rename(cursor: Cursor, table: TableName, alter: Alter) -> None:
+def _rename(cursor: Cursor, names: Names, alter: Alter) -> None:
     if cursor.accept_any(frozenset(("INDEX", "KEY"))):
         _from_to(cursor)
     elif cursor.accept("COLUMN"):
@@ -178,7 +231,7 @@ def _rename(cursor: Cursor, table: TableName, alter: Alter) -> None:
     else:
         if not cursor.accept_any(frozenset(("TO", "AS"))):
             cursor.accept_sign("=")
-        alter.renamed_to = cursor.table(table.database)
+        alter.renamed_to = names.table(cursor)
 
 
 def _from_to(cursor: Cursor) -> tuple[str, str]:
@@ -197,47 +250,3 @@ def _alter_default(cursor: Cursor) -> None:
     if not any(cursor.is_words(word) for word in known):
         raise NotUnderstood("ALTER COLUMN")
     cursor.rest()
-
-
-def _options(cursor: Cursor, alter: Alter) -> None:
-    """Options of the table, which may follow each other without commas."""
-    while not cursor.at_end and not cursor.is_words("PARTITION", "BY"):
-        if _other_option(cursor, alter):
-            continue
-        option = cursor.peek()
-        if cursor.accept_any(_TABLE_OPTIONS):
-            cursor.accept_sign("=")
-            cursor.next()
-        elif not cursor.accept_any(_BARE_OPTIONS):
-            raise NotUnderstood(f"{option.text if option else ''!r} in ALTER TABLE")
-
-
-def _other_option(cursor: Cursor, alter: Alter) -> bool:
-    """Take one clause or option that is more than ``word = value``."""
-    cursor.accept("DEFAULT")
-    if cursor.accept("CONVERT", "TO"):
-        return True
-    if cursor.accept("CHARACTER", "SET") or cursor.accept("CHAR", "SET"):
-        cursor.accept_sign("=")
-        cursor.next()
-        return True
-    for verb in ("DISCARD", "IMPORT"):
-        if cursor.accept(verb, "TABLESPACE"):
-            alter.refused.append(f"{verb} TABLESPACE")
-            return True
-    if cursor.accept("UNION"):
-        cursor.accept_sign("=")
-        cursor.group()
-        return True
-    if cursor.accept("DATA", "DIRECTORY") or cursor.accept("INDEX", "DIRECTORY"):
-        cursor.accept_sign("=")
-        cursor.next()
-        return True
-    pairs = (
-        ("DISABLE", "KEYS"),
-        ("ENABLE", "KEYS"),
-        ("WITH", "VALIDATION"),
-        ("WITHOUT", "VALIDATION"),
-        ("REMOVE", "PARTITIONING"),
-    )
-    return any(cursor.accept(*pair) for pair in pairs)

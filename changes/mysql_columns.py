@@ -136,7 +136,9 @@ def _read_harmless(cursor: Cursor) -> None:
 
 
 def _read_reference(cursor: Cursor) -> None:
-    cursor.table("")
+    cursor.name()
+    if cursor.accept_sign("."):
+        cursor.name()
     if cursor.at_group():
         cursor.group()
     while cursor.accept("ON", "DELETE") or cursor.accept("ON", "UPDATE"):

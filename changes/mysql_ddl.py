@@ -10,46 +10,61 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from changes.model import Ddl, DdlStep, DropTable, RenameTable, TableName, TakeName, TruncateTable
-from changes.mysql_alter import Alter, read_alter
-from changes.mysql_tokens import Cursor, NotUnderstood, Token, split, tokenize, words
+from changes.mysql_alter import Alter, read_alter, spares_rows
+from changes.mysql_kinds import WITH_BODY, is_harmless, kind_of_object, skip_set_statement
+from changes.mysql_names import Names, named_in
+from changes.mysql_tokens import Cursor, NotUnderstood, Token, split, tokenize
 
 _QUOTED = 80
 """Characters of a statement that a refusal quotes."""
 
-_WITH_BODY = words("PROCEDURE FUNCTION TRIGGER EVENT PACKAGE")
-"""Objects whose body is SQL of its own, with semicolons: nothing in it is executed now."""
-
-_NO_ROWS = (
-    words(
-        "DATABASE SCHEMA VIEW USER ROLE SERVER SEQUENCE TABLESPACE LOGFILE UNDO INSTANCE RESOURCE "
-        "SPATIAL_REFERENCE LIBRARY"
-    )
-    | _WITH_BODY
+_DOUBTFUL = (
+    "a statement with names that have no database, while the message's database is that of another "
+    "name in it, so the session's is not told,"
 )
 
-_HARMLESS_VERBS = words(
-    "GRANT REVOKE SET FLUSH ANALYZE OPTIMIZE REPAIR CHECK CHECKSUM COMMIT BEGIN START SAVEPOINT "
-    "RELEASE ROLLBACK XA LOCK UNLOCK INSTALL UNINSTALL CHANGE RESET EXPLAIN SHOW DESCRIBE DESC "
-    "KILL PURGE STOP CACHE HELP BINLOG SHUTDOWN RESTART CLONE"
-)
-_INDEX_KINDS = words("UNIQUE FULLTEXT SPATIAL ONLINE OFFLINE VECTOR")
 
-
-def read_ddl(sql: str, header: TableName) -> tuple[Ddl, ...]:
+def read_ddl(sql: str, header: TableName, *, session: bool = False) -> tuple[Ddl, ...]:
     """Take the text of one or several statements apart, an entry for each table they name.
 
-    ``header`` is the table that the message names: its database is that of unqualified names,
-    itself stands for what names no table but must be refused. An entry whose table's name is
-    empty is about the whole database.
+    ``header`` is the table that the message names: it stands for what names no table but must be
+    refused. Its database is that of unqualified names where the message says so (``session``), or
+    where no name in the text has it. An entry whose table's name is empty is about the whole
+    database, one whose database is empty about tables of that name in any.
     """
+    names = Names(header.database, told=session and bool(header.database))
+    found = _read(sql, header, names)
+    if names.unplaced:
+        told = NotUnderstood("its names have no database, and the message tells none")
+        return tuple(ddl if _changes_nothing(ddl) else _unplaced(ddl, told) for ddl in found)
+    if names.doubtful:
+        found = _read(sql, header, Names("", told=True))
+        return tuple(ddl if _changes_nothing(ddl) else _doubtful(ddl) for ddl in found)
+    return tuple(found)
+
+
+def _changes_nothing(ddl: Ddl) -> bool:
+    return not (ddl.steps or ddl.refused or ddl.unread)
+
+
+def _unplaced(ddl: Ddl, why: NotUnderstood) -> Ddl:
+    unread = None if ddl.refused else ddl.unread or _not_understood(ddl.sql, why)
+    return replace(ddl, steps=(), lenient=(), unread=unread)
+
+
+def _doubtful(ddl: Ddl) -> Ddl:
+    return Ddl(ddl.table, ddl.sql, refused=ddl.refused or _DOUBTFUL)
+
+
+def _read(sql: str, header: TableName, names: Names) -> list[Ddl]:
     try:
         statements = _statements(tokenize(sql))
     except NotUnderstood as error:
-        return (Ddl(header, sql, unread=_not_understood(sql, error)),)
+        unread = _not_understood(sql, error)
+        return [Ddl(table, sql, unread=unread) for table in named_in(sql, header)]
     if not statements:
-        return (Ddl(header, sql, refused="a DDL message without a statement"),)
-    found = [ddl for part in statements for ddl in _Reader(sql, header).read(part)]
-    return tuple(found)
+        return [Ddl(header, sql, refused="a DDL message without a statement")]
+    return [ddl for part in statements for ddl in _Reader(sql, header, names).read(part)]
 
 
 def _not_understood(sql: str, error: NotUnderstood) -> str:
@@ -60,54 +75,61 @@ def _statements(tokens: Sequence[Token]) -> list[list[Token]]:
     """Cut at semicolons, but leave a stored program with its body in one piece."""
     parts = [part for part in split(tokens, ";") if part]
     for place, part in enumerate(parts):
-        if part[0].text.upper() in ("CREATE", "ALTER") and _object(part) in _WITH_BODY:
+        if _has_body(part):
             return [*parts[:place], [token for left in parts[place:] for token in left]]
     return parts
 
 
-def _object(tokens: Sequence[Token]) -> str:
-    """Find what a CREATE, ALTER or DROP is about: the first word that names a kind of object."""
-    for token in tokens[1:]:
-        word = token.text.upper()
-        if token.kind == "word" and word in _NO_ROWS | {"TABLE", "TABLES", "INDEX"}:
-            return word
-    return ""
+def _has_body(tokens: Sequence[Token]) -> bool:
+    cursor = Cursor(tokens)
+    try:
+        skip_set_statement(cursor)
+        made = cursor.accept("CREATE") or cursor.accept("ALTER")
+        return made and kind_of_object(cursor) in WITH_BODY
+    except NotUnderstood:
+        return False
 
 
 class _Reader:
     """Reads one statement."""
 
-    def __init__(self, sql: str, header: TableName) -> None:
+    def __init__(self, sql: str, header: TableName, names: Names) -> None:
         self._sql = sql
         self._header = header
+        self._names = names
 
     def read(self, tokens: Sequence[Token]) -> list[Ddl]:
-        cursor = Cursor(tokens)
-        verb = cursor.next()
         self._text = self._sql[tokens[0].start : tokens[-1].end]
         try:
-            return self._statement(verb.text.upper() if verb.kind == "word" else "", cursor, tokens)
+            return self._statement(Cursor(tokens))
         except NotUnderstood as error:
-            return [Ddl(self._header, self._text, unread=_not_understood(self._text, error))]
+            unread = _not_understood(self._text, error)
+            about = named_in(self._text, self._header)
+            return [Ddl(table, self._text, unread=unread) for table in about]
 
-    def _statement(self, verb: str, cursor: Cursor, tokens: Sequence[Token]) -> list[Ddl]:
-        if verb == "TRUNCATE":
+    def _statement(self, cursor: Cursor) -> list[Ddl]:
+        skip_set_statement(cursor)
+        if cursor.accept("TRUNCATE"):
             cursor.accept("TABLE")
-            return [self._step(cursor.table(self._header.database), TruncateTable())]
-        if verb == "RENAME":
+            table = self._names.table(cursor)
+            _end(cursor)
+            return [self._step(table, TruncateTable())]
+        if cursor.is_words("RENAME", "TABLE") or cursor.is_words("RENAME", "TABLES"):
             return self._rename(cursor)
-        if verb in _HARMLESS_VERBS:
+        if cursor.accept("USE"):
+            self._names.use(cursor.name())
             return []
-        what = _object(tokens)
-        if verb == "ALTER" and what == "TABLE":
-            return self._alter(cursor)
-        if verb == "CREATE" and what in ("TABLE", "INDEX"):
-            return self._create(what, cursor)
-        if verb == "DROP" and what in ("TABLE", "TABLES", "INDEX", "DATABASE", "SCHEMA"):
-            return self._drop(cursor)
-        if verb in ("CREATE", "ALTER", "DROP") and what in _NO_ROWS:
+        for verb, read in (
+            ("ALTER", self._alter),
+            ("CREATE", self._create),
+            ("DROP", self._drop),
+        ):
+            if cursor.accept(verb):
+                return read(cursor)
+        first = cursor.peek()
+        if is_harmless(cursor):
             return []
-        raise NotUnderstood(f"{tokens[0].text!r} at the beginning")
+        raise NotUnderstood(f"{first.text if first else ''!r} at the beginning")
 
     def _refused(self, table: TableName, reason: str) -> Ddl:
         return Ddl(table, self._text, refused=reason)
@@ -116,23 +138,18 @@ class _Reader:
         return Ddl(table, self._text, (step,))
 
     def _rename(self, cursor: Cursor) -> list[Ddl]:
-        if cursor.accept("USER"):
-            return []
-        if not (cursor.accept("TABLE") or cursor.accept("TABLES")):
-            raise NotUnderstood("RENAME of something else than a table")
+        cursor.next()
+        cursor.next()
         cursor.accept("IF", "EXISTS")
         pairs = []
         for part in split(cursor.rest(), ","):
             pair = Cursor(part)
-            old = pair.table(self._header.database)
-            if pair.accept_any(frozenset(("WAIT", "NOWAIT"))) == "WAIT":
-                pair.next()
+            old = self._names.table(pair)
+            _wait(pair)
             if not pair.accept("TO"):
                 raise NotUnderstood("RENAME without TO")
-            new = pair.table(self._header.database)
-            if not pair.at_end:
-                raise NotUnderstood(f"{pair.next().text!r} after RENAME")
-            pairs.append((old, new))
+            pairs.append((old, self._names.table(pair)))
+            _end(pair)
         return self._renamed(pairs)
 
     def _renamed(self, pairs: Sequence[tuple[TableName, TableName]]) -> list[Ddl]:
@@ -153,68 +170,81 @@ class _Reader:
             for table, done in steps.items()
         ]
 
-    def _create(self, what: str, cursor: Cursor) -> list[Ddl]:
-        replaces = cursor.accept("OR", "REPLACE")
-        if what == "TABLE":
-            if cursor.accept("TEMPORARY"):
-                return []
-            if not cursor.accept("TABLE"):
-                raise NotUnderstood("CREATE")
-            cursor.accept("IF", "NOT", "EXISTS")
-            table = cursor.table(self._header.database)
-            if replaces:
-                return [self._step(table, DropTable())]
-            return [Ddl(table, self._text)]
-        while cursor.accept_any(_INDEX_KINDS):
-            continue
-        if not cursor.accept("INDEX"):
-            raise NotUnderstood("CREATE")
+    def _create(self, cursor: Cursor) -> list[Ddl]:
+        replaces = cursor.is_words("OR", "REPLACE")
+        temporary = cursor.is_words("TEMPORARY") or cursor.is_words("OR", "REPLACE", "TEMPORARY")
+        kind = kind_of_object(cursor)
+        cursor.next()
+        if kind == "TABLES":
+            raise NotUnderstood("CREATE TABLES")
+        if temporary or kind not in ("TABLE", "INDEX"):
+            return []
         cursor.accept("IF", "NOT", "EXISTS")
-        cursor.name()
-        return [Ddl(self._on_table(cursor), self._text)]
+        if kind == "INDEX":
+            cursor.name()
+            return [Ddl(self._on_table(cursor), self._text)]
+        table = self._names.table(cursor)
+        if _is_versioned(cursor):
+            return [self._refused(table, "a table WITH SYSTEM VERSIONING")]
+        return [self._step(table, DropTable())] if replaces else [Ddl(table, self._text)]
 
     def _on_table(self, cursor: Cursor) -> TableName:
         while not cursor.accept("ON"):
             cursor.next()
-        return cursor.table(self._header.database)
+        return self._names.table(cursor)
 
     def _drop(self, cursor: Cursor) -> list[Ddl]:
-        if cursor.accept("TEMPORARY"):
+        temporary = cursor.is_words("TEMPORARY")
+        kind = kind_of_object(cursor)
+        cursor.next()
+        cursor.accept("IF", "EXISTS")
+        if temporary:
             return []
-        if cursor.accept("DATABASE") or cursor.accept("SCHEMA"):
-            cursor.accept("IF", "EXISTS")
+        if kind in ("DATABASE", "SCHEMA"):
             database = cursor.name()
             return [self._refused(TableName(database, ""), f"DROP DATABASE {database}")]
-        if cursor.accept("TABLE") or cursor.accept("TABLES"):
-            cursor.accept("IF", "EXISTS")
-            tables = [
-                Cursor(part).table(self._header.database) for part in split(cursor.rest(), ",")
-            ]
-            return [self._step(table, DropTable()) for table in tables]
-        cursor.accept("ONLINE")
-        if not cursor.accept("INDEX"):
-            raise NotUnderstood("DROP")
-        cursor.accept("IF", "EXISTS")
+        if kind in ("TABLE", "TABLES"):
+            return self._drop_tables(cursor)
+        if kind != "INDEX":
+            return []
         index = cursor.name()
         table = self._on_table(cursor)
         refused = "DROP PRIMARY KEY" if index.upper() == "PRIMARY" else None
         return [Ddl(table, self._text, refused=refused)]
 
+    def _drop_tables(self, cursor: Cursor) -> list[Ddl]:
+        tables = []
+        for part in split(cursor.rest(), ","):
+            one = Cursor(part)
+            tables.append(self._names.table(one))
+            one.accept_any(frozenset(("RESTRICT", "CASCADE")))
+            _end(one)
+        return [self._step(table, DropTable()) for table in tables]
+
     def _alter(self, cursor: Cursor) -> list[Ddl]:
-        while cursor.accept_any(frozenset(("ONLINE", "OFFLINE", "IGNORE"))):
-            continue
-        if not cursor.accept("TABLE"):
-            raise NotUnderstood("ALTER")
+        cursor.accept_any(frozenset(("ONLINE", "OFFLINE")))
+        ignore = cursor.accept("IGNORE")
+        kind = kind_of_object(cursor)
+        cursor.next()
+        if kind != "TABLE":
+            if kind in ("TABLES", "INDEX") or any(map(_is_upgrade, cursor.rest())):
+                raise NotUnderstood(f"ALTER {kind}")
+            return []
         cursor.accept("IF", "EXISTS")
-        table = cursor.table(self._header.database)
-        if cursor.accept_any(frozenset(("WAIT", "NOWAIT"))) == "WAIT":
-            cursor.next()
+        table = self._names.table(cursor)
+        _wait(cursor)
         alter, unread = Alter(), None
+        clauses = cursor.rest()
+        if ignore and not spares_rows(clauses):
+            alter.refused.append("ALTER IGNORE TABLE, which may delete and change rows,")
         try:
-            read_alter(cursor.rest(), self._sql, table, alter)
+            read_alter(clauses, self._sql, self._names, alter)
         except NotUnderstood as error:
             unread = _not_understood(self._text, error)
-        return self._altered(table, alter, unread)
+        return [
+            *self._altered(table, alter, unread),
+            *(self._refused(other, reason) for other, reason in alter.others),
+        ]
 
     def _altered(self, table: TableName, alter: Alter, unread: str | None) -> list[Ddl]:
         """What is refused goes before what is not understood: the former stops in any case."""
@@ -228,6 +258,34 @@ class _Reader:
             return [Ddl(table, self._text, tuple(alter.steps))]
         moved, taken = self._renamed([(table, named)])
         return [Ddl(table, self._text, (*alter.steps, *moved.steps)), taken]
+
+
+def _wait(cursor: Cursor) -> None:
+    if cursor.accept("WAIT"):
+        cursor.next()
+    else:
+        cursor.accept("NOWAIT")
+
+
+def _end(cursor: Cursor) -> None:
+    """What may follow a table's name, and nothing else: the rest might be a table, too."""
+    _wait(cursor)
+    if not cursor.at_end:
+        raise NotUnderstood(f"{cursor.next().text!r} after a table's name")
+
+
+def _is_upgrade(token: Token) -> bool:
+    """``ALTER DATABASE … UPGRADE DATA DIRECTORY NAME`` gives the database another name."""
+    return token.kind == "word" and token.text.upper() == "UPGRADE"
+
+
+def _is_versioned(cursor: Cursor) -> bool:
+    """MariaDB writes such a table's history as rows of the same key, its deletes as updates."""
+    while not cursor.at_end:
+        if cursor.accept("WITH", "SYSTEM", "VERSIONING"):
+            return True
+        cursor.next()
+    return False
 
 
 def _in_a_circle(goes_to: Mapping[TableName, TableName]) -> set[TableName]:

@@ -10,8 +10,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from changes.model import TableName
-
 _TOKEN = re.compile(
     r"""
       (?P<space>   \s+ | \#[^\n]* | --(?=\s|$)[^\n]* | /\*(?!M?!).*?\*/ )
@@ -161,13 +159,6 @@ class Cursor:
         if token.kind not in ("word", "quoted", "string"):
             raise NotUnderstood(f"{token.text!r} where a name should be")
         return token.text
-
-    def table(self, database: str) -> TableName:
-        """Take a table's name; without a database of its own it is in ``database``."""
-        first = self.name()
-        if self.accept_sign("."):
-            return TableName(first, self.name())
-        return TableName(database, first)
 
     def group(self) -> list[Token]:
         """Take what stands in the parentheses that come next, without them."""

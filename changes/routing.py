@@ -76,6 +76,15 @@ class Route:
             _covers(pattern, database) for pattern in self.exclude
         )
 
+    def takes_one_named(self, table: str) -> bool:
+        """Tell whether a table of this name could take this route, in whatever database."""
+        named = Named(None, table)
+        return any(
+            self._takes_another(found, TableName("", ""))
+            for pattern in self.include
+            for found in patterns_meet(pattern, named)
+        )
+
     def target(self, table: TableName) -> TargetName:
         """Name the table's target. A source's name is kept whole, dots and braces included."""
         names = {"database": table.database, "table": table.table}
@@ -152,7 +161,7 @@ class Router:
         """Name the targets of a table; none where no route takes it.
 
         An empty table name stands for a whole database, as in DROP DATABASE, an empty database for
-        any: then each route that could take one of its tables answers. Raises RouteConflict.
+        any: then each route that could take such a table answers. Raises RouteConflict.
         """
         known = self._known.get(table)
         if known is None:
@@ -201,6 +210,12 @@ class Router:
                 self._target(route, table)
                 for route in self._routes
                 if not table.database or route.takes_some_of(table.database)
+            )
+        if not table.database:
+            return tuple(
+                self._target(route, table)
+                for route in self._routes
+                if route.takes_one_named(table.table)
             )
         found: dict[TargetName, TargetRoute] = {}
         for route in self._routes:

@@ -104,5 +104,8 @@ def _present(value: bytes | None) -> bytes:
 
 
 def _statements(entry: Any) -> tuple[Ddl, ...]:
+    """``ddlSchemaName`` is the session's database; the header's that of a table in it."""
     change, header = row_change(entry), table_of(entry)
-    return read_ddl(change.sql, TableName(change.ddlSchemaName or header.database, header.table))
+    database = change.ddlSchemaName or header.database
+    told = bool(change.ddlSchemaName)
+    return read_ddl(change.sql, TableName(database, header.table), session=told)

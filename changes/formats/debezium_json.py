@@ -196,7 +196,8 @@ class DebeziumJson:
 
 
 def _header(record: Record) -> TableName:
-    """The table that a schema change names: its database is that of the statement's names."""
+    """The table that a schema change names: its database is that of one of the statement's tables,
+    of the new name where one is renamed; the session's is not told."""
     source = msgspec.json.decode(
         (record.payload or {}).get("source", Raw(NULL)), type=Source | None
     )

@@ -94,10 +94,12 @@ def _of_table(message: _Statement, sql: str) -> list[Ddl]:
         if message.type == "table-create":
             return [Ddl(after, sql)]
         return [Ddl(before, sql, refused="a changed table without the statement that changed it")]
-    told = [as_text_columns(ddl) for ddl in read_ddl(sql, before)]
+    # Whatever the session's database was: a name without one is this table's, or none of ours.
+    told = [as_text_columns(ddl) for ddl in read_ddl(sql, before, session=True)]
     mine = [ddl for ddl in told if _same(ddl.table, before)]
     refused = next((ddl.refused for ddl in mine if ddl.refused), None)
-    if told and not mine and before == after:
+    renames = all(isinstance(step, NameStep) for ddl in told for step in ddl.steps)
+    if told and not mine and (before == after or not renames):
         # Passed over in silence, a change would be lost.
         refused = f"a statement about {told[0].table} in a message about {before}"
     if refused is not None:

@@ -315,6 +315,44 @@ def test_a_statement_about_no_table_that_nobody_understands_is_told() -> None:
     assert "FROBNICATE" in stopped
 
 
+def renamed(table: str, sql: str, kind: str = "RENAME") -> bytes:
+    """A statement as Canal writes it, whose header has the database of ``archive``'s table."""
+    database = "" if kind == "QUERY" else "archive"
+    return message(table, kind, isDdl=True, database=database, sql=sql, data=None)
+
+
+def test_a_statement_in_a_database_that_is_not_told_stops_where_a_route_may_take_its_table() -> (
+    None
+):
+    """Canal's header has the new name's database: the old name's may be any, ours as well."""
+    out = fetcher().handle(polled(renamed("x", "RENAME TABLE a TO archive.x")), 0.0)
+    reason = str(failure(out))
+    assert reason.startswith("binlog:0 offset 0: a of an unknown database: a statement with names")
+    assert reason.endswith("is not followed: RENAME TABLE a TO archive.x")
+    elsewhere = fetcher(include=("s.b",))
+    out = elsewhere.handle(polled(renamed("x", "RENAME TABLE a TO archive.x")), 0.0)
+    assert failure(out) is None
+
+
+def test_a_statement_without_any_database_is_told() -> None:
+    """It vanished: no route takes a table of no database."""
+    truncate = renamed("", "TRUNCATE a", "QUERY")
+    out = fetcher().handle(polled(truncate), 0.0)
+    (log,) = [effect for effect in out if isinstance(effect, fx.Log)]
+    assert log.event == "ddl_not_understood"
+    assert "TRUNCATE a" in str(log.fields["what"])
+    stopping = fetcher(ddl_not_understood_stops=True)
+    assert "TRUNCATE a" in str(failure(stopping.handle(polled(truncate), 0.0)))
+
+
+def test_an_index_in_a_database_that_is_not_told_is_nothing() -> None:
+    """Wherever its table is, no row changes."""
+    out = fetcher().handle(polled(renamed("", "CREATE INDEX i ON a (b)", "QUERY")), 0.0)
+    assert failure(out) is None
+    assert [effect for effect in out if isinstance(effect, fx.Log)] == []
+    assert dispatched(out)[0].next_offset == 1
+
+
 def test_a_partition_is_read_again_from_its_frontier() -> None:
     """As if it were revoked and given back, without a word to the group."""
     logic = fetcher(shards=1)

@@ -109,6 +109,29 @@ def test_whole_databases(
 
 
 @pytest.mark.parametrize(
+    ("include", "exclude", "concerned"),
+    [
+        ("*", (), True),
+        ("shop.*", (), True),
+        ("shop.orders", (), True),
+        ("shop.order_*", (), False),
+        ("*orders", (), True),
+        ("s*s", (), True),
+        ("shop.users", (), False),
+        ("shop.*", ("*.orders",), False),
+        ("shop.orders", ("shop.*",), False),
+        ("*", ("shop.orders",), True),
+    ],
+)
+def test_a_table_of_an_unknown_database(
+    include: str, exclude: tuple[str, ...], concerned: bool
+) -> None:
+    """It concerns each route that could take a table of its name."""
+    router = Router([route(include, exclude=exclude)])
+    assert bool(router.targets(TableName("", "orders"))) is concerned
+
+
+@pytest.mark.parametrize(
     ("template", "said"),
     [
         ("lake.orders", "sink.namespace.table"),

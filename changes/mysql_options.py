@@ -1,0 +1,69 @@
+"""Reads the options of a table in MySQL's ALTER TABLE: hardly any concerns a stored row."""
+
+from __future__ import annotations
+
+from changes.mysql_tokens import Cursor, NotUnderstood, words
+
+_TABLE_OPTIONS = words(
+    "ENGINE TYPE AUTO_INCREMENT COMMENT ROW_FORMAT KEY_BLOCK_SIZE AVG_ROW_LENGTH CHECKSUM "
+    "TABLE_CHECKSUM MAX_ROWS MIN_ROWS PACK_KEYS PASSWORD DELAY_KEY_WRITE STATS_AUTO_RECALC "
+    "STATS_PERSISTENT STATS_SAMPLE_PAGES COMPRESSION ENCRYPTION CONNECTION INSERT_METHOD "
+    "AUTOEXTEND_SIZE ENGINE_ATTRIBUTE SECONDARY_ENGINE SECONDARY_ENGINE_ATTRIBUTE "
+    "PAGE_COMPRESSED PAGE_COMPRESSION_LEVEL PAGE_CHECKSUM TRANSACTIONAL ENCRYPTED "
+    "ENCRYPTION_KEY_ID IETF_QUOTES CHARSET COLLATE ALGORITHM LOCK TABLESPACE"
+)
+_NO_ROWS = words("BLACKHOLE MERGE MRG_MYISAM FEDERATED FEDERATEDX CONNECT SPIDER")
+"""Engines that keep no rows of their own: a table that gets one loses what it had."""
+
+_BARE_OPTIONS = words("FORCE NOWAIT SECONDARY_LOAD SECONDARY_UNLOAD")
+
+
+def read_options(cursor: Cursor) -> list[str]:
+    """Take options, which may follow each other without commas, and name what takes rows away.
+
+    Raises NotUnderstood.
+    """
+    refused: list[str] = []
+    while not cursor.at_end and not cursor.is_words("PARTITION", "BY"):
+        if _other_option(cursor, refused):
+            continue
+        option = cursor.peek()
+        if named := cursor.accept_any(_TABLE_OPTIONS):
+            cursor.accept_sign("=")
+            value = cursor.next().text.upper()
+            if named in ("ENGINE", "TYPE") and value in _NO_ROWS:
+                refused.append(f"ENGINE {value}")
+        elif not cursor.accept_any(_BARE_OPTIONS):
+            raise NotUnderstood(f"{option.text if option else ''!r} in ALTER TABLE")
+    return refused
+
+
+def _other_option(cursor: Cursor, refused: list[str]) -> bool:
+    """Take one clause or option that is more than ``word = value``."""
+    cursor.accept("DEFAULT")
+    if cursor.accept("CONVERT", "TO"):
+        return True
+    if cursor.accept("CHARACTER", "SET") or cursor.accept("CHAR", "SET"):
+        cursor.accept_sign("=")
+        cursor.next()
+        return True
+    for verb in ("DISCARD", "IMPORT"):
+        if cursor.accept(verb, "TABLESPACE"):
+            refused.append(f"{verb} TABLESPACE")
+            return True
+    if cursor.accept("UNION"):
+        cursor.accept_sign("=")
+        cursor.group()
+        return True
+    if cursor.accept("DATA", "DIRECTORY") or cursor.accept("INDEX", "DIRECTORY"):
+        cursor.accept_sign("=")
+        cursor.next()
+        return True
+    pairs = (
+        ("DISABLE", "KEYS"),
+        ("ENABLE", "KEYS"),
+        ("WITH", "VALIDATION"),
+        ("WITHOUT", "VALIDATION"),
+        ("REMOVE", "PARTITIONING"),
+    )
+    return any(cursor.accept(*pair) for pair in pairs)
