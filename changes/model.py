@@ -63,17 +63,23 @@ class TargetName(NamedTuple):
     table: str
 
     def __str__(self) -> str:
-        """Unambiguous, for it names the target's lanes: a part that holds a dot is quoted."""
-        return ".".join(f"`{part}`" if "." in part else part for part in self)
+        """Unambiguous, for it names the target's lanes: a part with a dot or a backtick is quoted
+        as SQL does it, each backtick doubled."""
+        return ".".join(map(_quoted, self))
 
     @classmethod
     def parse(cls, text: str) -> TargetName:
         """Read back what ``str()`` wrote. Raises ValueError."""
-        parts = [quoted or plain for quoted, plain in re.findall(r"`([^`]*)`|([^.`]+)", text)]
+        found = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", text)
+        parts = [plain or quoted.replace("``", "`") for quoted, plain in found]
         name = cls(*parts) if len(parts) == 3 else None
         if name is None or str(name) != text:
             raise ValueError(f"not a target's name, sink.namespace.table: {text!r}")
         return name
+
+
+def _quoted(part: str) -> str:
+    return "`" + part.replace("`", "``") + "`" if "." in part or "`" in part else part
 
 
 class Mode(Enum):

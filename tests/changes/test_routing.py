@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from changes.model import Mode, TableName, TargetName
 from changes.routing import Route, RouteConflict, Router, TargetRoute, shard_of
@@ -195,15 +197,40 @@ def test_a_target_may_stand_in_for_another() -> None:
         TargetName("lake", "shop", "orders"),
         TargetName("lake", "a.b", "c.d"),
         TargetName("l", "é", "x"),
+        TargetName("lake", "shop", "a`b"),
+        TargetName("lake", "`", "``"),
+        TargetName("lake", "`a`", "x`.`y"),
+        TargetName("lake", "`a", "b`"),
+        TargetName("lake", "s", "`a.b`"),
     ],
 )
 def test_a_targets_name_is_read_back(name: TargetName) -> None:
-    """As lanes and the offset file have it, parts with a dot quoted."""
+    """As lanes and the offset file have it, parts with a dot or a backtick quoted."""
     assert TargetName.parse(str(name)) == name
 
 
+_PARTS = st.text("ab.`", min_size=1, max_size=6)
+
+
+@given(_PARTS, _PARTS, _PARTS, _PARTS)
+def test_no_two_targets_have_one_name(a: str, b: str, c: str, d: str) -> None:
+    """Whatever dots and backticks are in it: a name names one target."""
+    one, other = TargetName("lake", a, b), TargetName("lake", c, d)
+    assert TargetName.parse(str(one)) == one
+    assert (str(one) == str(other)) == (one == other)
+
+
 @pytest.mark.parametrize(
-    "text", ["", "lake.shop", "lake.shop.orders.x", "lake..orders", "lake.`a`.b"]
+    "text",
+    [
+        "",
+        "lake.shop",
+        "lake.shop.orders.x",
+        "lake..orders",
+        "lake.`a`.b",
+        "lake.a.b`c",
+        "l.a.`b`c`",
+    ],
 )
 def test_what_is_no_targets_name_is_refused(text: str) -> None:
     """Too few parts, too many, an empty one, a quote that is not needed."""
