@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from changes.model import AddColumn, ChangeColumn, DdlStep, DropColumn, RenameColumn, TableName
-from changes.mysql_columns import Unknowable, as_added, as_changed, read_definition
+from changes.mysql_columns import as_changed, read_definition
+from changes.mysql_defaults import Unknowable, as_added
 from changes.mysql_names import Names
 from changes.mysql_options import read_options
 from changes.mysql_tokens import Cursor, NotUnderstood, Token, split, words

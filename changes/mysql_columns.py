@@ -1,24 +1,19 @@
-"""Reads a column's definition in MySQL's SQL, and what rows stored before it show in it."""
+"""Reads a column's definition in MySQL's SQL."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
-from changes.convert import convert
-from changes.model import AddColumn, Column
+from changes.model import Column
 from changes.mysql_tokens import Cursor, NotUnderstood, Token, words
 from changes.mysql_types import from_mysql
-from changes.types import TIMESTAMP_UTC, Reading, SourceType
 
-_TEXTS = words(
+TEXTS = words(
     "CHAR VARCHAR CHARACTER NCHAR NVARCHAR TINYTEXT TEXT MEDIUMTEXT LONGTEXT LONG NATIONAL"
 )
-_BINARIES = words("VARBINARY TINYBLOB BLOB MEDIUMBLOB LONGBLOB")
-_NUMBERS = words(
+BINARIES = words("VARBINARY TINYBLOB BLOB MEDIUMBLOB LONGBLOB")
+NUMBERS = words(
     "TINYINT SMALLINT MEDIUMINT MIDDLEINT INT INTEGER BIGINT INT1 INT2 INT3 INT4 INT8 BOOL BOOLEAN "
     "DECIMAL NUMERIC DEC FIXED FLOAT DOUBLE REAL FLOAT4 FLOAT8"
 )
@@ -27,7 +22,7 @@ _OTHERS = words(
     "GEOMETRY POINT LINESTRING POLYGON MULTIPOINT MULTILINESTRING MULTIPOLYGON "
     "GEOMETRYCOLLECTION GEOMCOLLECTION"
 )
-_TYPES = _TEXTS | _BINARIES | _NUMBERS | _OTHERS
+_TYPES = TEXTS | BINARIES | NUMBERS | _OTHERS
 _SECOND_WORDS = words("PRECISION VARYING VARCHAR CHAR CHARACTER VARBINARY")
 _SIGNS = words("UNSIGNED SIGNED ZEROFILL")
 _PLAIN = words("VISIBLE INVISIBLE ASCII UNICODE BYTE BINARY COMPRESSED VIRTUAL STORED")
@@ -35,12 +30,6 @@ _WITH_VALUE = words(
     "COMMENT COLLATE CHARSET COLUMN_FORMAT STORAGE SRID REF_SYSTEM_ID ENGINE_ATTRIBUTE "
     "SECONDARY_ENGINE_ATTRIBUTE"
 )
-
-_CLOCK = re.compile(r"-?\d{2,3}:[0-5]\d:[0-5]\d")
-
-
-class Unknowable(Exception):
-    """What stored rows show in the new column can't be told."""
 
 
 @dataclass(slots=True)
@@ -155,7 +144,7 @@ def _default_tokens(cursor: Cursor) -> tuple[Token, ...]:
         return tuple(inner) if len(inner) == 1 and inner[0].kind != "word" else _expression(inner)
     token = cursor.next()
     tokens = [token]
-    if (token.kind == "sign" and token.text in "+-") or token.text.startswith("_"):
+    if (token.kind == "sign" and token.text in "+-") or is_introducer(token):
         tokens.append(cursor.next())
     elif cursor.at_group():
         tokens += _expression(cursor.group())
@@ -167,129 +156,11 @@ def _expression(tokens: Sequence[Token]) -> tuple[Token, ...]:
     return (Token("sign", "(", start, start), *tokens, Token("sign", ")", start, start))
 
 
-def as_added(column: Definition) -> AddColumn:
-    """Give what a target needs to follow ADD COLUMN; raises Unknowable."""
-    kind = from_mysql(column.type)
-    added = Column(column.name, kind.arrow)
-    if column.generated:
-        raise Unknowable("it is generated, its values in stored rows are not told")
-    if column.auto_increment or column.base == "SERIAL":
-        raise Unknowable("AUTO_INCREMENT numbers the stored rows")
-    if column.default is not None:
-        if _is_null(column.default):
-            return AddColumn(added)
-        return AddColumn(added, _value(column, kind, _literal(column.default, kind)))
-    if column.nullable is False:
-        return AddColumn(added, _implicit(column, kind))
-    if column.base == "TIMESTAMP" and column.nullable is None:
-        raise Unknowable("a TIMESTAMP that says neither NULL nor DEFAULT differs by server setting")
-    return AddColumn(added)
+def is_introducer(token: Token) -> bool:
+    """Tell whether it names the character set of the text behind it: ``_latin1'x'``."""
+    return token.kind == "word" and token.text.startswith("_")
 
 
 def as_changed(column: Definition) -> Column:
     """Give the column as it is from now on."""
     return Column(column.name, from_mysql(column.type).arrow)
-
-
-def _is_null(default: Sequence[Token]) -> bool:
-    return len(default) == 1 and default[0].kind == "word" and default[0].text.upper() == "NULL"
-
-
-def _literal(default: Sequence[Token], kind: SourceType) -> str:
-    """A constant default as text; raises Unknowable where it is computed."""
-    sign = ""
-    tokens = list(default)
-    if tokens[0].kind == "sign" and tokens[0].text in "+-" and len(tokens) == 2:
-        sign = tokens.pop(0).text.replace("+", "")
-    elif tokens[0].kind == "word" and len(tokens) == 2 and tokens[1].kind == "string":
-        tokens.pop(0)
-    only = tokens[0]
-    if len(tokens) == 1:
-        if only.kind == "number" or (only.kind == "string" and not sign):
-            if kind.reading is Reading.BYTES and not only.text.isascii():
-                raise Unknowable("the bytes of its DEFAULT depend on a session's character set")
-            return sign + only.text
-        if only.kind in ("bits", "hex") and not sign:
-            return _bit_string(only, kind)
-        if only.kind == "word" and only.text.upper() in ("TRUE", "FALSE"):
-            return "1" if only.text.upper() == "TRUE" else "0"
-    said = " ".join(token.text for token in default)
-    raise Unknowable(f"DEFAULT {said} is not a constant")
-
-
-def _bit_string(token: Token, kind: SourceType) -> str:
-    """``b'101'`` and ``x'4D'`` are bytes where the column holds such or text, else numbers."""
-    base = 2 if token.kind == "bits" else 16
-    digits = token.text[2:].rstrip("'")
-    number = int(digits or "0", base)
-    if kind.reading is Reading.BYTES or pa.types.is_string(kind.arrow):
-        per_byte = 8 if base == 2 else 2
-        text = number.to_bytes(-(-len(digits) // per_byte), "big").decode("latin-1")
-        if kind.reading is not Reading.BYTES and not text.isascii():
-            raise Unknowable("what its DEFAULT reads depends on the column's character set")
-        return text
-    return str(number)
-
-
-def _implicit(column: Definition, kind: SourceType) -> object:
-    """What MySQL fills in for NOT NULL without DEFAULT."""
-    if column.base in _NUMBERS or column.base == "BIT":
-        return _value(column, kind, "0")
-    if column.base in _TEXTS | _BINARIES | {"BINARY", "SET"}:
-        return _value(column, kind, "")
-    known = {"YEAR": "0000", "TIME": "00:00:00"}
-    if column.base in known:
-        return _value(column, kind, known[column.base])
-    if column.base == "ENUM" and kind.labels:
-        return kind.labels[0]
-    raise Unknowable(f"NOT NULL without DEFAULT has no usable value as {column.type}")
-
-
-def _value(column: Definition, kind: SourceType, text: str) -> object:
-    """A constant as the rows would show it; raises Unknowable where that can't be told."""
-    if kind.arrow.equals(TIMESTAMP_UTC):
-        raise Unknowable("a TIMESTAMP's default depends on the time zone of who ran the statement")
-    shown = _as_printed(column, kind, text)
-    if shown is None:
-        raise Unknowable(f"DEFAULT {text!r} of a {column.type} column is not followed")
-    try:
-        return convert(pa.array([shown], pa.string()), kind, "UTC")[0].as_py()
-    except pa.ArrowInvalid as error:
-        raise Unknowable(f"DEFAULT {text!r} does not fit {column.type}") from error
-
-
-def _as_printed(column: Definition, kind: SourceType, text: str) -> str | None:
-    """The constant as a message would carry it; None where that can't be told."""
-    if kind.reading in (Reading.ENUM, Reading.SET):
-        return _numbered(kind, text)
-    if kind.reading is Reading.BYTES:
-        return _bytes_text(column, text)
-    if kind.reading is Reading.TIME:
-        return text if not column.arguments and _CLOCK.fullmatch(text) else None
-    if column.base == "YEAR":
-        return text if re.fullmatch(r"0|\d{4}", text) else None
-    if pa.types.is_string(kind.arrow):
-        if column.base not in _TEXTS:
-            return None
-        return text.rstrip(" ") if column.base in ("CHAR", "NCHAR") else text
-    return text
-
-
-def _bytes_text(column: Definition, text: str) -> str | None:
-    """BINARY is filled up with zero bytes, which the binlog leaves out again."""
-    if column.base == "BINARY":
-        return text.rstrip("\0")
-    return text if column.base in _BINARIES else None
-
-
-def _numbered(kind: SourceType, text: str) -> str | None:
-    """A label's number, a set's mask: the server compares without regard to case."""
-    folded = [label.casefold() for label in kind.labels]
-    wanted = [text] if kind.reading is Reading.ENUM else [part for part in text.split(",") if part]
-    try:
-        places = {folded.index(label.rstrip(" ").casefold()) for label in wanted}
-    except ValueError:
-        return None
-    if kind.reading is Reading.ENUM:
-        return str(places.pop() + 1)
-    return str(sum(1 << place for place in places))
