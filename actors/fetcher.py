@@ -19,7 +19,7 @@ from actors.messages import Address
 from actors.offers import Offers
 from actors.reassembly import Reassembly, SequenceGap
 from actors.recognition import NotRecognised, Recognition, RecognitionBounds
-from actors.sorting import Sorter
+from actors.sorting import PassedOver, Sorter
 from changes.formats.base import Format
 from changes.routing import Router, shard_of
 from offsets.log_epochs import EpochSpan
@@ -72,6 +72,11 @@ def _behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:
         return None
     offsets, values = fetched.offsets[place + 1 :], fetched.values[place + 1 :]
     return msg.Fetched(fetched.source, offsets, values, fetched.next_offset, fetched.time_ms)
+
+
+def _passed_over(source: TopicPartition, why: str, what: PassedOver) -> fx.Log:
+    fields = {"source": str(source), "offset": what.first, "messages": what.count, "what": why}
+    return fx.Log("warning", "messages_passed_over", fields)
 
 
 class FetcherLogic:
@@ -254,6 +259,7 @@ class FetcherLogic:
         out: list[object] = [
             self._dispatched(source, next_offset, lanes, fetched.time_ms, fetched.epochs),
             *(fx.Log("warning", "ddl_not_understood", {"what": what}) for what in found.unread),
+            *(_passed_over(source, why, each) for why, each in found.passed_over.items()),
         ]
         reading = self._reading[source]
         for to, mine in by_shard.items():
@@ -426,6 +432,7 @@ class FetcherLogic:
             + self._offers.parked_bytes,
             unreachable_s=None if since is None else now - since,
             repeated=self._parts.repeated,
+            passed_over=self._sorter.passed_over,
             formats=self._recognition.known,
             formats_awaited=dict(self._recognition.waiting),
         )

@@ -21,7 +21,8 @@ class Figures:
 class FetcherFigures:
     """``dropped``: messages that no route wants, or that carry no change. ``unreachable_s``: since
     when no broker is connected. ``repeated``: messages that the producer sent again, told by its
-    running numbers: dropped."""
+    running numbers: dropped. ``passed_over``: messages that may ask for a change, of a table
+    that they don't tell for sure."""
 
     assigned: bool
     paused: bool
@@ -31,6 +32,7 @@ class FetcherFigures:
     parked_bytes: int
     unreachable_s: float | None
     repeated: int = 0
+    passed_over: int = 0
     formats: Mapping[str, str] = field(default_factory=dict)
     """By topic, where they are told from the messages."""
     formats_awaited: Mapping[str, int] = field(default_factory=dict)

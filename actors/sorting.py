@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from actors import messages as msg
 from actors.messages import MESSAGE_OVERHEAD
 from actors.several import by_target
-from changes.formats.base import Format, Several
+from changes.formats.base import Format, InOrder, Several
 from changes.model import BadMessage, Ddl, Kind, TableName
 from changes.routing import RouteConflict, Router, TargetRoute
 from changes.values import Values
@@ -45,19 +45,29 @@ class Problem:
     lasting: bool
 
 
+@dataclass(slots=True)
+class PassedOver:
+    """Messages of a batch that are passed over for one reason: the first one's offset, how many."""
+
+    first: int
+    count: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Sorted:
     """What came of a batch.
 
     ``shares`` are in lane order, ``good`` the number of messages that they and those without
     anything to apply were, ``problem`` what is wrong with the next. ``unread`` are statements
-    that nobody understands and that are passed over.
+    that nobody understands and that are passed over, ``passed_over`` the reasons for which other
+    messages are.
     """
 
     shares: Sequence[msg.Share]
     good: int
     problem: Problem | None
     unread: Sequence[str]
+    passed_over: Mapping[str, PassedOver]
 
 
 class Sorter:
@@ -70,6 +80,9 @@ class Sorter:
         self._unread: list[str] = []
         self.dropped = 0
         """Messages that no route wants, or that carry no change."""
+        self.passed_over = 0
+        """Messages that may ask for a change, of a table that they don't tell for sure."""
+        self._why: dict[str, PassedOver] = {}
 
     def sort(self, fetched: msg.Fetched) -> Sorted:
         """Look at each message of a batch, in order, up to the first that is not good."""
@@ -79,6 +92,8 @@ class Sorter:
         by_table: dict[TableName, tuple[_Take, ...]] = {}
         good = 0
         problem: Problem | None = None
+        if isinstance(self._format, InOrder):
+            self._format.turn_to(str(fetched.source))
         try:
             heads = self._format.heads(fetched.values)
             for offset, value, (kind, table) in zip(
@@ -95,6 +110,8 @@ class Sorter:
                         take_value(value)  # type: ignore[arg-type]
                 elif kind is nothing:
                     self.dropped += 1
+                elif kind is Kind.PASSED_OVER:
+                    self._pass_over(offset, value)
                 else:
                     assert value is not None
                     if kind is Kind.DDL:
@@ -111,8 +128,17 @@ class Sorter:
         except (RouteConflict, _NotFollowed) as refused:
             problem = Problem(str(refused), lasting=True)
         done += by_target.values()
+        shares = [slot.share() for slot in done if slot.offsets]
         unread, self._unread = tuple(self._unread), []
-        return Sorted([slot.share() for slot in done if slot.offsets], good, problem, unread)
+        why, self._why = self._why, {}
+        return Sorted(shares, good, problem, unread, why)
+
+    def _pass_over(self, offset: int, value: bytes | None) -> None:
+        assert isinstance(self._format, InOrder)
+        assert value is not None
+        why = self._format.why_passed_over(value)
+        self._why.setdefault(why, PassedOver(offset)).count += 1
+        self.passed_over += 1
 
     def _takes(self, table: TableName, by_target: dict[str, _Slot]) -> tuple[_Take, ...]:
         slots = (

@@ -239,6 +239,9 @@ class Kind(Enum):
     """Rows of several tables, or statements beside rows (``formats.base.Several``)."""
     PART = "part"
     """A part of a message that the producer cut up (``formats.base.Parted``)."""
+    PASSED_OVER = "passed over"
+    """It may ask for a change, but not for sure of which table (``formats.base.InOrder``): nothing
+    is done, and that is said."""
 
 
 class Head(NamedTuple):

@@ -116,6 +116,7 @@ class PipelineSection(FaultSection):
     default_database: str | None = Field(None, min_length=1)
     default_table: str | None = Field(None, min_length=1)
     unavailable_value: str | None = Field(None, min_length=1)
+    tombstones: Literal["repeat", "delete"] = "repeat"
     positions: Literal["tidb-commit-ts", "postgres-lsn"] | None = None
     encryption_key: str | None = Field(None, min_length=1)
     target: str | None = None
@@ -237,6 +238,7 @@ class PipelineSection(FaultSection):
             "default_database": self.default_database,
             "default_table": self.default_table,
             "unavailable_value": self.unavailable_value,
+            "tombstones": None if self.tombstones == "repeat" else self.tombstones,
             "positions": self.positions,
             "encryption_key": self.encryption_key,
         }

@@ -77,6 +77,8 @@ def _troubles(p: Mapping[str, Any]) -> Iterable[str]:
     if p["log_ends_unknown_seconds"] is not None:
         unknown = duration(p["log_ends_unknown_seconds"])
         yield f"the logs' ends are unknown for {unknown}: {p['log_ends_error']}"
+    if p["messages_passed_over"]:
+        yield f"{p['messages_passed_over']:,} messages passed over, in the log as such"
     for topic, waiting in p["formats_awaited"].items():
         yield f"{topic}: its format is not told yet, {waiting:,} messages wait for it"
     if p["held"]:

@@ -13,6 +13,7 @@ from changes.formats import FORMATS
 from changes.formats.base import (
     VALUE_AT,
     Format,
+    InOrder,
     Packed,
     Parted,
     Piece,
@@ -157,6 +158,16 @@ class AutoFormat:
         format_, plain = self._opened(value)
         assert isinstance(format_, Several)
         return self._closed(value, format_, format_.joined(_present(plain), pieces))
+
+    def turn_to(self, partition: str) -> None:
+        for each in self._formats.values():
+            if isinstance(each, InOrder):
+                each.turn_to(partition)
+
+    def why_passed_over(self, value: bytes) -> str:
+        format_, plain = self._opened(value)
+        assert isinstance(format_, InOrder)
+        return format_.why_passed_over(_present(plain))
 
     def part(self, value: bytes) -> tuple[str, Part] | None:
         format_, plain = self._opened(value)

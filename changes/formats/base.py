@@ -295,3 +295,18 @@ class Parted(Protocol):
         """Make a message of all parts' data, to be looked at as any other; ``value`` is the last
         of them."""
         ...
+
+
+@runtime_checkable
+class InOrder(Protocol):
+    """What a ``Format`` also offers whose ``peek`` may say PASSED_OVER: it reads a record by those
+    that came before it in its partition."""
+
+    def turn_to(self, partition: str) -> None:
+        """Say of which partition the records are that are peeked at from here on, in its order."""
+        ...
+
+    def why_passed_over(self, value: bytes) -> str:
+        """Tell in one line what is passed over and why, and nothing that differs from record to
+        record."""
+        ...

@@ -7,6 +7,7 @@ tombstone it is all there is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import msgspec
 from msgspec import Raw, Struct
@@ -22,6 +23,7 @@ from changes.formats.debezium_record import Record
 from changes.formats.debezium_rows import DebeziumTableDecoder
 from changes.formats.debezium_shapes import Unavailable
 from changes.formats.debezium_sign import sign_of
+from changes.formats.debezium_tombstones import Tombstones
 from changes.formats.layout import Refused
 from changes.model import (
     BadMessage,
@@ -62,14 +64,16 @@ class _Head(Struct, gc=False):
     table: str | None = msgspec.field(default=None, name="__table")
     db: str | None = msgspec.field(default=None, name="__db")
     schema: str | None = msgspec.field(default=None, name="__schema")
+    flat_op: str | None = msgspec.field(default=None, name="__op")
+    deleted: str | bool | None = msgspec.field(default=None, name="__deleted")
 
 
 class DebeziumJson:
     """The ``Format`` of Debezium's JSON.
 
     The options ``default_database`` and ``default_table`` name the table of records that don't:
-    tombstones without schema, flattened rows. ``unavailable_value`` is the connector's
-    ``unavailable.value.placeholder``.
+    tombstones without schema, flattened rows. ``tombstones`` is ``delete`` where these are the
+    stream's deletes. ``unavailable_value`` is the connector's ``unavailable.value.placeholder``.
     """
 
     name: str = "debezium-json"
@@ -90,6 +94,11 @@ class DebeziumJson:
         self._heads: dict[tuple[str | None, ...], Head] = {}
         self._beginnings: dict[tuple[int, bytes], bytes] = {}
         self._latest = b"\0"
+        self._tombstones = Tombstones(
+            self._names,
+            delete=options.extra.get("tombstones") == "delete",
+            placed="positions" in options.extra,
+        )
 
     @staticmethod
     def recognise(record: Packed) -> Sign:
@@ -128,27 +137,35 @@ class DebeziumJson:
             head = self._head(packed[begin:last])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
-        source = head.source
+        source, gone = head.source, head.op == "d"
         if last < end and packed[last] != _BRACE:
             return None
         if source is None and head.op is None and head.table and (head.db or head.schema):
             source = Source(None, head.db, head.schema, head.table)
+            gone = head.flat_op == "d" or head.deleted in ("true", True)
+            self._tombstones.flattened()
         elif source is None or head.op not in _ROWS:
             return None
+        if gone:
+            self._tombstones.deleted(packed)
         key = (source.connector, source.db, source.schema, source.table, source.keyspace)
-        return self._heads.get(key) or self._new_head(source, key)
+        return self._heads.get(key) or self._new_head(source, key, packed)
 
-    def _new_head(self, source: Source, key: tuple[str | None, ...]) -> Head | None:
+    def _new_head(self, source: Source, key: tuple[str | None, ...], packed: bytes) -> Head | None:
         table = source.name(self._names)
         if table is None:
             return None
         if len(self._heads) >= _HEADS_KEPT:
             self._heads.clear()
         found = self._heads[key] = Head(Kind.ROWS, table)
+        self._tombstones.seen(packed, table)
         return found
 
     def _slow(self, packed: bytes) -> Head:
         record = careful.read(packed, self._names)
+        if record.tombstone is not None:
+            return self._tombstones.head(record.tombstone)
+        self._note(packed, record)
         if record.prefix and record.prefix.endswith(_MARK):
             if len(self._beginnings) >= _HEADS_KEPT:
                 self._beginnings.clear()
@@ -157,6 +174,23 @@ class DebeziumJson:
         if record.kind is Kind.ROWS:
             return Head(Kind.ROWS, record.table)
         return _DDL if record.kind is Kind.DDL else _NOTHING
+
+    def _note(self, packed: bytes, record: Record) -> None:
+        """Remember what a tombstone may be told by."""
+        if record.table is not None and record.kind is Kind.ROWS:
+            self._tombstones.seen(packed, record.table)
+            if record.added is not None:
+                self._tombstones.flattened()
+            if record.letter == "D":
+                self._tombstones.deleted(packed)
+
+    def turn_to(self, partition: str) -> None:
+        self._tombstones.turn_to(partition)
+
+    def why_passed_over(self, value: bytes) -> str:
+        tombstone = careful.read(value, self._names).tombstone
+        assert tombstone is not None
+        return self._tombstones.why_not(tombstone)
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         try:
@@ -176,6 +210,12 @@ class DebeziumJson:
         record = None
         try:
             record = careful.read(value, self._names)
+            if record.tombstone is not None:
+                kind, table = self._tombstones.head(record.tombstone)
+                if kind is Kind.PASSED_OVER:
+                    raise Refused(self._tombstones.why_not(record.tombstone))
+                record = replace(record, kind=kind, table=table)
+            self._note(value, record)
             if record.kind is Kind.NOTHING:
                 return ()
             if record.kind is Kind.ROWS:
@@ -184,8 +224,8 @@ class DebeziumJson:
             found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in self._ddl(record)]
             return tuple(found) or (Statement(_header(record), _member(record, "ddl"), ts_ms),)
         except Refused as refused:
-            table = "" if record is None or record.table is None else f"{record.table}: "
-            raise BadMessage(f"{table}{refused}") from refused
+            named = "" if record is None or record.table is None else f"{record.table}: "
+            raise BadMessage(f"{named}{refused}") from refused
 
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()

@@ -10,6 +10,10 @@ import msgspec
 from changes.model import TableName
 
 _KEY_NAME = re.compile(r"(?:.+\.)?([^.]+)\.([^.]+)\.(?:Key|Value|Envelope)")
+_SURE = re.compile(r"[^.]+\.([A-Za-z0-9-]+)\.([A-Za-z0-9-]+)\.Key")
+_REPLACED = re.compile(r"[^A-Za-z0-9._-]")
+_CUT_AT = 249
+"""Characters at which Debezium cuts what a schema's name begins with: the name of a topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +58,21 @@ def table_of(schema_name: str | None) -> TableName | None:
     """The table that a schema's name ends in: ``prefix.database.table.Key``."""
     found = _KEY_NAME.fullmatch(schema_name or "")
     return None if found is None else TableName(found[1], found[2])
+
+
+def spelled_surely(key_name: str | None) -> TableName | None:
+    """The table that the name of a key's schema can alone be of, None where it may be another.
+
+    ``prefix.database.table.Key``, whole, and no sign in it that Debezium puts in another's place.
+    With more dots it may be a dotted prefix, or SQL Server's three names.
+    """
+    found = _SURE.fullmatch(key_name or "")
+    if found is None or len(found[0].removesuffix(".Key")) >= _CUT_AT:
+        return None
+    return TableName(found[1], found[2])
+
+
+def key_spells(key_name: str, table: TableName) -> bool:
+    """Tell whether the name of a key's schema may be of a table; others may have the same name."""
+    own = _REPLACED.sub(lambda sign: "_" * (1 + (sign[0] > "\uffff")), str(table))
+    return f".{key_name.removesuffix('.Key')}".endswith(f".{own}")

@@ -23,6 +23,7 @@ from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, words
 from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, decoded, other_key, spelled
+from changes.model import Kind
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
 
@@ -204,7 +205,7 @@ class Reading:
 
     def _read_careful(self, packed: bytes) -> None:
         record = careful.read(packed, self._names)
-        if record.table is None or record.letter not in ("I", "U", "D"):
+        if record.kind is not Kind.ROWS:
             return
         key = careful.key_of(packed, lenient=self._fixed)
         if self._fixed:
@@ -214,10 +215,10 @@ class Reading:
         keys = self.state.layout.keys or ()
         if key is not None and keys and not self.state.covered:
             self.state = replace(self.state, covered=key.columns.keys() >= set(keys))
-        if record.is_tombstone and not (keys and self._is_news(key)):
+        if record.tombstone is not None and not (keys and self._is_news(key)):
             return
         if self.positions is not None:
-            if record.is_tombstone:  # it repeats a delete, and tells no position
+            if record.tombstone is not None:  # it repeats a delete, and tells no position
                 return
             self.positions[self.place] = position_of(record.payload or {})
         if record.letter == "D":

@@ -50,7 +50,7 @@ _METADATA = re.compile(
 )
 """Members that a flattened row has beside the columns."""
 
-_NOT_COLUMNS = "__dbz__"
+NOT_COLUMNS = "__dbz__"
 """Keys get such members where topics were merged: they name the physical table."""
 
 _members = msgspec.json.Decoder(dict[str, Raw])
@@ -70,12 +70,30 @@ class Key:
     @cached_property
     def columns(self) -> Members:
         """What of it is columns of the table."""
-        return {n: raw for n, raw in self.members.items() if not n.startswith(_NOT_COLUMNS)}
+        return {n: raw for n, raw in self.members.items() if not n.startswith(NOT_COLUMNS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What a tombstone says: the end of a key, of a table that it does not tell for sure."""
+
+    key: bytes | None
+    """The record's key, None where there is none, or an empty one."""
+    schema_name: str | None = None
+    """The name of the key's schema, which is made of a table's."""
+
+    @property
+    def text(self) -> str:
+        """The key, for a look at the names in it."""
+        return (self.key or b"").decode(errors="replace")
 
 
 @dataclass(frozen=True)
 class Record:
-    """A record. ``letter`` is I, U or D of ROWS, else what the envelope or the topic calls it."""
+    """A record. ``letter`` is I, U or D of ROWS, else what the envelope or the topic calls it.
+
+    A tombstone's is D, and it has no table: see ``debezium_tombstones``.
+    """
 
     kind: Kind
     letter: str
@@ -88,7 +106,7 @@ class Record:
     """What stands before the payload; empty without a schema, None where it can't be told."""
     added: tuple[str, ...] | None = None
     """Of a flattened row the members that are no columns; None: it is none."""
-    is_tombstone: bool = False
+    tombstone: Tombstone | None = None
 
 
 def read(packed: bytes, names: Names) -> Record:
@@ -99,11 +117,11 @@ def read(packed: bytes, names: Names) -> Record:
         raise Refused(str(error)) from error
     value = parts.value
     if value is None or value.strip() in (b"", NULL):
-        return _tombstone(parts, names)
+        return _tombstone(parts)
     top = members(value, "the value")
     if top.keys() <= WRAPPED and "payload" in top:
         if bytes(top["payload"]) == NULL:
-            return _tombstone(parts, names)
+            return _tombstone(parts)
         field = field_of(top.get("schema"), "value")
         prefix = _prefix(value, bytes(top["payload"]))
         try:
@@ -179,24 +197,18 @@ def _prefix(value: bytes, payload: bytes) -> bytes | None:
     return body[: len(body) - len(payload)] if body.endswith(payload) else None
 
 
-def _tombstone(parts: Packed, names: Names) -> Record:
-    """The end of a key, of a table that only its schema tells, or the configuration.
-
-    Where neither does it moves the position: the delete before it said the same.
-    """
-    packed = Packed(parts.key, None)
-    table = names.default
-    if packed.key is not None:
+def _tombstone(parts: Packed) -> Record:
+    """The end of a key. One that can't be read is passed on: its delete may have the same."""
+    key, name = parts.key, None
+    if key is not None:
         try:
-            top = members(packed.key, "the record key")
+            top = members(key, "the record key")
             field = field_of(top.get("schema"), "key") if top.keys() <= WRAPPED else None
-            table = table_of(field.name if field else None) or table
-            empty = bytes(top.get("payload", Raw(b"{}"))) == NULL
+            name = field.name if field else None
+            key = None if bytes(top.get("payload", Raw(b"{}"))) == NULL else key
         except Refused:
-            empty = True
-        if table is not None and not empty:
-            return Record(Kind.ROWS, "D", table, is_tombstone=True)
-    return Record(Kind.NOTHING, "tombstone", is_tombstone=True)
+            name = None
+    return Record(Kind.ROWS, "D", tombstone=Tombstone(key, name))
 
 
 def _judged(found: Members, field: Field | None, prefix: bytes | None, names: Names) -> Record:

@@ -36,7 +36,7 @@ def touches(format_: Format, router: Router, value: bytes | None) -> list[Touch]
     Raises BadMessage, and what the fetcher stops with: RouteConflict.
     """
     kind, table = format_.peek(value)
-    if kind is Kind.NOTHING or value is None:
+    if kind in (Kind.NOTHING, Kind.PASSED_OVER) or value is None:
         return []
     if kind is Kind.PART:
         raise BadMessage("a part of a message, without the others")
