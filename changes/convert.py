@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changes.model import ZeroDates
+from changes.mysql_types import tells_no_digits
 from changes.types import TIMESTAMP, Reading, SourceType
 
 _DIGITS = b"0123456789-"
@@ -83,10 +84,23 @@ class Converter:
         row = first_misfit(text, kind, self._zone)
         shown = repr(text[row].as_py()[:_VALUE_SHOWN])
         words = declared or str(kind.arrow)
+        if tells_no_digits(words):
+            words = _digits_of(kind.arrow)
         if kind.reading in (Reading.ENUM, Reading.SET) and not kind.labels:
             raise ValueMisfit(row, f"{shown} counts labels that are not named by {words}")
         article = "an" if words[:1].lower() in "aeiou" else "a"
         raise ValueMisfit(row, f"{shown} is not {article} {words}")
+
+
+def _digits_of(arrow: pa.DataType) -> str:
+    """The words for a decimal whose message tells no digits."""
+    words = f"decimal({arrow.precision},{arrow.scale})"
+    if words != "decimal(10,0)":
+        return words
+    return (
+        f"{words}, which MySQL means by a decimal without digits; where its writer leaves them "
+        f"out, declare the column in types"
+    )
 
 
 def check_zone(name: str) -> None:

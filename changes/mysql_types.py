@@ -80,6 +80,15 @@ def from_mysql(text: str) -> SourceType:
     return _SIMPLE.get(base, TEXT)
 
 
+def tells_no_digits(text: str) -> bool:
+    """Tell whether it is a decimal without its digits: in MySQL (10,0), which prints them though.
+
+    Some writers of MySQL's types leave parameters out.
+    """
+    shape = _SHAPE.match(text)
+    return shape is not None and shape[1].lower() in _DECIMALS and shape[2] is None
+
+
 def _integer(base: str, unsigned: bool) -> SourceType:
     if base in _BIG_INTS:
         return _WHOLE_64 if unsigned else SourceType(pa.int64(), Reading.WHOLE)

@@ -15,11 +15,12 @@ from dataclasses import replace
 from typing import Any, Final, Self
 
 import msgspec
+import pyarrow as pa
 from msgspec import UNSET, Struct, UnsetType
 
 from changes.declared import NOTHING_DECLARED, Declared
 from changes.model import CHANGELOG_COLUMNS, Column, TableSchema
-from changes.mysql_types import from_mysql
+from changes.mysql_types import from_mysql, tells_no_digits
 from changes.types import TEXT, Reading, SourceType, widen
 
 _RESERVED_PREFIX = "__binlogd_"
@@ -159,7 +160,7 @@ class Layout(abc.ABC):
         same_words = True
         for name in (*carried, *types):
             declared = types.get(name)
-            seen = None if declared is None else from_mysql(declared)
+            seen = None if declared is None else self._seen(name, declared)
             stored = columns.get(name)
             if stored is None:
                 check_name(name, columns, self.keys)
@@ -176,6 +177,13 @@ class Layout(abc.ABC):
         # Where a number stands for another label now, the blocks known so far mean other columns.
         known = (*self.known, text) if same_words else (text,)
         return self.made_anew(columns, spelled(self.keys, columns), known)
+
+    def _seen(self, name: str, declared: str) -> SourceType:
+        """What a message's type says; a decimal without digits has those of the configuration."""
+        given = self.given.type_of(name)
+        if given is not None and pa.types.is_decimal(given.arrow) and tells_no_digits(declared):
+            return given
+        return from_mysql(declared)
 
     def _first(self, name: str, seen: SourceType | None, declared: str | None) -> SourceType:
         """The type of a column that is new here."""

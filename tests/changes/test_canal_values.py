@@ -7,7 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from changes.model import BadRecord
+from changes.formats.canal_json import CanalJson
+from changes.model import BadRecord, FormatOptions, Mode
+from changes.values import Values
 from tests.changes.canal_messages import column, decode, message
 
 LABELS_64 = ",".join(f"'m{n}'" for n in range(64))
@@ -229,6 +231,25 @@ def test_misfit_before_a_broken_message_counts() -> None:
     with pytest.raises(BadRecord, match="'x' is not an int") as refused:
         decode(message(), bad_value, message(data=[None]))
     assert refused.value.index == 1
+
+
+@pytest.mark.parametrize("word", ["decimal", "DECIMAL unsigned", "numeric"])
+def test_a_decimal_without_digits_has_those_that_are_declared(word: str) -> None:
+    """Flink's and other writers leave the digits out; what MySQL means by that is (10, 0)."""
+    types = {"id": "int", "p": word}
+    value = message(data=[{"id": "1", "p": "1.5"}], types=types)
+    declared = (("p", "decimal(10,2)"),)
+    decoder = CanalJson(FormatOptions()).table_decoder(Mode.UPSERT, None, declared)
+    changes = decoder.decode(7, range(1), Values.of([value]))
+    assert changes is not None
+    assert changes.table["p"].to_pylist() == [Decimal("1.50")]
+    three = message(data=[{"id": "1", "p": "1.567"}], types=types)
+    with pytest.raises(BadRecord, match=r"p: '1\.567' is not a decimal\(10,2\)$"):
+        decoder.decode(7, range(1), Values.of([three]))
+    with pytest.raises(
+        BadRecord, match=r"is not a decimal\(10,0\), .* declare the column in types"
+    ):
+        decode(value)
 
 
 def test_long_values_are_cut_in_errors() -> None:
