@@ -54,6 +54,10 @@ _BRACE = ord("}")
 _DDL = Head(Kind.DDL, None)
 _NOTHING = Head(Kind.NOTHING, None)
 _ROWS = frozenset("crud")
+_SNAPSHOTS = frozenset(
+    (b"true", b"first", b"last", b"first_in_data_collection", b"last_in_data_collection")
+)
+"""What ``source.snapshot`` says of what an initial snapshot writes."""
 
 
 class _Head(Struct, gc=False):
@@ -202,7 +206,8 @@ class DebeziumJson:
         if record.table is not None:
             truncate = f"TRUNCATE TABLE {record.table}"
             return (Ddl(record.table, truncate, (TruncateTable(),)),)
-        return read_ddl(_member(record, "ddl"), _header(record))
+        found = read_ddl(_member(record, "ddl"), _header(record))
+        return tuple(filter(_creates, found)) if _of_snapshot(record) else found
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         if value is None:
@@ -248,3 +253,20 @@ def _header(record: Record) -> TableName:
 def _member(record: Record, name: str) -> str:
     raw = bytes((record.payload or {}).get(name, Raw(NULL)))
     return string_of(raw) if raw.startswith(b'"') else ""
+
+
+def _of_snapshot(record: Record) -> bool:
+    """Tell whether a statement is a snapshot's: it says what the database has, and does nothing.
+
+    Not one beside an incremental snapshot: that is the stream's.
+    """
+    source = bytes((record.payload or {}).get("source", Raw(NULL)))
+    if source == NULL:
+        return False
+    told = careful.members(source, "the source").get("snapshot", Raw(NULL))
+    return bytes(told).strip(b'"').lower() in _SNAPSHOTS
+
+
+def _creates(ddl: Ddl) -> bool:
+    """Tell whether a statement makes a table, and takes none away for it."""
+    return ddl.sql.lstrip()[:6].upper() == "CREATE" and not (ddl.steps or ddl.unread)
