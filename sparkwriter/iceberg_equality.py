@@ -104,5 +104,13 @@ def special(seen: Seen) -> str | None:
 
 
 def is_empty(seen: Seen) -> bool:
-    """Whether the target holds no row."""
-    return seen.table.summary(seen.main, "total-data-files") == "0"
+    """Whether the target holds no row: by its manifests, which are what readers go by.
+
+    The summary alone says for sure that it is not so: other tools may write what they like there.
+    """
+    table = seen.table
+    if table.summary(seen.main, "total-data-files") != "0":
+        return False
+    manifests = table.metadata.snapshot(seen.main).dataManifests(table.operations.io())
+    each = (manifests.get(at) for at in range(manifests.size()))
+    return not any(one.hasAddedFiles() or one.hasExistingFiles() for one in each)
