@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -11,7 +11,8 @@ import pyarrow as pa
 from actors import effects as fx
 from actors.buffer import TargetBuffer
 from actors.closing import DataError
-from actors.ports import StagedBatch
+from actors.doubts import WAY_OUT, Known, doubts_of, known_after
+from actors.ports import Doubt, StagedBatch
 from actors.waiting import Chunk
 from changes.formats import declared_types
 from changes.formats.base import Format
@@ -47,18 +48,21 @@ class Barrier:
 
     ``batch`` is None where nothing is to be written. ``forget``: what is known of the columns
     from the rows of before is out of date. ``notes`` are for the log: what is not followed by
-    choice. ``unread`` are the statements that nobody understands.
+    choice. ``unread`` are the statements that nobody understands. ``types`` are the columns' as
+    they are known afterwards, in the source's words.
     """
 
     batch: StagedBatch | None = None
     forget: bool = False
     notes: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    types: Known = field(default_factory=dict)
 
 
 def notes_of(buffer: TargetBuffer, barrier: Barrier) -> list[object]:
     """Note what a barrier changes beside its write, and what is to be told of it."""
     buffer.era += barrier.forget
+    buffer.types = dict(barrier.types)
     buffer.tally.ddl_not_understood += len(barrier.unread)
     kept = [("ddl_kept", what) for what in barrier.notes]
     unread = [("ddl_not_understood", what) for what in barrier.unread]
@@ -73,6 +77,7 @@ class _Wanted:
     """What the statements of a message come to."""
 
     ddl: list[tuple[TableStep, ...]] = field(default_factory=list)
+    doubts: list[Doubt] = field(default_factory=list)
     moves_to: TargetName | None = None
     takes_from: TargetName | None = None
     steps: int = 0
@@ -91,35 +96,67 @@ class BarrierPlanner:
 
         Its offset is recorded by the write, so after a restart it is a replay like any other.
         """
-        barrier = Barrier()
+        barrier = Barrier(types=buffer.types)
         if chunk.above(buffer.hwm(chunk.source)) is None:
             return barrier
         place = f"{chunk.source} offset {chunk.offsets[0]}"
+        at = f"at {place}"
         wanted = _Wanted()
         try:
             for statement in self._format.ddl(chunk.values[0]):
                 if buffer.route in self._router.targets(statement.table):
-                    self._take(statement, buffer, wanted, barrier)
+                    self._take(statement, buffer, wanted, barrier, at)
+                    self._doubt(statement, buffer, wanted, barrier, at)
         except (BadMessage, RouteConflict, _NotFollowed) as error:
-            raise DataError(f"{place}: {error}") from error
+            quarantine = isinstance(error, _NotFollowed) and error.quarantine
+            raise DataError(f"{place}: {error}", quarantine=quarantine) from error
         moved = wanted.moves_to is not None or wanted.takes_from is not None
-        if not moved and (buffer.state.schema is None or not wanted.ddl):
+        mode = buffer.state.mode or buffer.route.mode
+        stored = buffer.state.schema is not None
+        # A changelog's rows are what happened: nothing changes them.
+        doubts = tuple(wanted.doubts) if stored and mode is Mode.UPSERT else ()
+        if not moved and not (stored and (wanted.ddl or doubts)):
             # A table that is not there yet is made from its first row, with all its columns.
             return barrier
         barrier.batch = StagedBatch(
             batch_id=batch_id,
             target=buffer.route.name,
-            mode=buffer.state.mode or buffer.route.mode,
+            mode=mode,
             schema=buffer.state.schema or TableSchema((), ()),
             lanes=buffer.spans(buffer.through),
             ddl=tuple(wanted.ddl),
             moves_to=wanted.moves_to,
             takes_from=wanted.takes_from,
+            doubts=doubts,
         )
         return barrier
 
+    def _doubt(
+        self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier, place: str
+    ) -> None:
+        """Note what the statement may change in stored rows without a row. Raises _NotFollowed.
+
+        Where several tables share the target, what was told of one column is not true of all.
+        """
+        known, stored = barrier.types, buffer.state.schema
+        steps = statement.steps if statement.refused is None else statement.lenient
+        barrier.types = known_after(replace(statement, steps=steps), known)
+        if stored is None or (buffer.state.mode or buffer.route.mode) is Mode.APPEND:
+            return
+        if statement.unread is not None:
+            wanted.doubts.append(Doubt(f"{statement.table}: a statement not understood {place}"))
+        elif statement.refused is not None:
+            wanted.doubts.append(Doubt(f"{statement.table}: {statement.refused} {place}"))
+        if self._router.merges(statement.table, buffer.route.name):
+            known = {}
+        first = not wanted.ddl[1:]
+        found = tuple(doubts_of(statement, known, stored, place, first=first))
+        if found and self._policy.lossy_change != "report":
+            raise _Rewrites(statement, found, self._policy.lossy_change == "quarantine")
+        wanted.doubts += found
+
     def _take(
-        self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier
+        self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier, place: str
     ) -> None:
         table, target = statement.table, buffer.route.name
         if statement.unread is not None:
@@ -139,7 +176,7 @@ class BarrierPlanner:
             raise _NotFollowed(statement, "a change after a RENAME in one message")
         if steps:
             wanted.ddl.append(steps)
-        self._names(statement, buffer, wanted, barrier)
+        self._names(statement, buffer, wanted, barrier, place)
         barrier.forget |= any(not isinstance(step, AddColumn) for step in statement.steps)
 
     def _lenient(self, statement: Ddl, barrier: Barrier, *, changelog: bool) -> Ddl:
@@ -156,7 +193,7 @@ class BarrierPlanner:
         return replace(statement, steps=statement.lenient, refused=None)
 
     def _names(
-        self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier
+        self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier, place: str
     ) -> None:
         """Follow what happens to the table's name. Another table with the same target: nothing."""
         table, target = statement.table, buffer.route.name
@@ -171,6 +208,7 @@ class BarrierPlanner:
                 f"{of} took the place of {table}, an online schema change whose shadow tables no "
                 "route takes: stored rows stay as they are, NULL in columns that are new"
             )
+            wanted.doubts.append(Doubt(f"{of} took the place of {table} {place}"))
             return
         for other in filter(None, (to, of)):
             if self._router.twin(table, target, other) is None:
@@ -220,12 +258,26 @@ def is_shadow(table: TableName, *, new: TableName, old: TableName) -> bool:
 
 
 class _NotFollowed(Exception):
-    """A statement that stops the target."""
+    """A statement that stops the target. ``quarantine``: the configuration sends it there."""
+
+    quarantine = False
 
     def __init__(self, statement: Ddl, reason: str) -> None:
         sql = " ".join(statement.sql.split())
         shown = sql if len(sql) <= 200 else f"{sql[:200]}…"
         super().__init__(f"{statement.table}: {reason} is not followed: {shown}")
+
+
+class _Rewrites(_NotFollowed):
+    """A statement that may change stored rows."""
+
+    def __init__(self, statement: Ddl, doubts: Sequence[Doubt], quarantine: bool) -> None:
+        said = "; ".join(doubt.what.removeprefix(f"{statement.table}: ") for doubt in doubts)
+        super().__init__(statement, f"{said}, which may change stored rows without a row of it,")
+        self.args = (
+            f'{self.args[0]}. ddl.lossy_change = "report" goes on and marks the target: {WAY_OUT}',
+        )
+        self.quarantine = quarantine
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,8 @@ class Batches:
         """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
         closing = buffer.closing
         assert closing is not None
+        if staged.told is not None:
+            buffer.types |= {name.lower(): words for name, words in staged.told.items()}
         if closing.segment is not None:
             return self._segments.staged(buffer, staged, now)
         # A refusal leaves the batch's messages at hand. A piece waits behind a write, maybe the one

@@ -105,6 +105,8 @@ class TargetBuffer:
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
     passed: Passed | None = None
+    types: dict[str, str] = field(default_factory=dict)
+    """The columns' types in the source's words, by names in small letters, as far as known."""
     era: int = 0
     """How often what is known of the columns was out of date, by a DDL or by other columns."""
     began_anew: DeadRecord | None = None

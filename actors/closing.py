@@ -19,12 +19,14 @@ from offsets.position import TopicPartition
 class DataError(Exception):
     """The target can't go on with what the source sent: one line with the record's place.
 
-    ``files``: what was staged before that was seen.
+    ``files``: what was staged before that was seen. ``quarantine``: it goes there, whatever
+    becomes of targets that are refused.
     """
 
-    def __init__(self, reason: str, *files: str) -> None:
+    def __init__(self, reason: str, *files: str, quarantine: bool = False) -> None:
         super().__init__(reason)
         self.files = files
+        self.quarantine = quarantine
 
 
 def close_rows(

@@ -213,6 +213,8 @@ class Staged:
     bounds: tuple[KeyBound, ...] = ()
     positions: str | None = None
     bad: BadMessageAt | None = None
+    told: Mapping[str, str] | None = None
+    """The columns' types in the source's words (``TellsTypes``); None: as they were told last."""
 
 
 @dataclass(frozen=True, slots=True)

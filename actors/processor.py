@@ -16,6 +16,7 @@ from actors.attempts import Attempts
 from actors.batches import Batches
 from actors.buffer import Phase, TargetBuffer
 from actors.closing import DataError
+from actors.doubts import remarks_of
 from actors.figures import Figures, ProcessorFigures
 from actors.handover import Settlements, as_staged, give_up, moved_back, over
 from actors.mailbox import Tick
@@ -282,7 +283,7 @@ class ProcessorLogic:
             return act(buffer, self._now) + self._stop_if_doomed(buffer)
         except DataError as error:
             gone = [fx.RemoveStaged(error.files)] if error.files else []
-            return [*gone, *self._refused(buffer, str(error))]
+            return [*gone, *self._refused(buffer, str(error), quarantine=error.quarantine)]
 
     def _dead_lettered(self, stored: msg.DeadLettered) -> list[object]:
         """The store has it: the next write moves the mark past it, and what follows may be closed.
@@ -313,6 +314,7 @@ class ProcessorLogic:
             return []
         buffer.tally.rows_written += written.changes
         assert written.state is not None
+        out = remarks_of(buffer, written.state)
         renamed = buffer.write is not None and buffer.write.batch.changes_name
         published(buffer, written, renamed)
         if buffer.write is not None:
@@ -332,7 +334,7 @@ class ProcessorLogic:
         buffer.state = replace(written.state, hwms=hwms, steps=steps)
         if buffer.phase is Phase.WRITING:
             buffer.phase = Phase.READY
-        return self._stop_if_doomed(buffer)
+        return out + self._stop_if_doomed(buffer)
 
     def _failed(self, failed: msg.Failed, now: float) -> list[object]:
         buffer = self._of(failed.target)
@@ -413,11 +415,13 @@ class ProcessorLogic:
             return self._quarantines.relapse(buffer, buffer.doomed, self._now)
         return self._stop_target(buffer, buffer.doomed)
 
-    def _refused(self, buffer: TargetBuffer, reason: str) -> list[object]:
+    def _refused(
+        self, buffer: TargetBuffer, reason: str, *, quarantine: bool = False
+    ) -> list[object]:
         """The target can't be had as it is: into quarantine, or back into it, or all stops."""
         if buffer.quarantine is not None:
             return self._quarantines.relapse(buffer, reason, self._now)
-        if not self._settings.quarantine or buffer.phase is Phase.STOPPED:
+        if not (self._settings.quarantine or quarantine) or buffer.phase is Phase.STOPPED:
             return self._stop_target(buffer, reason)
         return self._quarantines.begin(buffer, reason, self._epochs, self._now)
 

@@ -32,7 +32,8 @@ def published(buffer: TargetBuffer, written: msg.Written, renamed: bool) -> None
     own = {source: written.state.hwms[source] for source in written.epochs}
     before = {} if renamed or buffer.recorded is None else buffer.recorded.hwms
     version = None if written.state.steps else written.state.version
-    buffer.recorded = TargetMark(version, {**before, **own})
+    differs = written.state.rows_may_differ
+    buffer.recorded = TargetMark(version, {**before, **own}, rows_may_differ=differs)
     for source, hwm in own.items():
         epoch, start = buffer.fed.get(source, (-1, 0))
         # Below the mark nothing comes again under this assignment.
@@ -57,8 +58,13 @@ def gap_in(buffer: TargetBuffer, found: TargetState, pipeline: str) -> str | Non
 
 
 def remarks(buffer: TargetBuffer, found: TargetState) -> list[object]:
-    """What is no harm and worth a warning: nothing is missing, but the history is another's."""
-    if not found.parted or buffer.recorded is None:
-        return []
-    fields = {"target": buffer.name, "recorded": buffer.recorded.version, "now": found.version}
-    return [fx.Log("warning", "history_replaced", fields)]
+    """What is no harm and worth a warning: nothing is missing, but the history is another's; or
+    its rows may differ, which a crash, or another member, did not come to say here."""
+    out: list[object] = []
+    recorded, mark = buffer.recorded, found.rows_may_differ
+    if mark is not None and (recorded is None or recorded.rows_may_differ != mark):
+        out.append(fx.Log("warning", "rows_may_differ", {"target": buffer.name, "what": mark}))
+    if found.parted and recorded is not None:
+        fields = {"target": buffer.name, "recorded": recorded.version, "now": found.version}
+        out.append(fx.Log("warning", "history_replaced", fields))
+    return out

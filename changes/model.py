@@ -188,6 +188,22 @@ DdlStep = TableStep | NameStep
 
 
 @dataclass(frozen=True, slots=True)
+class Redefined:
+    """What a statement makes of values that are stored already: no row of the stream tells.
+
+    ``column`` is its name before the statement, None: each column of text. ``type`` is the new
+    type in the source's words, None where it stays. ``generated``: its values are computed.
+    """
+
+    column: str | None
+    name: str = ""
+    type: str | None = None
+    charset: str | None = None
+    not_null: bool = False
+    generated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Ddl:
     """One table's part of a DDL statement, in the words of no format.
 
@@ -196,7 +212,7 @@ class Ddl:
     constant...), which stops the pipeline. ``unread`` says why nobody here can tell what the
     statement does. Neither: it changes nothing that a target shows (an index, a comment).
     ``lenient`` are the steps with NULL where all that is refused is a default of stored rows that
-    can't be told.
+    can't be told. ``redefined`` are the columns whose stored values it may change.
     """
 
     table: TableName
@@ -205,6 +221,7 @@ class Ddl:
     refused: str | None = None
     unread: str | None = None
     lenient: tuple[DdlStep, ...] = ()
+    redefined: tuple[Redefined, ...] = ()
 
 
 DropColumnPolicy = Literal["follow", "keep", "stop"]
@@ -213,6 +230,7 @@ TruncatePolicy = Literal["follow", "keep", "stop"]
 RenameTablePolicy = Literal["follow", "stop"]
 NotUnderstoodPolicy = Literal["report", "stop"]
 UnknownDefaultPolicy = Literal["null", "stop"]
+LossyChangePolicy = Literal["report", "stop", "quarantine"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +245,8 @@ class DdlPolicy:
     """``report``: rows go on showing what the table is like."""
     unknown_default: UnknownDefaultPolicy = "stop"
     """``null``: what stored rows show in a new column is not known, so it is NULL there."""
+    lossy_change: LossyChangePolicy = "report"
+    """Of statements that may change stored values: ``report`` marks the target."""
 
 
 class Kind(Enum):

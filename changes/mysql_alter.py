@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from changes.model import AddColumn, ChangeColumn, DdlStep, DropColumn, RenameColumn, TableName
+from changes.model import (
+    AddColumn,
+    ChangeColumn,
+    DdlStep,
+    DropColumn,
+    Redefined,
+    RenameColumn,
+    TableName,
+)
 from changes.mysql_columns import as_changed, read_definition
 from changes.mysql_defaults import Unknowable, as_added
 from changes.mysql_names import Names
 from changes.mysql_options import read_options
+from changes.mysql_shapes import as_redefined
 from changes.mysql_tokens import Cursor, NotUnderstood, Token, split, words
 
 _INDEXES = words("INDEX KEY UNIQUE FULLTEXT SPATIAL FOREIGN VECTOR")
@@ -27,6 +36,7 @@ class Alter:
     renamed_to: TableName | None = None
     others: list[tuple[TableName, str]] = field(default_factory=list)
     """Other tables whose rows it changes, and how: that is refused for each."""
+    redefined: list[Redefined] = field(default_factory=list)
 
 
 def read_alter(tokens: Sequence[Token], sql: str, names: Names, alter: Alter) -> None:
@@ -117,7 +127,9 @@ def _clause(cursor: Cursor, sql: str, names: Names, alter: Alter) -> None:
     elif cursor.accept("ALTER"):
         _alter_default(cursor)
     else:
-        alter.refused += read_options(cursor)
+        options = read_options(cursor)
+        alter.refused += options.refused
+        alter.redefined += [Redefined(None, charset=charset) for charset in options.charsets]
 
 
 def _tail(cursor: Cursor) -> None:
@@ -215,6 +227,7 @@ def _redefine(cursor: Cursor, sql: str, alter: Alter, old: str | None) -> None:
     if column.primary:
         alter.refused.append("ADD PRIMARY KEY")
     alter.steps.append(ChangeColumn(column.name if old is None else old, as_changed(column)))
+    alter.redefined.append(as_redefined(column, old))
 
 
 def _change(cursor: Cursor, sql: str, alter: Alter) -> None:

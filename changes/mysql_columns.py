@@ -27,8 +27,7 @@ _SECOND_WORDS = words("PRECISION VARYING VARCHAR CHAR CHARACTER VARBINARY")
 _SIGNS = words("UNSIGNED SIGNED ZEROFILL")
 _PLAIN = words("VISIBLE INVISIBLE ASCII UNICODE BYTE BINARY COMPRESSED VIRTUAL STORED")
 _WITH_VALUE = words(
-    "COMMENT COLLATE CHARSET COLUMN_FORMAT STORAGE SRID REF_SYSTEM_ID ENGINE_ATTRIBUTE "
-    "SECONDARY_ENGINE_ATTRIBUTE"
+    "COMMENT COLUMN_FORMAT STORAGE SRID REF_SYSTEM_ID ENGINE_ATTRIBUTE SECONDARY_ENGINE_ATTRIBUTE"
 )
 
 
@@ -45,6 +44,8 @@ class Definition:
     primary: bool = False
     auto_increment: bool = False
     generated: bool = False
+    charset: str | None = None
+    """As it is named, or as the name of a collation begins."""
 
 
 def read_definition(cursor: Cursor, sql: str) -> Definition:
@@ -88,11 +89,24 @@ def _read_attribute(cursor: Cursor, column: Definition) -> None:
     elif cursor.accept("PRIMARY") or cursor.is_words("KEY"):
         cursor.accept("KEY")
         column.primary = True
+    elif (charset := read_charset(cursor)) is not None:
+        column.charset = column.charset or charset
     elif cursor.accept("GENERATED", "ALWAYS", "AS") or cursor.accept("AS"):
         column.generated = True
         cursor.group()
     else:
         _read_harmless(cursor)
+
+
+def read_charset(cursor: Cursor) -> str | None:
+    """Take a character set, or a collation, which begins with the name of one; None: neither."""
+    collation = cursor.accept("COLLATE")
+    named = cursor.accept("CHARACTER", "SET") or cursor.accept("CHAR", "SET")
+    if not (collation or named or cursor.accept("CHARSET")):
+        return None
+    cursor.accept_sign("=")
+    name = cursor.next().text.lower()
+    return name.partition("_")[0] if collation else name
 
 
 def _read_harmless(cursor: Cursor) -> None:
@@ -103,11 +117,7 @@ def _read_harmless(cursor: Cursor) -> None:
         return
     elif cursor.accept("AFTER"):
         cursor.name()
-    elif (
-        cursor.accept("CHARACTER", "SET")
-        or cursor.accept("CHAR", "SET")
-        or cursor.accept_any(_WITH_VALUE)
-    ):
+    elif cursor.accept_any(_WITH_VALUE):
         cursor.accept_sign("=")
         cursor.next()
     elif cursor.accept("CONSTRAINT"):

@@ -44,12 +44,12 @@ def read_ddl(sql: str, header: TableName, *, session: bool = False) -> tuple[Ddl
 
 
 def _changes_nothing(ddl: Ddl) -> bool:
-    return not (ddl.steps or ddl.refused or ddl.unread)
+    return not (ddl.steps or ddl.refused or ddl.unread or ddl.redefined)
 
 
 def _unplaced(ddl: Ddl, why: NotUnderstood) -> Ddl:
     unread = None if ddl.refused else ddl.unread or _not_understood(ddl.sql, why)
-    return replace(ddl, steps=(), lenient=(), unread=unread)
+    return replace(ddl, steps=(), lenient=(), redefined=(), unread=unread)
 
 
 def _doubtful(ddl: Ddl) -> Ddl:
@@ -252,12 +252,15 @@ class _Reader:
         refused = "; ".join([*alter.refused, *alter.unknown]) or None
         if refused or unread:
             lenient = () if alter.refused or unread or named != table else tuple(alter.steps)
-            first = Ddl(table, self._text, (), refused, None if refused else unread, lenient)
+            unread = None if refused else unread
+            redefined = tuple(alter.redefined) if lenient else ()
+            first = Ddl(table, self._text, (), refused, unread, lenient, redefined)
             return [first] if named == table else [first, replace(first, table=named)]
+        steps, redefined = tuple(alter.steps), tuple(alter.redefined)
         if named == table:
-            return [Ddl(table, self._text, tuple(alter.steps))]
+            return [Ddl(table, self._text, steps, redefined=redefined)]
         moved, taken = self._renamed([(table, named)])
-        return [Ddl(table, self._text, (*alter.steps, *moved.steps)), taken]
+        return [Ddl(table, self._text, (*steps, *moved.steps), redefined=redefined), taken]
 
 
 def _wait(cursor: Cursor) -> None:

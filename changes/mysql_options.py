@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+from changes.mysql_columns import read_charset
 from changes.mysql_tokens import Cursor, NotUnderstood, words
 
 _TABLE_OPTIONS = words(
@@ -18,30 +21,46 @@ _NO_ROWS = words("BLACKHOLE MERGE MRG_MYISAM FEDERATED FEDERATEDX CONNECT SPIDER
 _BARE_OPTIONS = words("FORCE NOWAIT SECONDARY_LOAD SECONDARY_UNLOAD")
 
 
-def read_options(cursor: Cursor) -> list[str]:
-    """Take options, which may follow each other without commas, and name what takes rows away.
+@dataclass(slots=True)
+class Options:
+    """What concerns stored rows: what takes them away, and the character sets that their texts are
+    converted to."""
 
-    Raises NotUnderstood.
-    """
-    refused: list[str] = []
+    refused: list[str] = field(default_factory=list)
+    charsets: list[str] = field(default_factory=list)
+
+
+def read_options(cursor: Cursor) -> Options:
+    """Take options, which may follow each other without commas. Raises NotUnderstood."""
+    found = Options()
     while not cursor.at_end and not cursor.is_words("PARTITION", "BY"):
-        if _other_option(cursor, refused):
+        if _other_option(cursor, found):
             continue
         option = cursor.peek()
         if named := cursor.accept_any(_TABLE_OPTIONS):
             cursor.accept_sign("=")
             value = cursor.next().text.upper()
             if named in ("ENGINE", "TYPE") and value in _NO_ROWS:
-                refused.append(f"ENGINE {value}")
+                found.refused.append(f"ENGINE {value}")
         elif not cursor.accept_any(_BARE_OPTIONS):
             raise NotUnderstood(f"{option.text if option else ''!r} in ALTER TABLE")
-    return refused
+    return found
 
 
-def _other_option(cursor: Cursor, refused: list[str]) -> bool:
+def _converted(cursor: Cursor) -> str:
+    """The character set that texts are converted to; DEFAULT is the server's, which is not told."""
+    charset = read_charset(cursor)
+    if charset is None:
+        raise NotUnderstood("CONVERT TO")
+    read_charset(cursor)  # a collation of it
+    return charset
+
+
+def _other_option(cursor: Cursor, found: Options) -> bool:
     """Take one clause or option that is more than ``word = value``."""
     cursor.accept("DEFAULT")
     if cursor.accept("CONVERT", "TO"):
+        found.charsets.append(_converted(cursor))
         return True
     if cursor.accept("CHARACTER", "SET") or cursor.accept("CHAR", "SET"):
         cursor.accept_sign("=")
@@ -49,7 +68,7 @@ def _other_option(cursor: Cursor, refused: list[str]) -> bool:
         return True
     for verb in ("DISCARD", "IMPORT"):
         if cursor.accept(verb, "TABLESPACE"):
-            refused.append(f"{verb} TABLESPACE")
+            found.refused.append(f"{verb} TABLESPACE")
             return True
     if cursor.accept("UNION"):
         cursor.accept_sign("=")

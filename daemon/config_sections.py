@@ -15,6 +15,7 @@ from changes.model import (
     DdlPolicy,
     DropColumnPolicy,
     DropTablePolicy,
+    LossyChangePolicy,
     NotUnderstoodPolicy,
     RenameTablePolicy,
     TruncatePolicy,
@@ -109,6 +110,7 @@ class DdlSection(Section):
     rename_table: RenameTablePolicy = "follow"
     not_understood: NotUnderstoodPolicy = "report"
     unknown_default: UnknownDefaultPolicy = "stop"
+    lossy_change: LossyChangePolicy = "report"
 
     @property
     def policy(self) -> DdlPolicy:

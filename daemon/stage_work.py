@@ -5,6 +5,7 @@ Plain work without threads or processes: ``stage_process`` has it done beside th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 from actors.effects import Stage, Stretch
 from actors.messages import BadMessageAt, Staged, StageFailed
 from changes.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
-from changes.formats.base import Format, TableDecoder
+from changes.formats.base import Format, TableDecoder, TellsTypes
 from changes.model import CHANGELOG_COLUMNS, BadRecord, Changes, Mode, TargetName
 from sparkwriter.private import make_private_file
 
@@ -63,6 +64,7 @@ class StageWork:
         self._format = format_
         self._tables = tables
         self._decoders: dict[TargetName, tuple[int, TableDecoder]] = {}
+        self._told: dict[TargetName, Mapping[str, str]] = {}
 
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
         """Do what is asked. A full disk is an answer; what else goes wrong is raised."""
@@ -72,6 +74,7 @@ class StageWork:
             route = request.route
             decoder = self._format.table_decoder(route.mode, route.keys, route.types)
             self._decoders[target] = request.era, decoder
+            self._told.pop(target, None)
         decoded, bad = _decode_all(decoder, request.stretches)
         changes = sum(part.count for part in decoded)
         nulled = sum(part.nulled for part in decoded)
@@ -103,7 +106,16 @@ class StageWork:
             bounds=key_bounds(table, schema.keys) if upsert else (),
             positions=decoder.positions if upsert else None,
             bad=bad,
+            told=self._news(target, decoder),
         )
+
+    def _news(self, target: TargetName, decoder: TableDecoder) -> Mapping[str, str] | None:
+        """The types as messages tell them by now, where they are not what was answered last."""
+        told = dict(decoder.told) if isinstance(decoder, TellsTypes) else {}
+        if told == self._told.get(target, {}):
+            return None
+        self._told[target] = told
+        return told
 
 
 def _decode_all(

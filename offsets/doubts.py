@@ -28,6 +28,12 @@ def noted(mark: str | None, events: Iterable[str]) -> str | None:
     return _BETWEEN.join(held) or None
 
 
+def names(mark: str | None, event: str) -> bool:
+    """Tell whether the mark speaks of an event, be it as one of those that it has no room for."""
+    held = [] if mark is None else mark.split(_BETWEEN)
+    return _short(event) in held or _MORE in held
+
+
 def _short(event: str) -> str:
     """One line of a bounded length, without what separates events."""
     line = " ".join(event.split()).replace(_BETWEEN, ", ")

@@ -6,7 +6,7 @@ its way to whoever decodes it, and in a spill: so nobody has to tell it twice, n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 
 from changes.formats import FORMATS
@@ -22,6 +22,7 @@ from changes.formats.base import (
     Sign,
     Statement,
     TableDecoder,
+    TellsTypes,
     mark_in,
     mark_of,
     marked_name,
@@ -265,6 +266,10 @@ class AutoTableDecoder:
     @property
     def positions(self) -> str | None:
         return self._positions
+
+    @property
+    def told(self) -> Mapping[str, str]:
+        return self._inner.told if isinstance(self._inner, TellsTypes) else {}
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

@@ -195,6 +195,19 @@ class TableDecoder(Protocol):
         ...
 
 
+@runtime_checkable
+class TellsTypes(Protocol):
+    """What a ``TableDecoder`` also offers whose messages tell types in the source's own words."""
+
+    @property
+    def told(self) -> Mapping[str, str]:
+        """By column the type that was told last, as the source writes it: ``decimal(10,2)``.
+
+        Of MySQL and its like alone: whoever asks compares it with what statements say.
+        """
+        ...
+
+
 class Format(Protocol):
     """A change format. ``heads`` sees every message, on the fetcher's thread: keep it cheap."""
 

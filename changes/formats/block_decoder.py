@@ -6,7 +6,7 @@ A format says how many messages are read at once, how one is read alone, and who
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from changes.convert import Converter
 from changes.declared import Declared
@@ -83,6 +83,10 @@ class BlockTableDecoder(ABC):
     @property
     def positions(self) -> str | None:
         return None
+
+    @property
+    def told(self) -> Mapping[str, str]:
+        return self._layout.told
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

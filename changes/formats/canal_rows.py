@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -59,6 +59,10 @@ class CanalTableDecoder:
     @property
     def positions(self) -> str | None:
         return self._positions
+
+    @property
+    def told(self) -> Mapping[str, str]:
+        return self._layout.told
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

@@ -20,7 +20,7 @@ from changes.formats.debezium_places import Place, place_texts, position_of
 from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record
 from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_shapes import Shapes, Unavailable
-from changes.formats.debezium_types import Field, from_schema, words
+from changes.formats.debezium_types import Field, from_schema, source_words, words
 from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, decoded, other_key, spelled
 from changes.model import Kind
@@ -36,6 +36,8 @@ class State:
     shapes: Shapes = field(default_factory=Shapes)
     covered: bool = False
     """The record keys hold all of the configured key, so no update changes that."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """By column its type in MySQL's words, where the connector passes them on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +263,9 @@ class Reading:
         types = {name: Told(from_schema(each), words(each)) for name, each in told.items()}
         types |= {name: Told(None, "") for name in unsent if name not in told}
         layout = self.state.layout.grown(types, carried)
+        sources = {name: said for name, each in told.items() if (said := source_words(each))}
+        if not sources.items() <= self.state.sources.items():
+            self.state = replace(self.state, sources={**self.state.sources, **sources})
         for key in layout.keys or ():
             if key not in layout.columns:
                 raise Refused(f"key column {key} is missing")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from changes.assemble import Misfit, Pieces, assemble
 from changes.formats import debezium_record as careful
@@ -53,6 +53,10 @@ class DebeziumTableDecoder:
     @property
     def positions(self) -> str | None:
         return self._positions
+
+    @property
+    def told(self) -> Mapping[str, str]:
+        return self._state.sources
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

@@ -206,6 +206,16 @@ def words(field: Field) -> str:
     return field.name or field.type or "value of no declared type"
 
 
+def source_words(field: Field) -> str | None:
+    """The source's own words (``column.propagate.source.type``), None where they are not told."""
+    parameters = field.parameters or {}
+    base, *rest = str(parameters.get("__debezium.source.column.type", "")).split()[:3] or [""]
+    length = _number(parameters, "__debezium.source.column.length")
+    scale = _number(parameters, "__debezium.source.column.scale")
+    sizes = ",".join(str(size) for size in (length, scale) if size is not None)
+    return " ".join([f"{base}({sizes})" if sizes else base, *rest]) or None
+
+
 def _decimal(parameters: Mapping[str, Any]) -> WireType:
     """A scale may be negative or exceed the precision; BIGINT UNSIGNED comes without precision."""
     scale = _number(parameters, "scale") or 0

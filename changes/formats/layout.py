@@ -106,6 +106,12 @@ class Layout(abc.ABC):
         columns = tuple(Column(name, kind.arrow) for name, kind in self.columns.items())
         return TableSchema(columns, self.keys or ())
 
+    @property
+    def told(self) -> Mapping[str, str]:
+        """By column the words that messages told of its type; not what the configuration says."""
+        given = self.given.types
+        return {name: each for name, each in self.declared.items() if name.lower() not in given}
+
     def getter(self, name: str) -> Callable[[Struct], object]:
         return operator.attrgetter(self.fields[name])
 

@@ -104,7 +104,8 @@ def _of_table(message: _Statement, sql: str) -> list[Ddl]:
         refused = f"a statement about {told[0].table} in a message about {before}"
     if refused is not None:
         lenient = mine[0].lenient if len(mine) == 1 and before == after else ()
-        return [Ddl(before, sql, refused=refused, lenient=lenient)]
+        redefined = mine[0].redefined if lenient else ()
+        return [Ddl(before, sql, refused=refused, lenient=lenient, redefined=redefined)]
     unread = next((ddl.unread for ddl in mine if ddl.unread), None)
     if unread is not None:
         names = dict.fromkeys((before, after))
@@ -112,9 +113,10 @@ def _of_table(message: _Statement, sql: str) -> list[Ddl]:
     steps: list[DdlStep] = [
         step for ddl in mine for step in ddl.steps if not isinstance(step, NameStep)
     ]
+    redefined = tuple(each for ddl in mine for each in ddl.redefined)
     if before == after:
-        return [Ddl(before, sql, tuple(steps))]
-    moved = Ddl(before, sql, (*steps, RenameTable(after)))
+        return [Ddl(before, sql, tuple(steps), redefined=redefined)]
+    moved = Ddl(before, sql, (*steps, RenameTable(after)), redefined=redefined)
     return [moved, Ddl(after, sql, (TakeName(before),))]
 
 

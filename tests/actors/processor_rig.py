@@ -24,6 +24,7 @@ from daemon.log_reader import LogRecord
 from daemon.spill import SpillFolder
 from daemon.spills import PipelineSpills, open_spills
 from daemon.stage_work import StageWork
+from offsets.doubts import noted
 from offsets.position import NO_OFFSET, TopicPartition, still_open
 from offsets.recovery import Watermarks
 from offsets.snapshot import SpillMark, TargetMark
@@ -86,6 +87,7 @@ class ProcessorRig:
         self.disk_full = False
         self.tables = MemoryTables()
         self.told: list[tuple[Address, Any]] = []
+        self.logs: list[fx.Log] = []
         self.work: deque[Any] = deque()
         self.states: dict[str, TargetState] = {}
         self.rows: dict[str, dict[Any, Any]] = {}
@@ -173,7 +175,9 @@ class ProcessorRig:
                 return self._spills(effect)
             case fx.Reply(value):
                 replies.append(value)
-            case fx.WakeAt() | fx.Log() | fx.RemoveStaged() | fx.Hold():
+            case fx.Log():
+                self.logs.append(effect)
+            case fx.WakeAt() | fx.RemoveStaged() | fx.Hold():
                 pass
             case _:
                 raise TypeError(effect)
@@ -217,11 +221,16 @@ class ProcessorRig:
         hwms = {**held.hwms, **{s: span.through for s, span in batch.lanes.items()}}
         amid = dict.fromkeys(batch.lanes, batch.step) if batch.amid and batch.step else {}
         steps = still_open({**held.steps, **amid}, hwms)
-        state = TargetState(batch.schema, batch.mode, hwms, "v", steps=steps)
+        mark = noted(held.rows_may_differ, (doubt.what for doubt in batch.doubts))
+        state = TargetState(batch.schema, batch.mode, hwms, "v", None, steps, rows_may_differ=mark)
         self.states[name] = state
         written = msg.Written(batch.target, request.epochs, request.through, state, batch.changes)
         self.told.append((COMMITTER, written))
         self.feed(written)
+
+    def logged(self, event: str) -> list[Any]:
+        """What the log says of one kind of event."""
+        return [entry.fields["what"] for entry in self.logs if entry.event == event]
 
     def _list(self, listed: msg.SpillListed) -> None:
         """The offset file, as the committer would save it at once."""

@@ -12,7 +12,7 @@ import pytest
 from actors.barrier import Barrier, BarrierPlanner, is_shadow
 from actors.buffer import TargetBuffer
 from actors.closing import DataError
-from actors.ports import TargetState
+from actors.ports import Doubt, TargetState
 from actors.waiting import Chunk
 from changes.formats.canal_json import CanalJson
 from changes.model import (
@@ -228,8 +228,12 @@ def test_an_online_schema_change_without_its_shadow_tables(sql: str) -> None:
     """The table goes on, its columns are learned anew, and the log says what can differ."""
     route = Route(("s.t",), (), "lake.{database}.{table}", Mode.UPSERT)
     barrier = plan(sql, routes=[route])
-    assert (barrier.batch, barrier.forget) == (None, True)
+    assert barrier.forget
     assert "online schema change" in barrier.notes[0]
+    assert barrier.batch is not None
+    assert (barrier.batch.ddl, barrier.batch.path) == ((), None)
+    (doubt,) = barrier.batch.doubts
+    assert doubt.what.endswith(" took the place of s.t at binlog:0 offset 6")
 
 
 def test_another_table_that_takes_the_place_stops() -> None:
@@ -266,9 +270,12 @@ def test_a_table_that_was_renamed_is_not_rebuilt(sql: str, table: str) -> None:
 
 
 def test_a_statement_that_nobody_understands_is_reported_and_rows_go_on() -> None:
-    """The columns are learned anew from the rows that follow; nothing is written for it."""
+    """The columns are learned anew from the rows that follow; the table is marked, no more."""
     unread = plan("ALTER TABLE t FROBNICATE a")
-    assert (unread.batch, unread.forget, unread.notes) == (None, True, [])
+    assert (unread.forget, unread.notes) == (True, [])
+    assert unread.batch is not None
+    assert (unread.batch.ddl, unread.batch.path, unread.batch.is_barrier) == ((), None, True)
+    assert unread.batch.doubts == (Doubt("s.t: a statement not understood at binlog:0 offset 6"),)
     (what,) = unread.unread
     assert what.startswith("s.t: a statement that is not understood")
     assert "ALTER TABLE t FROBNICATE a" in what
@@ -296,6 +303,9 @@ def test_a_new_column_whose_stored_values_are_unknown_is_null_where_that_is_want
     (note,) = told.notes
     assert note.startswith("s.t ADD COLUMN made: ")
     assert note.endswith("NULL in stored rows")
+    assert told.batch is not None
+    (doubt,) = told.batch.doubts
+    assert doubt.what.startswith("s.t: ADD COLUMN made: ")
 
 
 def test_a_changelog_needs_no_default() -> None:

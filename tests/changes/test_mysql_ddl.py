@@ -208,7 +208,6 @@ def test_refused_clauses(clauses: str, said: str) -> None:
         "RENAME INDEX a TO b, RENAME KEY c TO d",
         "ALTER INDEX i INVISIBLE",
         "ALTER COLUMN a SET DEFAULT 5, ALTER b DROP DEFAULT",
-        "CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci",
         "DEFAULT CHARACTER SET = utf8mb4, COLLATE = utf8mb4_bin",
         "DEFAULT CHARSET=utf8mb4",
         "ENGINE=InnoDB",

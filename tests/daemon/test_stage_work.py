@@ -164,3 +164,16 @@ def test_a_changelog_counts_on_behind_rows_that_were_staged_before(
     assert (row["_offset"], row["_index"]) == (7, 3)
     done(work.stage(Stage(UPSERT, (), (part,)), path))
     assert "_index" not in pq.read_table(path).column_names
+
+
+def test_types_are_told_once_and_again_in_another_era(work: StageWork, tmp_path: Path) -> None:
+    """As the messages say them; an answer without them says that they are what they were."""
+    path = str(tmp_path / "1.parquet")
+    told = {"id": "int", "v": "varchar(9)"}
+    first = Stage(UPSERT, (), (stretch(message("INSERT", 1, "a")),))
+    assert done(work.stage(first, path)).told == told
+    assert done(work.stage(first, path)).told is None
+    wider = message("INSERT", 1, "a").replace(b"varchar(9)", b"varchar(99)")
+    grown = Stage(UPSERT, (), (stretch(wider),))
+    assert done(work.stage(grown, path)).told == told | {"v": "varchar(99)"}
+    assert done(work.stage(Stage(UPSERT, (), first.stretches, 1), path)).told == told

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from changes.formats.base import RowChange, Statement, pack
+from changes.formats.base import RowChange, Statement, TellsTypes, pack
 from changes.formats.debezium_json import DebeziumJson
 from changes.model import (
     OP,
@@ -292,3 +292,25 @@ def test_many_flattened_rows(with_schema: bool) -> None:
     assert told == [(row[OP], row["id"], row["name"]) for row in alone]
     assert len(told) == len(values)
     assert told[300][0] == "D"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"type": "VARCHAR", "length": "32"}, "VARCHAR(32)"),
+        ({"type": "DECIMAL", "length": "10", "scale": "2"}, "DECIMAL(10,2)"),
+        ({"type": "INT UNSIGNED", "length": "10"}, "INT(10) UNSIGNED"),
+        ({"type": "DATETIME"}, "DATETIME"),
+        ({}, None),
+    ],
+)
+def test_types_of_the_source_are_told_where_the_connector_passes_them_on(
+    parameters: dict[str, str], words: str | None
+) -> None:
+    """By ``column.propagate.source.type``: what a statement makes of a column can be judged."""
+    prefixed = {f"__debezium.source.column.{name}": text for name, text in parameters.items()}
+    fields = FIELDS | {"name": ("string", None, prefixed)}
+    decoder = FORMAT.table_decoder(Mode.UPSERT, ("id",))
+    assert isinstance(decoder, TellsTypes)
+    decoder.decode(0, [1], [record(wrapped(envelope("c", ROW), fields), {"id": 1})])
+    assert decoder.told == ({} if words is None else {"name": words})
