@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-compare compare chaos soak mutation conformance clean lock lock-jars
+.PHONY: help setup demo test check bench bench-compare compare chaos soak live mutation conformance clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
@@ -14,6 +14,7 @@ help:
 	@echo "make compare  beside what people would run instead; 1 hour on 2 cores; var/compare.json"
 	@echo "make chaos   a daemon under load, killed and starved at every step; var/chaos.json"
 	@echo "make soak    twenty minutes of random faults under load: equal and flat; var/soak.json"
+	@echo "make live    real databases, Debezium, random statements: every table equal, or told"
 	@echo "make mutation  one safety rule taken out at a time: a test must fail for each"
 	@echo "make conformance  other projects' sample messages: how many cases pass, by format"
 	@echo "make setup   what the others need: .venv and var/jars (PYTHON=... names another Python)"
@@ -76,6 +77,12 @@ soak: setup
 	@mkdir -p var
 	$(VENV)/python -m tests.chaos.soak --seconds $(DURATION) $(SOAK)
 
+# DURATION=... in seconds (ten minutes without), SEED=... the first seed, SEED=regression the kept
+# ones; LIVE="--steps 40 --without rename_table" for more.
+LIVE_SECONDS := $(if $(filter file,$(origin DURATION)),600,$(DURATION))
+live: setup
+	@$(VENV)/python -m tests.live --seconds $(LIVE_SECONDS) --seed "$(SEED)" $(LIVE)
+
 # CONFORMANCE_DIR=... names the folder of the samples; where it is missing the status is 2 of make,
 # 3 of the command itself.
 conformance: setup
@@ -85,7 +92,7 @@ mutation: setup
 	$(VENV)/python -m tests.mutation
 
 clean:
-	rm -rf .venv var/jars var/jars.ivy var/jars.new var/java var/demo var/peers var/compare
+	rm -rf .venv var/jars var/jars.ivy var/jars.new var/java var/demo var/peers var/compare var/live
 	rm -rf *.egg-info
 	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,91 @@
+"""A checkpoint: all that the source has is applied, or said not to be; then table by table."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from demo.lake import read_tables
+from tests.live.comparison import Found, differences
+from tests.live.connect import Connect
+from tests.live.daemon import Daemon
+from tests.live.schema import Name, Schema
+from tests.live.sources import MARKER
+from tests.live.told import Told
+from tests.live.topic import Topic
+
+WITHIN_S = 240.0
+"""For all of a stretch to be read and applied; seconds, but on a busy machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found of one table: lines where it differs, and what was said of it."""
+
+    name: Name
+    lines: tuple[str, ...]
+    told: str
+
+    @property
+    def silent(self) -> bool:
+        """It differs, and nobody said so."""
+        return bool(self.lines) and not self.told
+
+
+def settle(daemon: Daemon, connect: Connect, pipeline: str, topic: Topic, number: int) -> str:
+    """Wait until the marker's row is applied; why that won't be, if it won't.
+
+    A pipeline that has stopped by name is one reason, a connector that has failed another; one that
+    does not go on and says nothing is a third, and begins with STUCK.
+    """
+    deadline, pause, offset = time.monotonic() + WITHIN_S, threading.Event(), None
+    while time.monotonic() < deadline:
+        if offset is None:
+            offset = topic.find(MARKER, number)
+        if offset is not None and daemon.frontier(pipeline) > offset:
+            return ""
+        if stopped := daemon.told(pipeline).stopped:
+            return f"the pipeline has stopped: {stopped}"
+        daemon.check()
+        if offset is None and (failure := connect.failure(pipeline)):
+            return f"Debezium has ended: {_cause(failure)}"
+        pause.wait(0.2)
+    where = (
+        "the marker is not in the topic" if offset is None else f"offset {offset} is not applied"
+    )
+    return f"{STUCK}: {where} after {WITHIN_S:.0f} s, the frontier is {daemon.frontier(pipeline)}"
+
+
+STUCK = "STUCK"
+
+
+def _cause(trace: str) -> str:
+    """The innermost line of a Java trace that names an exception."""
+    causes = [line for line in trace.splitlines() if line.startswith("Caused by: ")]
+    return (causes or trace.splitlines())[-1][:500]
+
+
+def verdicts(
+    spark: SparkSession, source: Mapping[Name, Found], schema: Schema, told: Told
+) -> list[Verdict]:
+    """Compare every table that the source or the lake has."""
+    there: dict[Name, pa.Table] = {}
+    for database in schema.databases:
+        there |= {(database, table): rows for table, rows in read_tables(spark, database).items()}
+    found = []
+    for name in sorted(source.keys() | there.keys()):
+        if "__dropped_" in name[1]:  # what a dropped table, made again, has left
+            continue
+        lake = there.get(name)
+        if name not in source:
+            lines = ["the source has no such table"]
+        else:
+            rows = None if lake is None else lake.to_pylist()
+            lines = differences(source[name], rows, () if lake is None else lake.column_names)
+        found.append(Verdict(name, tuple(lines), told.about(name)))
+    return found

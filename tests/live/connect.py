@@ -1,0 +1,113 @@
+"""Kafka Connect as a child, standalone, and its connectors of Debezium."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sparkwriter.java import find_java
+from tests.live.jars import classpath, jars_of
+from tests.live.program import HOST, LiveError, Program, free_port
+
+_UP_WITHIN_S = 180.0
+"""16 s on two free cores."""
+_ANSWER_WITHIN_S = 90.0
+_SETTINGS = {
+    "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "offset.flush.interval.ms": "1000",
+    "plugin.discovery": "service_load",
+}
+DEBEZIUM: Mapping[str, str] = {
+    "transforms": "one",
+    "transforms.one.type": "org.apache.kafka.connect.transforms.RegexRouter",
+    "transforms.one.regex": ".*",
+    "skipped.operations": "none",
+    "tasks.max": "1",
+    "poll.interval.ms": "50",
+}
+"""All that a connector reads goes into one topic, statements among the rows."""
+
+
+class Connect:
+    """A worker; its offsets are in a file, so that a killed one goes on. One thread's."""
+
+    def __init__(self, folder: Path, bootstrap: str) -> None:
+        """Nothing runs yet; raises JarsError."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._jars = jars_of("connect")
+        self._bootstrap = bootstrap
+        self._connectors: dict[str, dict[str, str]] = {}
+        self.program = Program("Kafka Connect", folder / "connect.log")
+
+    def start(self) -> None:
+        """Start the worker, with the connectors there were; raises LiveError."""
+        self._port = free_port()
+        plugins = self.folder / "plugins"
+        if not plugins.exists():
+            plugins.mkdir()
+            (plugins / "debezium").symlink_to(self._jars / "debezium")
+        properties = self.folder / "worker.properties"
+        lines = _SETTINGS | {
+            "bootstrap.servers": self._bootstrap,
+            "listeners": f"http://{HOST}:{self._port}",
+            "plugin.path": str(plugins),
+            "offset.storage.file.filename": str(self.folder / "offsets"),
+        }
+        properties.write_text("".join(f"{name}: {value}\n" for name, value in lines.items()))
+        self.program.launch([
+            find_java().java, "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+            f"-Djava.io.tmpdir={self.folder}", "-cp", classpath(self._jars / "worker"),
+            "org.apache.kafka.connect.cli.ConnectStandalone", properties,
+        ])  # fmt: skip
+        self.program.await_ready(self._answers, _UP_WITHIN_S)
+        for name, config in self._connectors.items():
+            self._ask("/connectors", {"name": name, "config": config})
+
+    def add(self, name: str, topic: str, config: Mapping[str, str]) -> None:
+        """Begin to read; raises LiveError where Connect refuses it."""
+        whole = {**DEBEZIUM, "transforms.one.replacement": topic, "topic.prefix": name, **config}
+        self._connectors[name] = whole
+        self._ask("/connectors", {"name": name, "config": whole})
+
+    def remove(self, name: str) -> None:
+        """Read no more."""
+        del self._connectors[name]
+        self._ask(f"/connectors/{name}", method="DELETE")
+
+    def failure(self, name: str) -> str:
+        """Why a connector has ended by itself; empty while it runs."""
+        status = self._ask(f"/connectors/{name}/status")
+        failed = [
+            part for part in (status["connector"], *status["tasks"]) if part["state"] == "FAILED"
+        ]
+        return failed[0].get("trace", "no reason given") if failed else ""
+
+    def _answers(self) -> bool:
+        try:
+            self._ask("/connectors")
+        except LiveError:  # it doesn't listen yet
+            return False
+        return True
+
+    def _ask(self, path: str, body: object = None, method: str | None = None) -> Any:
+        request = urllib.request.Request(
+            f"http://{HOST}:{self._port}{path}",
+            None if body is None else msgspec.json.encode(body),
+            {"Content-Type": "application/json"},
+            method=method,
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=_ANSWER_WITHIN_S) as answer:
+                return msgspec.json.decode(answer.read() or b"null")
+        except urllib.error.HTTPError as error:
+            raise LiveError(f"Kafka Connect: {error.read().decode(errors='replace')}") from error
+        except OSError as error:
+            raise LiveError(f"Kafka Connect does not answer: {error}") from error

@@ -1,0 +1,219 @@
+"""Statements for MariaDB on tables and their columns. Pure; rarer ones are in mariadb_odd.py."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from tests.live.mariadb_rows import full, mark, named
+from tests.live.mariadb_types import BY_SQL, KEY_TYPES, TYPES, WIDER
+from tests.live.schema import Column, Name, Schema, Step, Table, Type
+
+TABLE_NAMES = (
+    "orders", "a b", "a_b", "Mixed", "t-1", "select", "ü", "数据", "x.y", "it's", "p$q", "n1", "n2",
+)  # fmt: skip
+COLUMN_NAMES = (
+    "c1", "c2", "c3", "c4", "Amount", "a b", "a_b", "select", "ü", "数据", "x.y", "p$q", "it's",
+    "op",
+)  # fmt: skip
+MOST_TABLES = 7
+MOST_COLUMNS = 12
+
+
+class Session:
+    """One session's database, and how it spells a table's name."""
+
+    def __init__(self, rng: Random, schema: Schema) -> None:
+        self._rng = rng
+        self.database = rng.choice(schema.databases)
+
+    @property
+    def use(self) -> str:
+        """The statement that chooses the database."""
+        return f"USE {mark(self.database)}"
+
+    def spell(self, name: Name) -> str:
+        """Whole, or without the database where that is the session's."""
+        if name[0] == self.database and self._rng.random() < 0.7:
+            return mark(name[1])
+        return full(name)
+
+
+def spare_name(rng: Random, schema: Schema) -> Name | None:
+    """A name that no table has."""
+    free = [
+        (database, table)
+        for database in schema.databases
+        for table in TABLE_NAMES
+        if not schema.has((database, table))
+    ]
+    return rng.choice(free) if free else None
+
+
+def spare_column(rng: Random, table: Table) -> str | None:
+    """A name that no column of a table has, in any case."""
+    taken = {column.name.lower() for column in table.columns}
+    free = [name for name in COLUMN_NAMES if name.lower() not in taken]
+    return rng.choice(free) if free else None
+
+
+def new_column(rng: Random, name: str, type_: Type | None = None) -> Column:
+    """A column of any type, nullable or not, with a default or without."""
+    type_ = type_ or rng.choice(TYPES)
+    no_default = type_.sql.startswith(("TEXT", "MEDIUMTEXT", "BLOB", "JSON"))
+    default = None if no_default or rng.random() < 0.5 else type_.literal(rng)
+    return Column(name, type_, rng.random() < 0.6, default)
+
+
+def declared(column: Column) -> str:
+    """A column as CREATE and ALTER declare it."""
+    null = " NULL" if column.nullable else " NOT NULL"
+    default = "" if column.default is None else f" DEFAULT {column.default}"
+    if column.default is None and column.nullable:
+        default = " DEFAULT NULL"
+    return f"{mark(column.name)} {column.type.sql}{null}{default}"
+
+
+def new_table(rng: Random, name: Name) -> Table:
+    """A table with a key of one column or two, first or amid the others."""
+    names = rng.sample(COLUMN_NAMES, rng.randint(1, 6))
+    lowered = {n.lower(): n for n in names}
+    others = [new_column(rng, n) for n in lowered.values()]
+    keys = [Column("id", rng.choice(KEY_TYPES), nullable=False)]
+    if rng.random() < 0.25:
+        keys.append(Column("id2", rng.choice(KEY_TYPES), nullable=False))
+    columns = [*keys, *others] if rng.random() < 0.7 else [*others, *keys]
+    return Table(name, tuple(columns), tuple(column.name for column in keys))
+
+
+def created(table: Table, spelled: str) -> str:
+    """The statement that makes a table."""
+    parts = [declared(column) for column in table.columns]
+    parts.append(f"PRIMARY KEY ({named(table.key)})")
+    return f"CREATE TABLE {spelled} ({', '.join(parts)})"
+
+
+def create(rng: Random, schema: Schema) -> Step | None:
+    name = spare_name(rng, schema)
+    if name is None or len(schema.tables) >= MOST_TABLES:
+        return None
+    session, table = Session(rng, schema), new_table(rng, name)
+    return Step(
+        "create", (session.use, created(table, session.spell(name))), (name,), schema.put(table)
+    )
+
+
+def drop(rng: Random, schema: Schema) -> Step | None:
+    """One table, or two; then as often as not one of them is made again at once."""
+    if len(schema.tables) < 3:
+        return None
+    session = Session(rng, schema)
+    gone = rng.sample(schema.tables, rng.choice((1, 1, 2)))
+    word = rng.choice(("DROP TABLE", "DROP TABLE IF EXISTS", "drop  table"))
+    statements = [session.use, f"{word} {', '.join(session.spell(t.name) for t in gone)}"]
+    after = schema.without(*(t.name for t in gone))
+    if rng.random() < 0.5:
+        again = new_table(rng, gone[0].name)
+        statements.append(created(again, session.spell(again.name)))
+        after = after.put(again)
+    return Step("drop", tuple(statements), tuple(t.name for t in gone), after)
+
+
+def truncate(rng: Random, schema: Schema) -> Step | None:
+    if not schema.tables:
+        return None
+    session, table = Session(rng, schema), rng.choice(schema.tables)
+    word = rng.choice(("TRUNCATE TABLE", "TRUNCATE"))
+    return Step(
+        "truncate", (session.use, f"{word} {session.spell(table.name)}"), (table.name,), schema
+    )
+
+
+def rename_table(rng: Random, schema: Schema) -> Step | None:
+    """To a free name, in the other database as well."""
+    if not schema.tables or (name := spare_name(rng, schema)) is None:
+        return None
+    session, table = Session(rng, schema), rng.choice(schema.tables)
+    old, new = session.spell(table.name), session.spell(name)
+    text = rng.choice((f"RENAME TABLE {old} TO {new}", f"ALTER TABLE {old} RENAME TO {new}"))
+    after = schema.without(table.name).put(replace(table, name=name))
+    return Step("rename_table", (session.use, text), (table.name, name), after)
+
+
+def alter(rng: Random, schema: Schema) -> Step | None:
+    """One to three clauses on the columns of a table, each on a column of its own."""
+    if not schema.tables:
+        return None
+    session, table = Session(rng, schema), rng.choice(schema.tables)
+    clauses, now, touched = [], table, set(table.key)
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        made = rng.choice(_CLAUSES)(rng, now, touched)
+        if made is not None:
+            clause, now = made
+            clauses.append(clause)
+    if not clauses:
+        return None
+    text = f"ALTER TABLE {session.spell(table.name)} {', '.join(clauses)}"
+    return Step("alter", (session.use, text), (table.name,), schema.put(now))
+
+
+def _add(rng: Random, table: Table, touched: set[str]) -> tuple[str, Table] | None:
+    name = spare_column(rng, table)
+    if name is None or name in touched or len(table.columns) >= MOST_COLUMNS:
+        return None
+    touched.add(name)
+    column = new_column(rng, name)
+    place = rng.choice(("", "", " FIRST", f" AFTER {mark(table.key[0])}"))
+    word = rng.choice(("ADD COLUMN", "ADD", "ADD COLUMN IF NOT EXISTS"))
+    after = replace(table, columns=(*table.columns, column))
+    return f"{word} {declared(column)}{place}", after
+
+
+def _untouched(rng: Random, table: Table, touched: set[str]) -> Column | None:
+    free = [column for column in table.others if column.name not in touched]
+    if not free:
+        return None
+    column = rng.choice(free)
+    touched.add(column.name)
+    return column
+
+
+def _drop(rng: Random, table: Table, touched: set[str]) -> tuple[str, Table] | None:
+    column = _untouched(rng, table, touched)
+    if column is None or len(table.others) < 2:
+        return None
+    word = rng.choice(("DROP COLUMN", "DROP"))
+    return f"{word} {mark(column.name)}", table.with_column(column.name, None)
+
+
+def _rename(rng: Random, table: Table, touched: set[str]) -> tuple[str, Table] | None:
+    column, name = _untouched(rng, table, touched), spare_column(rng, table)
+    if column is None or name is None or name in touched:
+        return None
+    touched.add(name)
+    new = replace(column, name=name)
+    text = rng.choice(
+        (f"RENAME COLUMN {mark(column.name)} TO {mark(name)}",
+         f"CHANGE COLUMN {mark(column.name)} {declared(new)}")
+    )  # fmt: skip
+    return text, table.with_column(column.name, new)
+
+
+def _widen(rng: Random, table: Table, touched: set[str]) -> tuple[str, Table] | None:
+    column = _untouched(rng, table, touched)
+    if column is None or column.type.sql not in WIDER:
+        return None
+    new = replace(column, type=BY_SQL[rng.choice(WIDER[column.type.sql])], default=None)
+    return f"MODIFY COLUMN {declared(new)}", table.with_column(column.name, new)
+
+
+def _default(rng: Random, table: Table, touched: set[str]) -> tuple[str, Table] | None:
+    column = _untouched(rng, table, touched)
+    if column is None or column.default is None:
+        return None
+    default = column.type.literal(rng)
+    text = f"ALTER COLUMN {mark(column.name)} SET DEFAULT {default}"
+    return text, table.with_column(column.name, replace(column, default=default))
+
+
+_CLAUSES = (_add, _add, _add, _drop, _rename, _widen, _default)

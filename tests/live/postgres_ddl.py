@@ -1,0 +1,150 @@
+"""Statements for PostgreSQL on tables and their columns, none of which is in the stream. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from tests.live.mariadb_ddl import (
+    COLUMN_NAMES,
+    MOST_COLUMNS,
+    MOST_TABLES,
+    spare_column,
+    spare_name,
+)
+from tests.live.postgres_rows import full, mark, named
+from tests.live.postgres_types import BY_SQL, KEY_TYPES, TYPES, WIDER
+from tests.live.schema import Column, Name, Schema, Step, Table
+
+
+def _new_column(rng: Random, name: str) -> Column:
+    type_ = rng.choice(TYPES)
+    default = type_.literal(rng) if rng.random() < 0.5 else None
+    return Column(name, type_, rng.random() < 0.6, default)
+
+
+def _declared(column: Column) -> str:
+    null = "" if column.nullable else " NOT NULL"
+    default = "" if column.default is None else f" DEFAULT {column.default}"
+    return f"{mark(column.name)} {column.type.sql}{null}{default}"
+
+
+def _new_table(rng: Random, name: Name) -> Table:
+    names = rng.sample(COLUMN_NAMES, rng.randint(1, 6))
+    keys = [Column("id", rng.choice(KEY_TYPES), nullable=False)]
+    if rng.random() < 0.25:
+        keys.append(Column("id2", rng.choice(KEY_TYPES), nullable=False))
+    others = [_new_column(rng, name) for name in names]
+    columns = [*keys, *others] if rng.random() < 0.7 else [*others, *keys]
+    return Table(name, tuple(columns), tuple(column.name for column in keys))
+
+
+def _created(rng: Random, table: Table) -> tuple[str, ...]:
+    """The table; half of them tell their old rows whole."""
+    parts = [_declared(column) for column in table.columns]
+    parts.append(f"PRIMARY KEY ({named(table.key)})")
+    name = full(table.name)
+    made = f"CREATE TABLE {name} ({', '.join(parts)})"
+    whole = f"ALTER TABLE {name} REPLICA IDENTITY FULL"
+    return (made, whole) if rng.random() < 0.5 else (made,)
+
+
+def create(rng: Random, schema: Schema) -> Step | None:
+    name = spare_name(rng, schema)
+    if name is None or len(schema.tables) >= MOST_TABLES:
+        return None
+    table = _new_table(rng, name)
+    return Step("create", _created(rng, table), (name,), schema.put(table))
+
+
+def truncate(rng: Random, schema: Schema) -> Step | None:
+    if not schema.tables:
+        return None
+    some = rng.sample(schema.tables, min(len(schema.tables), rng.choice((1, 1, 2))))
+    text = f"TRUNCATE {', '.join(full(table.name) for table in some)}"
+    return Step("truncate", (text,), tuple(table.name for table in some), schema)
+
+
+def drop(rng: Random, schema: Schema) -> Step | None:
+    """One table; as often as not it is made again at once, and another one by its name."""
+    if len(schema.tables) < 3:
+        return None
+    table = rng.choice(schema.tables)
+    statements, after = [f"DROP TABLE {full(table.name)}"], schema.without(table.name)
+    if rng.random() < 0.5:
+        again = _new_table(rng, table.name)
+        statements += _created(rng, again)
+        after = after.put(again)
+    return Step("drop", tuple(statements), (table.name,), after)
+
+
+def rename_table(rng: Random, schema: Schema) -> Step | None:
+    name = spare_name(rng, schema)
+    if not schema.tables or name is None:
+        return None
+    table = rng.choice(schema.tables)
+    name = (table.name[0], name[1])
+    if schema.has(name):
+        return None
+    text = f"ALTER TABLE {full(table.name)} RENAME TO {mark(name[1])}"
+    after = schema.without(table.name).put(replace(table, name=name))
+    return Step("rename_table", (text,), (table.name, name), after)
+
+
+def alter(rng: Random, schema: Schema) -> Step | None:
+    """One clause: a column that comes, goes, is renamed, widened, or gets another default."""
+    if not schema.tables:
+        return None
+    table = rng.choice(schema.tables)
+    made = rng.choice((_add, _add, _drop, _rename, _widen, _default))(rng, table)
+    if made is None:
+        return None
+    clause, now = made
+    text = f"ALTER TABLE {full(table.name)} {clause}"
+    return Step("alter", (text,), (table.name,), schema.put(now))
+
+
+def _add(rng: Random, table: Table) -> tuple[str, Table] | None:
+    name = spare_column(rng, table)
+    if name is None or len(table.columns) >= MOST_COLUMNS:
+        return None
+    column = _new_column(rng, name)
+    if not column.nullable and column.default is None:
+        column = replace(column, nullable=True)  # refused where the table has rows
+    after = replace(table, columns=(*table.columns, column))
+    return f"ADD COLUMN {_declared(column)}", after
+
+
+def _drop(rng: Random, table: Table) -> tuple[str, Table] | None:
+    if len(table.others) < 2:
+        return None
+    column = rng.choice(table.others)
+    return f"DROP COLUMN {mark(column.name)}", table.with_column(column.name, None)
+
+
+def _rename(rng: Random, table: Table) -> tuple[str, Table] | None:
+    name = spare_column(rng, table)
+    if name is None or not table.others:
+        return None
+    column = rng.choice(table.others)
+    text = f"RENAME COLUMN {mark(column.name)} TO {mark(name)}"
+    return text, table.with_column(column.name, replace(column, name=name))
+
+
+def _widen(rng: Random, table: Table) -> tuple[str, Table] | None:
+    able = [column for column in table.others if column.type.sql in WIDER]
+    if not able:
+        return None
+    column = rng.choice(able)
+    new = replace(column, type=BY_SQL[rng.choice(WIDER[column.type.sql])])
+    text = f"ALTER COLUMN {mark(column.name)} TYPE {new.type.sql}"
+    return text, table.with_column(column.name, new)
+
+
+def _default(rng: Random, table: Table) -> tuple[str, Table] | None:
+    if not table.others:
+        return None
+    column = rng.choice(table.others)
+    new = replace(column, default=column.type.literal(rng))
+    text = f"ALTER COLUMN {mark(column.name)} SET DEFAULT {new.default}"
+    return text, table.with_column(column.name, new)

@@ -1,0 +1,13 @@
+"""The kinds of steps for PostgreSQL, and how often each comes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.live import postgres_ddl as ddl
+from tests.live.postgres_rows import rows
+from tests.live.schema import Maker
+
+KINDS: Mapping[Maker, int] = {
+    rows: 60, ddl.create: 8, ddl.alter: 5, ddl.truncate: 3, ddl.drop: 1, ddl.rename_table: 2,
+}  # fmt: skip

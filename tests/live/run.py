@@ -1,0 +1,175 @@
+"""The run: rounds of seeds, each round with databases, topics and a daemon of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from demo.broker import DevBroker
+from demo.lake import open_session
+from tests.live.checkpoint import STUCK, Verdict, settle, verdicts
+from tests.live.connect import Connect
+from tests.live.daemon import Daemon
+from tests.live.flow import Flow
+from tests.live.source_mariadb import MariaDbSource
+from tests.live.source_postgres import PostgresSource
+from tests.live.sources import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How long a seed is: so many steps, a checkpoint after each so many of them."""
+
+    steps: int
+    every: int
+    beside: int
+    """So many seeds are under way at once."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run has come to."""
+
+    statements: int = 0
+    changes: int = 0
+    tables: int = 0
+    equal: int = 0
+    told: int = 0
+    silent: list[str] = field(default_factory=list)
+    """One report for each difference that nobody was told of."""
+
+    def line(self) -> str:
+        """The last line of a run that found nothing."""
+        return (
+            f"live: OK, {self.statements} statements, {self.changes} changes, {self.tables} tables:"
+            f" {self.equal} equal, {self.told} told, {len(self.silent)} silent"
+        )
+
+
+@dataclass(slots=True)
+class Bench:
+    """The programs that last for the whole run."""
+
+    folder: Path
+    broker: DevBroker
+    connect: Connect
+    sources: Sequence[Source]
+
+
+@contextmanager
+def bench(folder: Path) -> Iterator[Bench]:
+    """Start the programs; all are gone afterwards. Raises LiveError, JarsError, BrokerError."""
+    with ExitStack() as stack:
+        sources: list[Source] = [MariaDbSource(folder / "mariadb"), PostgresSource(folder / "pg")]
+        for source in sources:
+            source.start()
+            stack.callback(source.program.kill)
+        broker = stack.enter_context(DevBroker(folder / "broker"))
+        connect = Connect(folder / "connect", broker.bootstrap)
+        connect.start()
+        stack.callback(connect.program.kill)
+        yield Bench(folder, broker, connect, sources)
+
+
+def play(
+    made: Bench, seeds: Sequence[int], shape: Shape, without: frozenset[str], tally: Tally
+) -> None:
+    """One round, to its last checkpoint."""
+    folder = made.folder / f"round-{seeds[0]}"
+    folder.mkdir()
+    flows = [
+        Flow(seed, made.sources[seed % len(made.sources)], made.broker.bootstrap, without)
+        for seed in seeds
+    ]
+    daemon = Daemon(folder, made.broker.bootstrap, [flow.pipeline() for flow in flows])
+    before = _readers(made)
+    for flow in flows:
+        flow.read_by(made.connect, folder)
+    spark: SparkSession | None = None
+    try:
+        daemon.start()
+        spark = open_session(folder)
+        made.connect.program.await_ready(
+            lambda: len(_readers(made) - before) >= len(flows), _READ_WITHIN_S
+        )
+        for number in range(1, shape.steps + 1):
+            going = [flow for flow in flows if not flow.ended]
+            for flow in going:
+                flow.step()
+            if number % shape.every == 0 or number == shape.steps:
+                _check(made, daemon, spark, going, number, tally)
+    finally:
+        if spark is not None:
+            spark.stop()
+        daemon.program.kill()
+        for flow in flows:
+            made.connect.remove(flow.name)
+            flow.topic.close()
+            tally.statements += flow.history.statements
+            tally.changes += flow.topic.changes
+
+
+def _readers(made: Bench) -> frozenset[str]:
+    return frozenset[str]().union(*(source.readers() for source in made.sources))
+
+
+_READ_WITHIN_S = 120.0
+
+
+def _check(
+    made: Bench,
+    daemon: Daemon,
+    spark: SparkSession,
+    flows: Sequence[Flow],
+    number: int,
+    tally: Tally,
+) -> None:
+    """A checkpoint of all flows that go on."""
+    for flow in flows:
+        flow.source.mark(flow.generator.schema, number)
+    for flow in flows:
+        begun = time.monotonic()
+        flow.ended = settle(daemon, made.connect, flow.name, flow.topic, number)
+        schema, told = flow.generator.schema, daemon.told(flow.name)
+        source = flow.source.read(schema)
+        if flow.ended.startswith(STUCK):
+            tally.silent.append(report(flow, number, None, flow.ended))
+        found = [] if flow.ended else verdicts(spark, source, schema, told)
+        tally.tables += len(found) or len(source)
+        tally.told += sum(bool(one.lines) for one in found if not one.silent)
+        tally.told += len(source) if flow.ended else 0
+        tally.equal += sum(not one.lines for one in found)
+        tally.silent += [report(flow, number, one, "") for one in found if one.silent]
+        took = time.monotonic() - begun
+        print(_progress(flow, number, found, took), flush=True)
+
+
+def _progress(flow: Flow, number: int, found: Sequence[Verdict], took_s: float) -> str:
+    head = f"seed {flow.seed} step {number}: "
+    if flow.ended:
+        return head + flow.ended
+    told = [f"{'.'.join(one.name)} ({one.told[:160]})" for one in found if one.lines and one.told]
+    silent = [".".join(one.name) for one in found if one.silent]
+    equal = sum(not one.lines for one in found)
+    more = "".join(
+        [f"; told {', '.join(told)}" * bool(told), f"; SILENT {', '.join(silent)}" * bool(silent)]
+    )
+    return f"{head}{equal} of {len(found)} equal in {took_s:.0f} s{more}"
+
+
+def report(flow: Flow, number: int, verdict: Verdict | None, why: str) -> str:
+    """What a reader needs to do it again by hand."""
+    settings = ", ".join(f"{key}={value}" for key, value in flow.pipeline().more.items())
+    lines = [f"seed {flow.seed}, at step {number} ({settings})"]
+    if verdict is None:
+        return "\n".join([*lines, f"  {why}"])
+    lines.append(f"  {'.'.join(verdict.name)} differs, and nothing was said of it:")
+    lines += [f"    {line}" for line in verdict.lines]
+    lines.append("  its statements:")
+    lines += [f"    {line}" for line in flow.history.about(verdict.name)]
+    return "\n".join(lines)

@@ -1,0 +1,77 @@
+"""MariaDB as a source of changes: a seed has two databases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.live.comparison import Found
+from tests.live.mariadb import MariaDb
+from tests.live.mariadb_kinds import KINDS
+from tests.live.mariadb_read import read
+from tests.live.mariadb_rows import full
+from tests.live.program import HOST, LiveError
+from tests.live.schema import Maker, Name, Schema
+from tests.live.sources import MARKER
+
+
+class MariaDbSource:
+    """A ``Source``. One thread's."""
+
+    prefix = "m"
+    kinds: Mapping[Maker, int] = KINDS
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing runs yet; raises LiveError where MariaDB is missing."""
+        self._server = MariaDb(folder)
+        self.program = self._server.program
+
+    def start(self) -> None:
+        self._server.start()
+        self._must(
+            [
+                "CREATE USER IF NOT EXISTS live@'%' IDENTIFIED BY 'live'",
+                "GRANT ALL ON *.* TO live@'%'",
+            ]
+        )
+
+    def prepare(self, seed: int) -> Schema:
+        databases = (f"m{seed}_a", f"m{seed}_b")
+        self._must([f"CREATE DATABASE {name}" for name in databases])
+        return Schema(databases)
+
+    def connector(self, seed: int, folder: Path) -> Mapping[str, str]:
+        history = "schema.history.internal"
+        return {
+            "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",
+            "database.hostname": HOST, "database.port": str(self._server.port),
+            "database.user": "live", "database.password": "live",
+            "database.server.id": str(1000 + seed % 1_000_000),
+            "database.include.list": f"m{seed}_.*",
+            "bigint.unsigned.handling.mode": "precise",
+            "include.schema.changes": "true",
+            history: "io.debezium.storage.file.history.FileSchemaHistory",
+            f"{history}.file.filename": str(folder / f"history-m{seed}"),
+            f"{history}.store.only.captured.databases.ddl": "true",
+        }  # fmt: skip
+
+    def readers(self) -> frozenset[str]:
+        query = "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog%'"
+        return frozenset(row[0] for row in self._server.ask(query).rows)
+
+    def run(self, schema: Schema, statements: Sequence[str]) -> str:
+        return self._server.run(statements)
+
+    def mark(self, schema: Schema, number: int) -> None:
+        name = full((schema.databases[0], MARKER))
+        self._must([
+            f"CREATE TABLE IF NOT EXISTS {name} (id INT PRIMARY KEY)",
+            f"INSERT INTO {name} VALUES ({number})",
+        ])  # fmt: skip
+
+    def read(self, schema: Schema) -> Mapping[Name, Found]:
+        return read(self._server, schema.databases)
+
+    def _must(self, statements: Sequence[str]) -> None:
+        if error := self._server.run(statements):
+            raise LiveError(f"MariaDB: {error}")

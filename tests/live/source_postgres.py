@@ -1,0 +1,69 @@
+"""PostgreSQL as a source of changes: a seed has a database with two schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.live.comparison import Found
+from tests.live.postgres import Postgres
+from tests.live.postgres_kinds import KINDS
+from tests.live.postgres_read import read
+from tests.live.postgres_rows import full
+from tests.live.program import HOST, LiveError
+from tests.live.schema import Maker, Name, Schema
+from tests.live.sources import MARKER
+
+
+class PostgresSource:
+    """A ``Source``. One thread's."""
+
+    prefix = "p"
+    kinds: Mapping[Maker, int] = KINDS
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing runs yet; raises LiveError where PostgreSQL is missing."""
+        self._server = Postgres(folder)
+        self.program = self._server.program
+
+    def start(self) -> None:
+        self._server.start()
+
+    def prepare(self, seed: int) -> Schema:
+        schemas = (f"p{seed}_a", f"p{seed}_b")
+        self._must("postgres", [f"CREATE DATABASE p{seed}"])
+        self._must(f"p{seed}", [f"CREATE SCHEMA {name}" for name in schemas])
+        return Schema(schemas)
+
+    def connector(self, seed: int, folder: Path) -> Mapping[str, str]:
+        return {
+            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+            "database.hostname": HOST, "database.port": str(self._server.port),
+            "database.user": "postgres", "database.dbname": f"p{seed}",
+            "plugin.name": "pgoutput", "slot.name": f"live_p{seed}", "slot.drop.on.stop": "true",
+            "publication.name": "live", "publication.autocreate.mode": "all_tables",
+        }  # fmt: skip
+
+    def readers(self) -> frozenset[str]:
+        query = "SELECT slot_name FROM pg_replication_slots WHERE active;"
+        return frozenset(row[0] for row in self._server.ask(query).rows)
+
+    def run(self, schema: Schema, statements: Sequence[str]) -> str:
+        return self._server.run(_database(schema), statements)
+
+    def mark(self, schema: Schema, number: int) -> None:
+        name = full((schema.databases[0], MARKER))
+        made = f"CREATE TABLE IF NOT EXISTS {name} (id int PRIMARY KEY)"
+        self._must(_database(schema), [made, f"INSERT INTO {name} VALUES ({number})"])
+
+    def read(self, schema: Schema) -> Mapping[Name, Found]:
+        return read(self._server, _database(schema), schema.databases)
+
+    def _must(self, database: str, statements: Sequence[str]) -> None:
+        if error := self._server.run(database, statements):
+            raise LiveError(f"PostgreSQL: {error}")
+
+
+def _database(schema: Schema) -> str:
+    """The database that has a seed's schemas."""
+    return schema.databases[0].removesuffix("_a")

@@ -1,0 +1,44 @@
+"""The databases that are read, behind one face: statements in, rows out, a reader's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from tests.live.comparison import Found
+from tests.live.program import Program
+from tests.live.schema import Maker, Name, Schema
+
+MARKER = "live_marker"
+"""A table of each seed, into which a row goes at a checkpoint."""
+
+
+class Source(Protocol):
+    """One database server. One thread's."""
+
+    prefix: str
+    """Of the names of a seed's databases, which differ from all others' by it and the seed."""
+    program: Program
+    kinds: Mapping[Maker, int]
+
+    def start(self) -> None:
+        """Start it, with the data there are."""
+
+    def prepare(self, seed: int) -> Schema:
+        """Make a seed's databases and its marker table."""
+
+    def connector(self, seed: int, folder: Path) -> Mapping[str, str]:
+        """What a connector of Debezium needs to read a seed's databases."""
+
+    def readers(self) -> frozenset[str]:
+        """Who follows its log now; one that comes again has another name, or its own."""
+
+    def run(self, schema: Schema, statements: Sequence[str]) -> str:
+        """Run statements of one session; gives the error that ended it, or nothing."""
+
+    def mark(self, schema: Schema, number: int) -> None:
+        """Write a row into the marker table."""
+
+    def read(self, schema: Schema) -> Mapping[Name, Found]:
+        """Every table of a seed."""

@@ -1,0 +1,87 @@
+"""The generator: pure, and the same for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.live import mariadb_kinds, postgres_kinds
+from tests.live.generator import Generator
+from tests.live.history import History
+from tests.live.schema import Maker, Schema, Step
+
+SEEDS = range(5)
+KINDS = [mariadb_kinds.KINDS, postgres_kinds.KINDS]
+for_each_database = pytest.mark.parametrize("kinds", KINDS, ids=["mariadb", "postgres"])
+
+
+def steps(seed: int, kinds: Mapping[Maker, int], count: int = 150) -> list[Step]:
+    """Steps of a seed, all accepted."""
+    generator = Generator(seed, Schema(("a", "b")), kinds)
+    made = []
+    for _ in range(count):
+        made.append(generator.next())
+        generator.accepted(made[-1])
+    return made
+
+
+@for_each_database
+def test_a_seed_makes_the_same_steps_each_time(kinds: Mapping[Maker, int]) -> None:
+    """Or no failure could be had again."""
+    for seed in SEEDS:
+        assert steps(seed, kinds) == steps(seed, kinds)
+
+
+@for_each_database
+def test_seeds_differ(kinds: Mapping[Maker, int]) -> None:
+    """Each is another walk."""
+    walks = {tuple(step.statements for step in steps(seed, kinds)) for seed in SEEDS}
+    assert len(walks) == len(SEEDS)
+
+
+@for_each_database
+def test_each_kind_comes(kinds: Mapping[Maker, int]) -> None:
+    """None is there for nothing, and each is named as its maker is, for ``--without``."""
+    found = {step.kind for seed in range(20) for step in steps(seed, kinds)}
+    assert found == {maker.__name__ for maker in kinds}
+
+
+def test_a_refused_step_leaves_the_schema() -> None:
+    """The model follows the server, not its own wishes."""
+    generator = Generator(1, Schema(("a", "b")), mariadb_kinds.KINDS)
+    before = generator.schema
+    generator.next()
+    assert generator.schema is before
+
+
+@for_each_database
+def test_tables_keep_their_keys_and_names_of_their_own(kinds: Mapping[Maker, int]) -> None:
+    """Each table has a key of its columns, and no two columns are one in any case."""
+    for seed in SEEDS:
+        for step in steps(seed, kinds):
+            names = [table.name for table in step.after.tables]
+            assert len(names) == len(set(names))
+            for table in step.after.tables:
+                columns = [column.name.lower() for column in table.columns]
+                assert len(columns) == len(set(columns))
+                assert {key.lower() for key in table.key} <= set(columns)
+
+
+def test_a_report_has_the_statements_of_a_table_under_all_its_names() -> None:
+    """A renamed table's earlier statements, and no other table's."""
+    history, empty = History(), Schema(("a",))
+    for kind, text, about in (
+        ("create", "CREATE TABLE x", (("a", "x"),)),
+        ("create", "CREATE TABLE other", (("a", "other"),)),
+        ("rows", "INSERT INTO x, other", (("a", "x"), ("a", "other"))),
+        ("rename_table", "RENAME TABLE x TO y", (("a", "x"), ("a", "y"))),
+        ("rows", "INSERT INTO y", (("a", "y"),)),
+    ):
+        history.add(Step(kind, (text,), about, empty), "ERROR 1: no" if kind == "rows" else "")
+    lines = history.about(("a", "y"))
+    assert [line.split(": ", 1)[1].split("  --")[0] for line in lines] == [
+        "CREATE TABLE x", "INSERT INTO x, other", "RENAME TABLE x TO y", "INSERT INTO y",
+    ]  # fmt: skip
+    assert lines[1].endswith("-- refused: ERROR 1: no")
+    assert history.statements == 3
