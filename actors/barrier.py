@@ -14,6 +14,7 @@ from actors.closing import DataError
 from actors.doubts import WAY_OUT, Known, doubts_of, known_after
 from actors.ports import Doubt, StagedBatch
 from actors.waiting import Chunk
+from actors.wanted import AnotherTable, Wanted
 from changes.formats import declared_types
 from changes.formats.base import Format
 from changes.formats.untyped import as_declared
@@ -32,7 +33,6 @@ from changes.model import (
     TableSchema,
     TableStep,
     TakeName,
-    TargetName,
     TruncateTable,
 )
 from changes.routing import RouteConflict, Router
@@ -72,17 +72,6 @@ def notes_of(buffer: TargetBuffer, barrier: Barrier) -> list[object]:
     ]
 
 
-@dataclass(slots=True)
-class _Wanted:
-    """What the statements of a message come to."""
-
-    ddl: list[tuple[TableStep, ...]] = field(default_factory=list)
-    doubts: list[Doubt] = field(default_factory=list)
-    moves_to: TargetName | None = None
-    takes_from: TargetName | None = None
-    steps: int = 0
-
-
 class BarrierPlanner:
     """Plans one processor's barriers. Pure."""
 
@@ -101,13 +90,13 @@ class BarrierPlanner:
             return barrier
         place = f"{chunk.source} offset {chunk.offsets[0]}"
         at = f"at {place}"
-        wanted = _Wanted()
+        wanted = Wanted()
         try:
             for statement in self._format.ddl(chunk.values[0]):
                 if buffer.route in self._router.targets(statement.table):
                     self._take(statement, buffer, wanted, barrier, at)
                     self._doubt(statement, buffer, wanted, barrier, at)
-        except (BadMessage, RouteConflict, _NotFollowed) as error:
+        except (BadMessage, RouteConflict, AnotherTable, _NotFollowed) as error:
             quarantine = isinstance(error, _NotFollowed) and error.quarantine
             raise DataError(f"{place}: {error}", quarantine=quarantine) from error
         moved = wanted.moves_to is not None or wanted.takes_from is not None
@@ -115,7 +104,8 @@ class BarrierPlanner:
         stored = buffer.state.schema is not None
         # A changelog's rows are what happened: nothing changes them.
         doubts = tuple(wanted.doubts) if stored and mode is Mode.UPSERT else ()
-        if not moved and not (stored and (wanted.ddl or doubts)):
+        changed = bool(wanted.ddl or doubts) or wanted.becomes is not None
+        if not moved and not (stored and changed):
             # A table that is not there yet is made from its first row, with all its columns.
             return barrier
         barrier.batch = StagedBatch(
@@ -128,11 +118,13 @@ class BarrierPlanner:
             moves_to=wanted.moves_to,
             takes_from=wanted.takes_from,
             doubts=doubts,
+            table=wanted.table,
+            becomes=wanted.becomes,
         )
         return barrier
 
     def _doubt(
-        self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier, place: str
+        self, statement: Ddl, buffer: TargetBuffer, wanted: Wanted, barrier: Barrier, place: str
     ) -> None:
         """Note what the statement may change in stored rows without a row. Raises _NotFollowed.
 
@@ -143,20 +135,24 @@ class BarrierPlanner:
         barrier.types = known_after(replace(statement, steps=steps), known)
         if stored is None or (buffer.state.mode or buffer.route.mode) is Mode.APPEND:
             return
+        before = len(wanted.doubts)
         if statement.unread is not None:
             wanted.doubts.append(Doubt(f"{statement.table}: a statement not understood {place}"))
         elif statement.refused is not None:
             wanted.doubts.append(Doubt(f"{statement.table}: {statement.refused} {place}"))
-        if self._router.merges(statement.table, buffer.route.name):
+        merges = self._router.merges(statement.table, buffer.route.name)
+        if merges:
             known = {}
         first = not wanted.ddl[1:]
         found = tuple(doubts_of(statement, known, stored, place, first=first))
         if found and self._policy.lossy_change != "report":
             raise _Rewrites(statement, found, self._policy.lossy_change == "quarantine")
         wanted.doubts += found
+        if len(wanted.doubts) > before and not merges and wanted.becomes is None:
+            wanted.acts(statement.table)
 
     def _take(
-        self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier, place: str
+        self, statement: Ddl, buffer: TargetBuffer, wanted: Wanted, barrier: Barrier, place: str
     ) -> None:
         table, target = statement.table, buffer.route.name
         if statement.unread is not None:
@@ -176,6 +172,8 @@ class BarrierPlanner:
             raise _NotFollowed(statement, "a change after a RENAME in one message")
         if steps:
             wanted.ddl.append(steps)
+            if not merges:
+                wanted.acts(table)
         self._names(statement, buffer, wanted, barrier, place)
         barrier.forget |= any(not isinstance(step, AddColumn) for step in statement.steps)
 
@@ -193,9 +191,10 @@ class BarrierPlanner:
         return replace(statement, steps=statement.lenient, refused=None)
 
     def _names(
-        self, statement: Ddl, buffer: TargetBuffer, wanted: _Wanted, barrier: Barrier, place: str
+        self, statement: Ddl, buffer: TargetBuffer, wanted: Wanted, barrier: Barrier, place: str
     ) -> None:
-        """Follow what happens to the table's name. Another table with the same target: nothing."""
+        """Follow what happens to the table's name. Where the new one has the same target, that is
+        to be of the new name from here on, and nothing else."""
         table, target = statement.table, buffer.route.name
         to = next((step.to for step in statement.steps if isinstance(step, RenameTable)), None)
         of = next((step.of for step in statement.steps if isinstance(step, TakeName)), None)
@@ -216,6 +215,9 @@ class BarrierPlanner:
                 raise _NotFollowed(statement, reason)
         moves_to = None if to is None else self._router.twin(table, target, to)
         takes_from = None if of is None else self._router.twin(table, target, of)
+        if to is not None and not self._router.merges(table, target):
+            wanted.acts(table)
+            wanted.becomes = to
         if target in (moves_to, takes_from):
             return
         for name in filter(None, (target, moves_to, takes_from)):

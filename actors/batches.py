@@ -86,7 +86,8 @@ class Batches:
     ) -> list[object]:
         """Have chunks decoded and staged: as the batch, or as a piece of ``piece_of``."""
         pieces = () if piece_of is not None else self._pieces_of_one_write(buffer)
-        if len(pieces) < len(buffer.pieces) and piece_of is None:
+        others = bool(chunks and pieces) and chunks[0].table != pieces[0].table
+        if (len(pieces) < len(buffer.pieces) or others) and piece_of is None:
             for chunk in reversed(chunks):
                 buffer.give_back(chunk)
             return self.start_staging(buffer, close_pieces(buffer, pieces))
@@ -143,7 +144,7 @@ class Batches:
         size = 0
         for piece in buffer.pieces:
             size += piece.size
-            if taken and size > self._batch_bytes:
+            if taken and (size > self._batch_bytes or piece.table != taken[0].table):
                 break
             taken.append(piece)
         return tuple(taken)
@@ -160,7 +161,8 @@ class Batches:
         """Decode and stage what waits behind the write, one lane a piece, up to a barrier."""
         chunks: list[Chunk] = []
         while buffer.chunks and not buffer.barrier_first:
-            if chunks and buffer.chunks[0].source != chunks[0].source:
+            first = buffer.chunks[0]
+            if chunks and (first.source, first.table) != (chunks[0].source, chunks[0].table):
                 break
             chunks += buffer.take(1)
         if not chunks:
@@ -236,7 +238,9 @@ class Batches:
         if staged.path is not None:
             ((source, through),) = closing.through.items()
             first = closing.firsts()[source]
-            piece = Piece(source, staged.path, staged.changes, staged.size, through, first)
+            piece = Piece(
+                source, staged.path, staged.changes, staged.size, through, first, closing.table
+            )
             buffer.pieces.append(piece)
         return []
 
@@ -247,7 +251,7 @@ class Batches:
             buffer.cover(closing.through, closing.epochs)
             return self.nothing_to_write(buffer)
         lanes = buffer.spans(closing.through)
-        batch = rows_batch(self.next_id(), buffer.route, staged, lanes)
+        batch = rows_batch(self.next_id(), buffer.route, staged, lanes, closing.table)
         more = sum(piece.changes for piece in closing.pieces)
         batch = replace(batch, changes=batch.changes + more)
         # A bad record at the front of a lane was given back: the write has nothing of it.

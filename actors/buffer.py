@@ -133,7 +133,8 @@ class TargetBuffer:
         self.size += chunk.size
 
     def take(self, limit: int) -> list[Chunk]:
-        """Remove chunks from the front: up to a barrier, or until ``limit`` bytes are reached.
+        """Remove chunks of one table from the front: up to a barrier, or until ``limit`` bytes are
+        reached.
 
         A barrier (DDL) at the front is taken alone. Chunks are never split: a message's changes
         belong to one batch.
@@ -141,7 +142,7 @@ class TargetBuffer:
         taken: list[Chunk] = []
         size = 0
         while self.chunks and size < limit:
-            if self.chunks[0].is_barrier and taken:
+            if taken and (self.chunks[0].is_barrier or self.chunks[0].table != taken[0].table):
                 break
             chunk = self.chunks.popleft()
             self.messages -= len(chunk.offsets)

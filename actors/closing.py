@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import chain, groupby
 
 from actors.buffer import DeadRecord, TargetBuffer
@@ -10,7 +11,7 @@ from actors.effects import Stretch
 from actors.messages import MESSAGE_OVERHEAD, BadMessageAt, Staged
 from actors.ports import Span, StagedBatch
 from actors.waiting import Chunk, Closing, Part, Piece
-from changes.model import Mode
+from changes.model import Mode, TableName
 from changes.routing import TargetRoute
 from changes.values import Values
 from offsets.position import TopicPartition
@@ -59,6 +60,7 @@ def close_rows(
         through=dict(buffer.through) if whole else {},
         epochs=dict(buffer.epochs) if whole else {},
         piece_of=piece_of,
+        table=chunks[0].table if chunks else pieces[0].table if pieces else None,
     )
     return closing, replayed
 
@@ -67,7 +69,7 @@ def close_pieces(buffer: TargetBuffer, pieces: tuple[Piece, ...]) -> Closing:
     """A batch of the oldest pieces alone; what is younger waits for the next one."""
     through = {piece.source: piece.through for piece in pieces}
     epochs = {source: buffer.epochs[source] for source in through}
-    return Closing((), 0, pieces, through, epochs, None)
+    return Closing((), 0, pieces, through, epochs, None, table=pieces[0].table)
 
 
 def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:
@@ -94,7 +96,8 @@ def after_bad(
             continue
         size = sum(map(len, values)) + MESSAGE_OVERHEAD * len(values)
         source, first = part.stretch.source, anew and place == 0
-        chunks.append(Chunk(source, part.epoch, list(offsets), values, size, False, now, first))
+        chunk = Chunk(source, part.epoch, list(offsets), values, size, False, now, first)
+        chunks.append(replace(chunk, table=closing.table))
     return chunks
 
 
@@ -105,7 +108,11 @@ def record_at(closing: Closing, bad: BadMessageAt) -> DeadRecord:
 
 
 def rows_batch(
-    batch_id: str, route: TargetRoute, staged: Staged, lanes: Mapping[TopicPartition, Span]
+    batch_id: str,
+    route: TargetRoute,
+    staged: Staged,
+    lanes: Mapping[TopicPartition, Span],
+    table: TableName | None,
 ) -> StagedBatch:
     """The write of rows that are staged."""
     assert staged.schema is not None
@@ -124,6 +131,7 @@ def rows_batch(
         bounds=staged.bounds,
         positions=staged.positions,
         write=route.write,
+        table=table,
     )
 
 

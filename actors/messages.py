@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from actors.ports import SpillRecord, SpillState, StagedBatch, TargetState
-from changes.model import KeyBound, Mode, TableSchema, TargetName
+from changes.model import KeyBound, Mode, TableName, TableSchema, TargetName
 from changes.routing import TargetRoute
 from offsets.log_epochs import EpochSpan, LogEpoch
 from offsets.position import Run, TopicPartition
@@ -145,13 +145,17 @@ class StopFetching:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one target got of a fetched batch. ``ddl``: a single message that is a barrier."""
+    """What one target got of a fetched batch. ``ddl``: a single message that is a barrier.
+
+    ``table``: whose rows these are, where the target is meant to be of one table alone.
+    """
 
     route: TargetRoute
     offsets: list[int]
     values: Sequence[bytes]
     size: int
     ddl: bool = False
+    table: TableName | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from changes.model import KeyBound, Mode, TableSchema, TableStep, TargetName, Write
+from changes.model import (
+    KeyBound,
+    Mode,
+    TableName,
+    TableSchema,
+    TableStep,
+    TargetName,
+    Write,
+)
 from offsets.moves import MarkMoves
 from offsets.position import Step, TopicPartition
 from offsets.snapshot import TargetMark
@@ -97,12 +105,17 @@ class StagedBatch:
     doubts: tuple[Doubt, ...] = ()
     """What it says of the rows that are stored already: the target's mark ``rows_may_differ`` names
     it afterwards, published in the same step."""
+    table: TableName | None = None
+    """Whose rows or statement it is, where the target is meant to be of one table alone: the sink
+    keeps it with the target, and refuses those of another. None: no matter whose."""
+    becomes: TableName | None = None
+    """What that table is named afterwards, where a statement renames it."""
 
     @property
     def is_barrier(self) -> bool:
         """Whether it is a DDL, or the end of a message that had one."""
         bare = self.path is None and (self.step is not None or bool(self.doubts))
-        return bool(self.ddl) or self.changes_name or bare
+        return bool(self.ddl) or self.changes_name or self.becomes is not None or bare
 
     @property
     def amid(self) -> bool:
@@ -244,6 +257,8 @@ class SpillRecord(NamedTuple):
     offset: int
     ddl: bool
     value: bytes
+    table: TableName | None = None
+    """See ``Share.table``: told when it is read, by the routes of then."""
 
 
 @dataclass(frozen=True, slots=True)

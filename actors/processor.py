@@ -204,6 +204,7 @@ class ProcessorLogic:
                     share.size,
                     share.ddl,
                     now,
+                    table=share.table,
                 )
                 if buffer.quarantine is not None:
                     out += self._quarantines.take(buffer, chunk)

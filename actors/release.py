@@ -13,7 +13,9 @@ from actors.buffer import Phase, TargetBuffer
 from actors.messages import MESSAGE_OVERHEAD, OF_SPILL, WRITERS, Address
 from actors.ports import SpillRecord
 from actors.waiting import Chunk
+from changes.model import TableName
 from changes.values import Values
+from offsets.position import TopicPartition
 
 
 class Releases:
@@ -69,7 +71,8 @@ class Releases:
         quarantine.position, quarantine.busy = read.position, False
         records: list[SpillRecord] = []
         for record in read.records:
-            if records and (records[0].source != record.source or records[0].ddl or record.ddl):
+            same = records and _kind(records[0]) == _kind(record) and not record.ddl
+            if records and not same:
                 buffer.add(_chunk(records, now))
                 records.clear()
             records.append(record)
@@ -96,4 +99,10 @@ def _chunk(records: Sequence[SpillRecord], now: float) -> Chunk:
     values = Values.of([record.value for record in records])
     size = sum(values.sizes) + MESSAGE_OVERHEAD * len(values)
     offsets = [record.offset for record in records]
-    return Chunk(records[0].source, OF_SPILL, offsets, values, size, records[0].ddl, now)
+    first = records[0]
+    return Chunk(first.source, OF_SPILL, offsets, values, size, first.ddl, now, table=first.table)
+
+
+def _kind(record: SpillRecord) -> tuple[TopicPartition, bool, TableName | None]:
+    """What the records of a chunk have in common."""
+    return record.source, record.ddl, record.table

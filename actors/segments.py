@@ -108,7 +108,8 @@ class Segments:
         if staged.path is None:
             _pass(buffer, buffer.chunks[0], closing.segment)
             return []
-        batch = rows_batch(self._writes.next_id(), buffer.route, staged, {})
+        table = closing.table
+        batch = rows_batch(self._writes.next_id(), buffer.route, staged, {}, table)
         rows = staged.rows if staged.mode is Mode.APPEND else 0
         return self._submit(buffer, batch, closing.segment, rows, now)
 
@@ -126,7 +127,8 @@ class Segments:
         source, epoch, offset = _place(chunk)
         rows = _shown(buffer, chunk).rows
         part = Part(Stretch(source, [offset], [segment.value], rows), epoch, offset)
-        return self._writes.start_staging(buffer, Closing((part,), 0, (), {}, {}, None, segment))
+        closing = Closing((part,), 0, (), {}, {}, None, segment, segment.table)
+        return self._writes.start_staging(buffer, closing)
 
     def _submit(
         self, buffer: TargetBuffer, batch: StagedBatch, segment: Segment, rows: int, now: float

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from changes.formats.base import Format, Piece, Several
-from changes.model import ChangeColumn, Ddl, DdlStep, Kind
+from changes.model import ChangeColumn, Ddl, DdlStep, Kind, TableName
 from changes.routing import Router, TargetRoute
 
 Routes = Callable[[Ddl], Sequence[TargetRoute]]
@@ -21,11 +21,12 @@ Routes = Callable[[Ddl], Sequence[TargetRoute]]
 @dataclass(frozen=True, slots=True)
 class TargetPart:
     """What one target gets of a message: its rows as a message of their own, or all of it, for
-    there are statements of the target in it (``ddl``)."""
+    there are statements of the target in it (``ddl``). ``tables``: whose rows these are."""
 
     route: TargetRoute
     value: bytes
     ddl: bool
+    tables: tuple[TableName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,14 @@ class Segment:
 
     ``value`` is a message of these entries. ``done``: so many of the whole message's entries, be
     they of whatever target, are behind it; so the targets of one statement name the same place.
+    ``table``: see ``Share.table``.
     """
 
     value: bytes
     ddl: bool
     done: int
     last: bool
+    table: TableName | None = None
 
 
 def by_target(
@@ -73,9 +76,11 @@ def by_target(
 def _target_part(
     format_: Several, value: bytes, route: TargetRoute, pieces: list[tuple[Piece, list[Ddl]]]
 ) -> TargetPart:
-    data = [piece.data for piece, _ in pieces if piece.kind is Kind.ROWS]
-    if data and all(_shown_by_rows(ddl) for _, ddls in pieces for ddl in ddls):
-        return TargetPart(route, format_.joined(value, data), ddl=False)
+    rows = [piece for piece, _ in pieces if piece.kind is Kind.ROWS]
+    if rows and all(_shown_by_rows(ddl) for _, ddls in pieces for ddl in ddls):
+        joined = format_.joined(value, [piece.data for piece in rows])
+        tables = tuple(dict.fromkeys(piece.table for piece in rows))
+        return TargetPart(route, joined, ddl=False, tables=tables)
     return TargetPart(route, value, ddl=True)
 
 
@@ -100,20 +105,21 @@ def segments(format_: Format, router: Router, route: TargetRoute, value: bytes) 
     place behind it.
     """
     assert isinstance(format_, Several)
-    found: list[tuple[bool, int, list[bytes]]] = []
+    found: list[tuple[TableName | None, bool, int, list[bytes]]] = []
     for done, piece in enumerate(format_.pieces(value), 1):
         ddl = piece.kind is Kind.DDL
         if not _concerns(format_, router, route, value, piece):
             continue
-        if found and not ddl and not found[-1][0]:
-            data = [*found.pop()[2], piece.data]
+        table = None if ddl else router.owner(piece.table, route.name)
+        if found and not ddl and found[-1][:2] == (table, False):
+            data = [*found.pop()[3], piece.data]
         else:
             data = [piece.data]
-        found.append((ddl, done, data))
-    last = found[-1][1] if found else 0
+        found.append((table, ddl, done, data))
+    last = found[-1][2] if found else 0
     return [
-        Segment(format_.joined(value, data), ddl, done, last=done == last)
-        for ddl, done, data in found
+        Segment(format_.joined(value, data), ddl, done, done == last, table)
+        for table, ddl, done, data in found
     ]
 
 

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 
 from actors import messages as msg
 from actors.messages import MESSAGE_OVERHEAD
-from actors.several import by_target
+from actors.several import TargetPart, by_target
 from changes.formats.base import Format, InOrder, Several
 from changes.model import BadMessage, Ddl, Kind, TableName
 from changes.routing import RouteConflict, Router, TargetRoute
 from changes.values import Values
+
+_Take = tuple[Callable[[int], None], Callable[[bytes], None]]
+"""What a slot takes an offset and a value with: bound once for a table, not for each message."""
 
 
 @dataclass(slots=True)
@@ -22,15 +25,43 @@ class _Slot:
     offsets: list[int] = field(default_factory=list)
     values: list[bytes] = field(default_factory=list)
     ddl: bool = False
+    table: TableName | None = None
 
     def share(self) -> msg.Share:
         values = Values.of(self.values)
         size = sum(values.sizes) + MESSAGE_OVERHEAD * len(values)
-        return msg.Share(self.route, self.offsets, values, size, self.ddl)
+        return msg.Share(self.route, self.offsets, values, size, self.ddl, self.table)
 
 
-_Take = tuple[Callable[[int], None], Callable[[bytes], None]]
-"""What a slot takes an offset and a value with: bound once for a table, not for each message."""
+@dataclass(slots=True)
+class _Slots:
+    """What the targets get, as far as a batch has been sorted."""
+
+    done: list[_Slot] = field(default_factory=list)
+    """No more goes into these: something of their target follows that stands apart."""
+    by_target: dict[str, _Slot] = field(default_factory=dict)
+    by_table: dict[TableName, tuple[_Take, ...]] = field(default_factory=dict)
+
+    def of(self, route: TargetRoute, table: TableName | None) -> _Slot:
+        """The one that a target's next rows go into: rows of another table begin a new one."""
+        name = str(route.name)
+        slot = self.by_target.get(name)
+        if slot is not None and slot.table != table:
+            self._end(name)
+            slot = None
+        if slot is None:
+            slot = self.by_target[name] = _Slot(route, table=table)
+        return slot
+
+    def barrier(self, slot: _Slot) -> None:
+        """Put a statement behind what came before it of its target."""
+        self._end(str(slot.route.name))
+        self.done.append(slot)
+
+    def _end(self, name: str) -> None:
+        before = self.by_target.pop(name, None)
+        self.done += [before] if before is not None else []
+        self.by_table.clear()
 
 
 class _NotFollowed(Exception):
@@ -87,9 +118,8 @@ class Sorter:
     def sort(self, fetched: msg.Fetched) -> Sorted:
         """Look at each message of a batch, in order, up to the first that is not good."""
         rows, nothing = Kind.ROWS, Kind.NOTHING
-        done: list[_Slot] = []
-        by_target: dict[str, _Slot] = {}
-        by_table: dict[TableName, tuple[_Take, ...]] = {}
+        slots = _Slots()
+        by_table = slots.by_table
         good = 0
         problem: Problem | None = None
         if isinstance(self._format, InOrder):
@@ -102,7 +132,8 @@ class Sorter:
                 if kind is rows:
                     takes = by_table.get(table)  # type: ignore[arg-type]
                     if takes is None:
-                        takes = by_table[table] = self._takes(table, by_target)  # type: ignore
+                        takes = self._takes(table, slots)  # type: ignore[arg-type]
+                        by_table[table] = takes  # type: ignore[index]
                     if not takes:
                         self.dropped += 1
                     for take_offset, take_value in takes:
@@ -117,17 +148,15 @@ class Sorter:
                     if kind is Kind.DDL:
                         barriers = self._barriers(offset, value)
                     else:
-                        barriers = self._several(offset, value, by_target)
+                        barriers = self._several(offset, value, slots)
                     for barrier in barriers:
-                        before = by_target.pop(str(barrier.route.name), None)
-                        done += [before, barrier] if before else [barrier]
-                    by_table.clear()
+                        slots.barrier(barrier)
                 good += 1
         except BadMessage as bad:
             problem = Problem(str(bad), lasting=False)
         except (RouteConflict, _NotFollowed) as refused:
             problem = Problem(str(refused), lasting=True)
-        done += by_target.values()
+        done = [*slots.done, *slots.by_target.values()]
         shares = [slot.share() for slot in done if slot.offsets]
         unread, self._unread = tuple(self._unread), []
         why, self._why = self._why, {}
@@ -140,12 +169,12 @@ class Sorter:
         self._why.setdefault(why, PassedOver(offset)).count += 1
         self.passed_over += 1
 
-    def _takes(self, table: TableName, by_target: dict[str, _Slot]) -> tuple[_Take, ...]:
-        slots = (
-            by_target.setdefault(str(route.name), _Slot(route))
+    def _takes(self, table: TableName, slots: _Slots) -> tuple[_Take, ...]:
+        found = (
+            slots.of(route, self._router.owner(table, route.name))
             for route in self._router.targets(table)
         )
-        return tuple((slot.offsets.append, slot.values.append) for slot in slots)
+        return tuple((slot.offsets.append, slot.values.append) for slot in found)
 
     def _barriers(self, offset: int, value: bytes) -> list[_Slot]:
         """One for each target that the statement concerns, whatever its number of tables."""
@@ -170,7 +199,7 @@ class Sorter:
             return ()
         raise _NotFollowed(f"{name}{reason} is not followed: {' '.join(statement.sql.split())}")
 
-    def _several(self, offset: int, value: bytes, slots: dict[str, _Slot]) -> list[_Slot]:
+    def _several(self, offset: int, value: bytes, slots: _Slots) -> list[_Slot]:
         """Give each target its part of a message of several entries; barriers are given back."""
         format_ = self._format
         if not isinstance(format_, Several):
@@ -185,10 +214,18 @@ class Sorter:
         self.dropped += not parts
         for part in parts:
             if not part.ddl:
-                slot = slots.setdefault(str(part.route.name), _Slot(part.route))
+                slot = slots.of(part.route, self._owner(part))
                 slot.offsets.append(offset)
                 slot.values.append(part.value)
         return [_Slot(part.route, [offset], [part.value], ddl=True) for part in parts if part.ddl]
+
+    def _owner(self, part: TargetPart) -> TableName | None:
+        """The one table of a part's rows, where its target is to be of one."""
+        owners = {self._router.owner(table, part.route.name) for table in part.tables}
+        if len(owners) > 1:
+            both = " and ".join(sorted(map(str, part.tables)))
+            raise RouteConflict(f"{both} both go to {part.route.name}, which no route merges")
+        return next(iter(owners), None)
 
 
 def _shown(table: TableName) -> str:

@@ -76,6 +76,7 @@ def chunks_of(closing: Closing | None, now: float) -> list[Chunk]:
             sum(map(len, part.stretch.values)) + MESSAGE_OVERHEAD * len(part.stretch.values),
             False,
             now,
+            table=closing.table,
         )
         for part in closing.parts
         if part.stretch.offsets

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from actors import messages as msg
 from actors.effects import Stretch
 from actors.several import Segment
+from changes.model import TableName
 from offsets.position import TopicPartition
 
 
@@ -27,6 +28,8 @@ class Chunk:
     anew: bool = False
     """The columns or the key are others from here on: what came before is written first, and what
     was known of the columns is forgotten. Then the sink tells whether it can follow."""
+    table: TableName | None = None
+    """See ``Share.table``. A batch is of one."""
 
     @property
     def is_barrier(self) -> bool:
@@ -55,6 +58,7 @@ class Piece:
     size: int
     through: int
     first: int
+    table: TableName | None = None
 
 
 class Part(NamedTuple):
@@ -82,6 +86,7 @@ class Closing:
     """None: the batch itself. Else: a piece that will wait behind the write, of this partition."""
     segment: Segment | None = None
     """It is a part of the message that waits at the front, and is not held for itself."""
+    table: TableName | None = None
 
     def firsts(self) -> dict[TopicPartition, int]:
         """The first message of each lane in it."""
@@ -104,7 +109,7 @@ class Closing:
         kept = sum(len(part.stretch.values) for part in parts)
         epochs = {s: epoch for s, epoch in self.epochs.items() if s not in sources}
         size = self.size * kept // max(held, 1)
-        return Closing(parts, size, pieces, through, epochs, self.piece_of, self.segment)
+        return replace(self, parts=parts, size=size, pieces=pieces, through=through, epochs=epochs)
 
     def cover(self, bad: msg.BadMessageAt | None) -> None:
         """Note what the staged file covers besides the pieces: all parts, or those before ``bad``.

@@ -156,6 +156,7 @@ class Router:
         self._stand_ins = {new: old for old, new in self._instead.items()}
         self._known: dict[TableName, tuple[TargetRoute, ...]] = {}
         self._targets: dict[TargetName, TargetRoute] = {}
+        self._owners: dict[tuple[TableName, TargetName], TableName | None] = {}
 
     def targets(self, table: TableName) -> tuple[TargetRoute, ...]:
         """Name the targets of a table; none where no route takes it.
@@ -199,6 +200,13 @@ class Router:
             for route in self._routes
             if not (one_each and route.one_table_each)
         )
+
+    def owner(self, table: TableName, target: TargetName) -> TableName | None:
+        """The table, where it has the target for itself; None where others may feed it too."""
+        asked = (table, target)
+        if asked not in self._owners:
+            self._owners[asked] = None if self.merges(*asked) else table
+        return self._owners[asked]
 
     def _target(self, route: Route, table: TableName) -> TargetRoute:
         name = self._place(route.target(table))

@@ -17,7 +17,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -34,6 +34,8 @@ _OFFSET = struct.Struct(">q")
 _LONGEST = 1 << 30
 """Bytes of one record: a length beyond it is damage, not a message."""
 
+_PAGE_BYTES = 1 << 20
+
 
 class SpillError(Exception):
     """A spill can't be used: one line that names the file."""
@@ -47,6 +49,8 @@ class Found:
     reason: str
     state: SpillState
     first: SpillRecord
+    records: Callable[[], Iterator[SpillRecord]]
+    """All of it, read when asked."""
 
 
 class Spill:
@@ -105,6 +109,13 @@ class Spill:
                 found.append(got)
                 place = file.tell()
         return found, place - self._begin
+
+    def records(self) -> Iterator[SpillRecord]:
+        """All that it holds, some at a time."""
+        place = 0
+        while place < self._end - self._begin:
+            page, place = self.read(place, _PAGE_BYTES)
+            yield from page
 
     def end(self) -> None:
         """It is replayed: only its mark stays. Raises OSError; then it is to be asked again."""
@@ -176,7 +187,8 @@ class SpillFolder:
                 if spill.target is None or not spill.state.messages:
                     continue
                 (first, *_), _ = spill.read(0, 1)
-                found.append(Found(spill.target, spill.reason, spill.state, first))
+                said = (spill.target, spill.reason, spill.state)
+                found.append(Found(*said, first, spill.records))
                 held[str(spill.target)] = spill.state
                 self._spills[spill.target] = spill
         for target, mark in listed.items():

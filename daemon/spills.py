@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import structlog
 
 from actors.effects import Reread, Spill
 from actors.messages import Fetched
@@ -20,6 +23,8 @@ from daemon.log_reader import LogGone, LogReader, LogUnreadable
 from daemon.spill import Found, SpillError, SpillFolder
 from offsets.parts import MissingPart, TooLarge
 from offsets.snapshot import SpillMark
+
+log: Any = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +51,13 @@ class PipelineSpills:
     def read(
         self, target: TargetName, position: int, limit: int
     ) -> tuple[Sequence[SpillRecord], int]:
-        """A page of a spill."""
+        """A page of a spill, without rows of tables that no route leads to the target any more."""
         try:
-            return self.folder.of(target).read(position, limit)
+            page, end = self.folder.of(target).read(position, limit)
+            records = [record for each in page for record in self._routed(target, each)]
+            if left_out := len(page) - len(records):
+                log.warning("spilled_without_route", target=str(target), messages=left_out)
+            return records, end
         except OSError as error:
             raise NotKept(f"the spill of {target}: {error.strerror or error}") from error
         except SpillError as error:
@@ -77,6 +86,22 @@ class PipelineSpills:
                         yield SpillRecord(reread.source, offset, part.ddl, part.value)
             elif any(route.name == target for t in tables for route in self.router.targets(t)):
                 yield SpillRecord(reread.source, offset, kind is Kind.DDL, value)
+
+    def _routed(self, target: TargetName, record: SpillRecord) -> Iterator[SpillRecord]:
+        """A record, with the one table that its rows are of where the target is to be of one."""
+        if record.ddl:
+            yield record
+            return
+        _, tables = tables_of(self.format, record.value)
+        mine = [t for t in tables if any(r.name == target for r in self.router.targets(t))]
+        if tables and not mine:
+            return
+        owners = {self.router.owner(table, target) for table in mine}
+        if len(owners) > 1:
+            both = " and ".join(map(str, mine))
+            where = f"{record.source} offset {record.offset}"
+            raise SpillBroken(f"{where}: {both} both go to {target}, which no route merges")
+        yield record._replace(table=next(iter(owners), None))
 
     def _split(self, value: bytes) -> Sequence[TargetPart]:
         assert isinstance(self.format, Several)
@@ -199,6 +224,9 @@ def open_spills(
 
 
 def _route(spill: Found, format_: Format, router: Router) -> TargetRoute | None:
-    _, tables = tables_of(format_, spill.first.value)
-    routes = (route for table in tables for route in router.targets(table))
-    return next((route for route in routes if route.name == spill.target), None)
+    for record in spill.records():
+        for table in tables_of(format_, record.value)[1]:
+            for route in router.targets(table):
+                if route.name == spill.target:
+                    return route
+    return None

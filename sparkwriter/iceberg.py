@@ -50,6 +50,7 @@ from sparkwriter.iceberg_look import (
 from sparkwriter.iceberg_marks import HWM, marks_text
 from sparkwriter.iceberg_publish import create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg_rewind import delete_whole_files, rows_above, stamped_removal
+from sparkwriter.iceberg_source import check_source, source_after, source_text
 from sparkwriter.iceberg_statements import STAMP_CONF, StatementWrites
 from sparkwriter.iceberg_swap import remove_table, swap_tables
 from sparkwriter.iceberg_tombstones import Tombstones
@@ -159,6 +160,7 @@ class IcebergWriter:
                 if seen is not None and seen.dropped and batch.path is not None:
                     self._barriers.move_aside(batch.target, seen)
                     continue
+                check_source(batch, seen.source if seen else None)
                 check_positions(batch, seen.positions if seen else batch.positions)
                 steps = plan_schema(batch.schema, batch.mode, seen.stored if seen else None)
                 if seen is not None and not steps:
@@ -212,7 +214,8 @@ class IcebergWriter:
                 self._begin_jobs(f"reset {target}")
                 self._stamped(f"DELETE FROM {into} WHERE {away}", stamp)
             head = stamped_removal(table, branch, seen.main, stamp)
-            publish_branch(table, branch, seen.main, head, also_of(seen, seen.differs))
+            also = also_of(seen, seen.differs, seen.source)
+            publish_branch(table, branch, seen.main, head, also)
         except BaseException:
             drop_branch(table, branch)
             raise
@@ -235,6 +238,7 @@ class IcebergWriter:
             assert isinstance(create, CreateTable)
             keys = json.dumps(list(batch.schema.keys), ensure_ascii=False)
             properties = {**TABLE_PROPERTIES, MODE: batch.mode.value, KEYS: keys}
+            properties |= source_text(batch.table)
             columns = create.columns
             if batch.positions is not None:
                 properties[POSITIONS] = batch.positions
@@ -251,7 +255,8 @@ class IcebergWriter:
 
     def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
         stamp, mark = text_after(batch, seen), mark_after(seen, batch)
-        also, shown = also_of(seen, mark), replace(seen, differs=mark)
+        also = also_of(seen, mark, source_after(batch, seen.source))
+        shown = replace(seen, differs=mark)
         if batch.path is None:
             update = Update(seen.table.table.newFastAppend().set(HWM, stamp))
         elif plan := self._equality.plan(seen, batch, batch.path):

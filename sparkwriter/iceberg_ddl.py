@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from actors.ports import SinkUnavailable, StagedBatch, TargetRefused, TargetState
-from changes.model import DropTable, TargetName
+from changes.model import DropTable, TableName, TargetName
 from offsets.position import NO_OFFSET
 from sparkwriter.ddl_plan import DdlTable, apply_ddl
 from sparkwriter.iceberg_catalog import LakeCatalog
@@ -42,6 +42,7 @@ from sparkwriter.iceberg_look import (
 )
 from sparkwriter.iceberg_marks import HWM, marks_text
 from sparkwriter.iceberg_publish import change_table, create_branch, drop_branch, publish_branch
+from sparkwriter.iceberg_source import check_source, source_after, source_text
 from sparkwriter.refusals import only_names
 
 
@@ -87,14 +88,15 @@ class Barriers:
         here = self._made_anew(batch, here)
         if isinstance(here, Absent):
             return self._gone(batch, here)
+        check_source(batch, None if here.dropped else here.source)
         before, after = _planned(batch, here)
         if after.dropped is None:
             self._catalog.bury(batch.target, _marks(batch, here))
             self._catalog.drop(batch.target)
         else:
-            dropped = _dropped_at(batch, after)
+            dropped, of = _dropped_at(batch, after), source_after(batch, here.source)
             mark = None if after.emptied else mark_after(here, batch)
-            change = _change(here, before, after, dropped, mark)
+            change = _change(here, before, after, dropped, mark, of)
             self._publish(here, after, _marks(batch, here), change)
         return look(self._catalog, batch.target).state
 
@@ -137,7 +139,7 @@ class Barriers:
         stamp = text_after(batch, here)
         if isinstance(here, Seen) and (here.renamed or stamp != text_now(here)):
             same = _table(here)
-            change = _change(here, same, same, here.dropped, here.differs)
+            change = _change(here, same, same, here.dropped, here.differs, here.source)
             self._publish(here, same, stamp, change)
         return look(self._catalog, batch.target).state
 
@@ -145,6 +147,7 @@ class Barriers:
 
     def _move(self, batch: StagedBatch, seen: Seen, to: TargetName) -> None:
         check_expected(batch, seen.marks, seen.groups, seen.steps)
+        check_source(batch, seen.source)
         ((lane, _),) = batch.lanes.items()
         if isinstance(there := look(self._catalog, to), Seen):
             if is_behind(batch, there.marks, there.steps):
@@ -156,10 +159,12 @@ class Barriers:
         amid = {} if batch.step is None else {lane: batch.step}
         mark = {lane: place_of(batch) - len(amid)}
         marks = json.loads(marks_text(mark, {lane: batch.group}, amid))
-        intent = json.dumps({"to": str(to), "marks": marks}, ensure_ascii=False)
+        # Whose it is, too: under its old name, should it keep that, it is still of the old table.
+        told = {"to": str(to), "marks": marks, "source": batch.becomes}
+        intent = json.dumps(told, ensure_ascii=False)
         before, after = _planned(batch, seen)
         differs = mark_after(seen, batch)
-        change = _change(seen, before, after, _dropped_at(batch, after), differs)
+        change = _change(seen, before, after, _dropped_at(batch, after), differs, seen.source)
 
         def prepare(builder: Java) -> None:
             change(builder)
@@ -223,9 +228,15 @@ def _marks(batch: StagedBatch, here: Seen | Absent) -> str:
 
 
 def _change(
-    seen: Seen, before: DdlTable, after: DdlTable, dropped: str | None, mark: str | None
+    seen: Seen,
+    before: DdlTable,
+    after: DdlTable,
+    dropped: str | None,
+    mark: str | None,
+    of: TableName | None,
 ) -> Callable[[Java], None]:
-    """What a metadata commit changes beside the refs. ``mark``: of its stored rows, afterwards."""
+    """What a metadata commit changes beside the refs. ``mark``: of its stored rows, ``of``: the
+    source's table, both afterwards."""
     schema_id = int(seen.table.metadata.currentSchemaId())
 
     def change(builder: Java) -> None:
@@ -234,7 +245,7 @@ def _change(
         if after.fields != before.fields:
             with only_names():
                 seen.table.set_fields(builder, after.fields)
-        properties = {}
+        properties = dict(source_text(of))
         if after.keys != before.keys:
             properties[KEYS] = json.dumps(list(after.keys), ensure_ascii=False)
         if after.kept != before.kept:

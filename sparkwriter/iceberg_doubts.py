@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from actors.ports import StagedBatch
-from changes.model import Mode
+from changes.model import Mode, TableName
 from offsets.doubts import noted
 from sparkwriter.iceberg_equality import is_empty
 from sparkwriter.iceberg_java import Java
 from sparkwriter.iceberg_look import DIFFERS, RENAMING, Seen
+from sparkwriter.iceberg_source import source_text
 
 
 def mark_after(seen: Seen, batch: StagedBatch) -> str | None:
@@ -35,17 +36,24 @@ def set_mark(builder: Java, before: str | None, after: str | None) -> None:
         builder.setProperties({DIFFERS: after})
 
 
-def also_of(seen: Seen, after: str | None) -> Callable[[Java], None] | None:
+def also_of(
+    seen: Seen, after: str | None, source: TableName | None
+) -> Callable[[Java], None] | None:
     """What a write of rows changes in its commit beside the snapshot, None where nothing.
 
+    ``after`` is the mark and ``source`` the table that it is of, both once it is published.
     The marks that came with the table's name are in its snapshots from then on.
     """
-    if not seen.renamed and after == seen.differs:
+    text = source_text(source)
+    told = all(seen.table.property(name) == value for name, value in text.items())
+    if not seen.renamed and after == seen.differs and told:
         return None
 
     def change(builder: Java) -> None:
         if seen.renamed:
             builder.removeProperties({RENAMING})
+        if not told:
+            builder.setProperties(dict(text))
         set_mark(builder, seen.differs, after)
 
     return change

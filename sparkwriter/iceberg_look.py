@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from actors.ports import Fenced, StagedBatch, Straggler, TargetRefused, TargetState
-from changes.model import Mode, TargetName
+from changes.model import Mode, TableName, TargetName
 from offsets.position import NO_OFFSET, Step, TopicPartition, still_open
 from offsets.rollback import ways_out
 from sparkwriter.iceberg_catalog import LakeCatalog
@@ -21,6 +21,7 @@ from sparkwriter.iceberg_marks import (
     steps_of,
 )
 from sparkwriter.iceberg_publish import MAIN
+from sparkwriter.iceberg_source import source_of
 from sparkwriter.schema import StoredTable
 
 MODE = "binlogd.mode"
@@ -34,8 +35,9 @@ DROPPED = "binlogd.dropped"
 DIFFERS = "binlogd.rows-may-differ"
 """Table property: what may have changed stored rows at the source alone (``offsets.doubts``)."""
 RENAMING = "binlogd.renaming"
-"""Table property: ``{"to": name, "marks": …}``. Once the table has that name it contains these
-marks too: so the renaming itself, one step of the catalog, publishes them."""
+"""Table property: ``{"to": name, "marks": …, "source": …}``. Once the table has that name it
+contains these marks too, and is of that table of the source: so the renaming itself, one step of
+the catalog, publishes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Seen:
     """How far the lanes are above their marks, amid a message."""
     differs: str | None = None
     """What may have changed its stored rows at the source alone."""
+    source: TableName | None = None
+    """The table that it is of, None where that is not known or several."""
 
     @property
     def state(self) -> TargetState:
@@ -127,7 +131,8 @@ def look(
     stored = StoredTable(table.columns(), Mode(mode), keys)
     dropped, positions = table.property(DROPPED), table.property(POSITIONS)
     found = Seen(table, stored, main, marks, renamed, dropped, positions, groups, steps=steps)
-    return replace(found, differs=table.property(DIFFERS))
+    source = source_of(table, renaming if renamed else None)
+    return replace(found, differs=table.property(DIFFERS), source=source)
 
 
 def covered(

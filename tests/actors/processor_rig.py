@@ -18,7 +18,7 @@ from actors.ports import TargetState
 from actors.processor import ProcessorLogic
 from actors.processor_settings import OpenSpill, ProcessorSettings
 from changes.formats import FORMATS
-from changes.model import OP, FormatOptions, Mode, TruncateTable
+from changes.model import OP, FormatOptions, Mode, TableName, TruncateTable
 from changes.routing import Route, Router
 from daemon.log_reader import LogRecord
 from daemon.spill import SpillFolder
@@ -91,6 +91,7 @@ class ProcessorRig:
         self.work: deque[Any] = deque()
         self.states: dict[str, TargetState] = {}
         self.rows: dict[str, dict[Any, Any]] = {}
+        self.owners: dict[str, TableName] = {}
         self.refusing: dict[str, str] = {}
         self.failing: dict[str, msg.FailureKind] = {}
         self.epoch = 1
@@ -129,7 +130,8 @@ class ProcessorRig:
         (route,) = self.router.targets(_name(table))
         self.log.update(messages)
         offsets, values = [o for o, _ in messages], [v for _, v in messages]
-        share = msg.Share(route, offsets, values, sum(map(len, values)), ddl)
+        owner = None if ddl else self.router.owner(_name(table), route.name)
+        share = msg.Share(route, offsets, values, sum(map(len, values)), ddl, owner)
         log = Watermarks(0, max(self.log) + 1)
         self.feed(msg.RecordBatch(self.epoch, S0, (share,), share.size, log, self.begins))
 
@@ -193,10 +195,18 @@ class ProcessorRig:
             self.feed(msg.Failed(target, kind, self.refusing[name]))
         elif name in self.failing:
             self.feed(msg.Failed(target, self.failing[name], "not now"))
+        elif isinstance(request, msg.WriteBatch) and self._is_anothers(name, request):
+            why = f"{self.owners[name]} and {request.batch.table}"
+            self.feed(msg.Failed(target, msg.FailureKind.REFUSED, why))
         elif isinstance(request, msg.OpenTarget):
             self.feed(msg.Opened(target, self.states.get(name, TargetState())))
         else:
             self._publish(name, request)
+
+    def _is_anothers(self, name: str, request: msg.WriteBatch) -> bool:
+        """Whether the batch is of another table than the target, as the lake keeps it."""
+        table = request.batch.table
+        return table is not None and self.owners.setdefault(name, table) != table
 
     def _publish(self, name: str, request: msg.WriteBatch) -> None:
         batch, held = request.batch, self.states.get(name, TargetState())
@@ -224,6 +234,8 @@ class ProcessorRig:
         mark = noted(held.rows_may_differ, (doubt.what for doubt in batch.doubts))
         state = TargetState(batch.schema, batch.mode, hwms, "v", None, steps, rows_may_differ=mark)
         self.states[name] = state
+        if batch.becomes is not None:
+            self.owners[name] = batch.becomes
         written = msg.Written(batch.target, request.epochs, request.through, state, batch.changes)
         self.told.append((COMMITTER, written))
         self.feed(written)
@@ -250,7 +262,5 @@ class ProcessorRig:
         return max(ends, default=NO_OFFSET)
 
 
-def _name(table: str) -> Any:
-    from changes.model import TableName
-
+def _name(table: str) -> TableName:
     return TableName("db", table)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NoReturn, Protocol
 
 from actors.ports import SpillRecord, SpillState
@@ -134,7 +135,8 @@ class MemoryFolder:
         found = []
         for target, (reason, records) in self._disk.files.items():
             if records:
-                found.append(Found(target, reason, self.of(target).state, records[0]))
+                state = self.of(target).state
+                found.append(Found(target, reason, state, records[0], partial(iter, records)))
         held = {str(spill.target): spill.state.lanes for spill in found}
         for target_name, mark in listed.items():
             for source, (_, last) in mark.lanes.items():
