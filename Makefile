@@ -32,8 +32,10 @@ WORKERS ?= 2
 PYTEST := $(VENV)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
 	-p no:benchmark
 
+# TESTS="tests/offsets" or TESTS="-m 'not integration'" runs a part.
+TESTS ?=
 test: setup
-	@$(PYTEST)
+	@$(PYTEST) $(TESTS)
 
 check: setup
 	$(VENV)/ruff check .

@@ -31,7 +31,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A case of the samples of other projects is skipped, and says so, where they are missing."""
-    if item.get_closest_marker("conformance") is not None:
+    parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+    absent = any(value is conformance.ABSENT for value in parameters)
+    if absent or item.get_closest_marker("conformance") is not None:
         conformance.folder()
 
 

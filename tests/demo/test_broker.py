@@ -20,7 +20,7 @@ from demo.produce import ProduceError, create_topic, produce
 from demo.shop import Shop
 from sparkwriter.java import CHECKOUT
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.integration, pytest.mark.machine, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")

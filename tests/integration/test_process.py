@@ -15,6 +15,8 @@ import pytest
 
 from tests.integration.rig import Rig, canal
 
+pytestmark = pytest.mark.machine
+
 CHECKOUT = Path(__file__).parents[2]
 ROUTES = [
     {"target": "lake.{database}.{table}"},

@@ -172,12 +172,15 @@ print(len(list(log_file.with_name("scratch").glob("blockmgr-*"))))
 folder = log_file.parent
 seen = (folder, log_file.with_name("scratch"), *filter(Path.is_file, folder.iterdir()))
 print([path.name for path in seen if path.stat().st_mode & 0o077])
+jvm.java.lang.System.out.println("said to standard output")
+jvm.java.lang.System.err.println("said to standard error")
 spark.sql("SELECT 1").collect()
 spark.stop()
 """
 
 
 @pytest.mark.integration
+@pytest.mark.machine
 def test_silence_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The JVM gets the heap, the file system and the folder it was given, speaks into its log
     alone, which others can't read, and blanks in paths are no matter."""
@@ -195,10 +198,13 @@ def test_silence_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert child.stderr == b""
     scratch = log.with_name("scratch")
     assert child.stdout == f"{600 * 2**20}\n{LOCAL_FILES}\n{scratch}\n1\n[]\n".encode()
-    assert "incubator" in log.read_text()
+    said = log.read_text()
+    assert "said to standard output" in said
+    assert "said to standard error" in said
 
 
 @pytest.mark.integration
+@pytest.mark.machine
 def test_java_that_does_not_start(tmp_path: Path) -> None:
     """A JVM that can't start is told in one line that names its log."""
     log = tmp_path / "spark.log"
