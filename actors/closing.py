@@ -163,14 +163,16 @@ def check_step(buffer: TargetBuffer, source: TopicPartition, last: int, *files: 
 def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
     """Rows with keys from two partitions have no order between them: refused, not guessed.
 
-    Unless they carry source positions, and the target keeps those. Raises DataError.
+    Unless they carry source positions, and the target keeps those. The lanes of a write under way
+    count as the target's: its first one moves no mark before it is done. Raises DataError.
     """
     if staged.mode is not Mode.UPSERT:
         return
     kept = staged.positions if buffer.state.schema is None else buffer.state.positions
     if staged.positions is not None and staged.positions == kept:
         return
-    known = {*buffer.state.hwms, *buffer.through}
+    flying = () if buffer.write is None else buffer.write.batch.lanes
+    known = {*buffer.state.hwms, *buffer.through, *flying}
     for part in closing.parts:
         source = part.stretch.source
         others = known - {source}
