@@ -138,7 +138,7 @@ class BarrierPlanner:
         before = len(wanted.doubts)
         if statement.unread is not None:
             wanted.doubts.append(Doubt(f"{statement.table}: a statement not understood {place}"))
-        elif statement.refused is not None:
+        elif statement.refused is not None and self._policy.unknown_default == "null":
             wanted.doubts.append(Doubt(f"{statement.table}: {statement.refused} {place}"))
         merges = self._router.merges(statement.table, buffer.route.name)
         if merges:
@@ -162,9 +162,9 @@ class BarrierPlanner:
             barrier.forget = True
             return
         changelog = (buffer.state.mode or buffer.route.mode) is Mode.APPEND
-        statement = self._lenient(statement, barrier, changelog=changelog)
-        merges = self._router.merges(table, target)
         lanes, types = self._has_lanes(buffer), declared_types(buffer.route.types)
+        statement = self._lenient(statement, barrier, place, changelog=changelog, lanes=lanes)
+        merges = self._router.merges(table, target)
         view = _View(self._policy, changelog, merges, lanes, statement, types)
         steps = tuple(view.table_steps(barrier.notes))
         view.check_named(buffer.route.keys)
@@ -177,18 +177,31 @@ class BarrierPlanner:
         self._names(statement, buffer, wanted, barrier, place)
         barrier.forget |= any(not isinstance(step, AddColumn) for step in statement.steps)
 
-    def _lenient(self, statement: Ddl, barrier: Barrier, *, changelog: bool) -> Ddl:
+    def _lenient(
+        self, statement: Ddl, barrier: Barrier, place: str, *, changelog: bool, lanes: bool
+    ) -> Ddl:
         """The statement as it is followed where stored values can't be told. Raises _NotFollowed.
 
-        A changelog needs none: events of the past did not have the column.
+        A changelog needs none: events of the past did not have the column. Nor does a table without
+        rows, but where other lanes may lag behind, those of before may come after the statement.
         """
         if statement.refused is None:
             return statement
-        if not statement.lenient or not (changelog or self._policy.unknown_default == "null"):
-            raise _NotFollowed(statement, statement.refused)
-        if not changelog:
+        refusal = _NotFollowed(statement, statement.refused)
+        nulls = self._policy.unknown_default == "null"
+        if not statement.lenient or (lanes and not changelog and not nulls):
+            raise refusal
+        steps = statement.lenient
+        if not changelog and nulls:
             barrier.notes.append(f"{statement.table} {statement.refused}: NULL in stored rows")
-        return replace(statement, steps=statement.lenient, refused=None)
+        elif not changelog:
+            steps = tuple(
+                replace(step, needs_no_rows=f"{refusal} ({place})")
+                if isinstance(step, AddColumn)
+                else step
+                for step in steps
+            )
+        return replace(statement, steps=steps, refused=None)
 
     def _names(
         self, statement: Ddl, buffer: TargetBuffer, wanted: Wanted, barrier: Barrier, place: str

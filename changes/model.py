@@ -121,11 +121,13 @@ class TableSchema:
 class AddColumn:
     """``ALTER TABLE .. ADD COLUMN``: rows stored before it read as ``default`` from then on.
 
-    ``default`` is a Python value that fits ``column.type``, None for NULL.
+    ``default`` is a Python value that fits ``column.type``, None for NULL. ``needs_no_rows``: why
+    nobody knows what they read as, so that there must be none.
     """
 
     column: Column
     default: object = None
+    needs_no_rows: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

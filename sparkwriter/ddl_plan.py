@@ -38,8 +38,8 @@ class DdlTable:
     """A table as statements find it and leave it.
 
     ``kept`` names the columns that the source has dropped and the table still holds, in small
-    letters. ``emptied``: no row is left. ``dropped``: the source's table is gone, None: the sink's
-    table is to go as well.
+    letters. ``empty``: it has no row as they find it, ``emptied``: none is left. ``dropped``: the
+    source's table is gone, None: the sink's table is to go as well.
     """
 
     fields: tuple[LakeField, ...]
@@ -47,6 +47,7 @@ class DdlTable:
     kept: frozenset[str] = frozenset()
     emptied: bool = False
     dropped: bool | None = False
+    empty: bool = False
 
 
 def apply_ddl(
@@ -80,9 +81,10 @@ class _Statement:
         self._dropped = table.dropped
 
     def take(self, step: TableStep) -> None:
-        """Note one step."""
+        """Note one step. Raises TargetRefused."""
         match step:
             case AddColumn():
+                self._check_rows(step)
                 self._adds.append(step)
             case DropColumn(name, keep):
                 self._drop(name.lower(), keep)
@@ -94,6 +96,11 @@ class _Statement:
                 self._emptied = True
             case DropTable(keep):
                 self._dropped = True if keep else None
+
+    def _check_rows(self, step: AddColumn) -> None:
+        """Refuse a column whose value in stored rows nobody knows; without rows there is none."""
+        if step.needs_no_rows is not None and not (self._table.empty or self._table.emptied):
+            raise TargetRefused(step.needs_no_rows)
 
     def result(self) -> DdlTable:
         """The table once all steps are taken. Raises TargetRefused."""

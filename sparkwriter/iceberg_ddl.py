@@ -22,6 +22,7 @@ from offsets.position import NO_OFFSET
 from sparkwriter.ddl_plan import DdlTable, apply_ddl
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_doubts import mark_after, set_mark
+from sparkwriter.iceberg_equality import is_empty
 from sparkwriter.iceberg_java import Java
 from sparkwriter.iceberg_look import (
     DROPPED,
@@ -207,7 +208,8 @@ class Barriers:
 
 def _table(seen: Seen) -> DdlTable:
     kept = json.loads(seen.table.property(KEPT) or "[]")
-    return DdlTable(seen.table.fields(), seen.stored.keys, frozenset(kept))
+    empty = is_empty(seen)
+    return DdlTable(seen.table.fields(), seen.stored.keys, frozenset(kept), empty=empty)
 
 
 def _planned(batch: StagedBatch, seen: Seen) -> tuple[DdlTable, DdlTable]:

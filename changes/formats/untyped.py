@@ -59,7 +59,7 @@ def as_declared(step: AddColumn, arrow: pa.DataType) -> AddColumn:
     column = Column(step.column.name, kind)
     text = _printed(step.default)
     if text is None:
-        return AddColumn(column)
+        return replace(step, column=column, default=None)
     if kind.equals(TIMESTAMP_UTC):
         raise ValueError("a point in time as a DEFAULT depends on a session's time zone")
     reading = Reading.BASE64 if pa.types.is_binary(kind) else Reading.PLAIN
@@ -67,7 +67,7 @@ def as_declared(step: AddColumn, arrow: pa.DataType) -> AddColumn:
         found = convert(pa.array([text], pa.string()), SourceType(kind, reading), "UTC")
     except pa.ArrowInvalid as error:
         raise ValueError(f"DEFAULT {text!r} is none of the declared type {kind}") from error
-    return AddColumn(column, found[0].as_py())
+    return replace(step, column=column, default=found[0].as_py())
 
 
 def _printed(value: object) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -290,10 +291,32 @@ def test_a_statement_that_nobody_understands_stops_where_that_is_wanted() -> Non
 NOW = "ALTER TABLE t ADD made datetime DEFAULT now()"
 
 
-def test_a_new_column_whose_stored_values_are_unknown_stops() -> None:
-    """In the source all stored rows show the moment of the statement."""
+def test_a_new_column_whose_stored_values_are_unknown_needs_a_table_without_rows() -> None:
+    """In the source all stored rows show the moment of the statement; the sink knows of any."""
+    (step,) = steps(plan(NOW))
+    assert isinstance(step, AddColumn)
+    assert re.search(
+        r"^s\.t: ADD COLUMN made: DEFAULT now .* is not followed: .* \(at binlog:0 offset 6\)$",
+        str(step.needs_no_rows),
+    )
+    told = plan(NOW)
+    assert told.batch is not None
+    assert told.batch.doubts == ()
+    (declared,) = steps(plan(NOW, routes=[replace(ALL, types=(("made", "string"),))]))
+    assert isinstance(declared, AddColumn)
+    assert declared.needs_no_rows == step.needs_no_rows
+
+
+def test_a_table_that_is_not_there_has_no_rows() -> None:
+    """It is made from its first row."""
+    assert plan(NOW, state=TargetState()).batch is None
+
+
+def test_where_other_lanes_may_lag_no_row_is_the_last_of_before() -> None:
+    """What they still bring was stored when the column came, and shows a value nobody told."""
+    lanes = TargetState(SCHEMA, Mode.UPSERT, {P0: 5}, "1", "tidb-commit-ts")
     with pytest.raises(DataError, match=r"ADD COLUMN made: DEFAULT now .* is not a constant"):
-        plan(NOW)
+        plan(NOW, state=lanes)
 
 
 def test_a_new_column_whose_stored_values_are_unknown_is_null_where_that_is_wanted() -> None:

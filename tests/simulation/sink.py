@@ -313,4 +313,5 @@ class FakeSink:
 
 
 def _planned(batch: StagedBatch, table: Table) -> DdlTable:
-    return apply_ddl(table.plan, batch.ddl, table.mode, f"__dropped_{place_text(batch)}")
+    plan = replace(table.plan, empty=not table.rows)
+    return apply_ddl(plan, batch.ddl, table.mode, f"__dropped_{place_text(batch)}")

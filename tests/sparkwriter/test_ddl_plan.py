@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
@@ -14,6 +16,7 @@ from changes.model import (
     Mode,
     RenameColumn,
     TableStep,
+    TruncateTable,
 )
 from sparkwriter.ddl_plan import DdlTable, LakeField, apply_ddl
 
@@ -45,6 +48,16 @@ def test_again_is_nothing(steps: tuple[TableStep, ...]) -> None:
     """A difference to what is wanted: where it is so already there is none."""
     once = after(*steps)
     assert after(*steps, table=once) == once
+
+
+def test_a_column_whose_stored_values_nobody_knows_needs_a_table_without_rows() -> None:
+    """Without rows any default is right; a TRUNCATE before it in the message takes them, too."""
+    add = AddColumn(Column("c", pa.int32()), needs_no_rows="why")
+    with pytest.raises(TargetRefused, match=r"^why$"):
+        after(add)
+    assert len(after(add, table=replace(TABLE, empty=True)).fields) == 4
+    emptied = apply_ddl(TABLE, [(TruncateTable(),), (add,)], Mode.UPSERT, "x")
+    assert (len(emptied.fields), emptied.emptied) == (4, True)
 
 
 def test_a_change_renames_and_widens_under_one_id() -> None:

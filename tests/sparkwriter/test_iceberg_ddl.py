@@ -130,6 +130,20 @@ def test_truncate(writer, table, rows: Rows, orders) -> None:
     assert rows(table.target) == [(2, "c", 30)]
 
 
+def test_a_column_of_an_unknown_default_is_added_where_there_are_no_rows(
+    writer, table, rows: Rows, orders
+) -> None:
+    """The table's files say whether there are any; what the source gave stored rows nobody told."""
+    add = AddColumn(Column("made", pa.int64()), needs_no_rows="now() is not a constant")
+    batch = table.batch(None, 2, ddl=[[add]])
+    with pytest.raises(TargetRefused, match=r"now\(\) is not a constant"):
+        writer.write(batch)
+    assert rows(table.target) == [(1, "a", 10), (2, "b", 20)]
+    table.after = 1
+    twice(writer, table, TruncateTable())
+    assert names(twice(writer, table, add))[-1] == "made"
+
+
 def test_truncate_of_what_was_merged(writer, table, rows: Rows, orders) -> None:
     """Deletion vectors of earlier writes go with their files."""
     writer.write(table.batch(orders(("U", 1, "z", 1), ("D", 2, None, None)), 2))
