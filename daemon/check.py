@@ -21,6 +21,7 @@ from confluent_kafka import Consumer, KafkaException
 from actors.ports import NotKept, SinkUnavailable
 from changes.formats.auto import AUTO
 from changes.model import Write
+from daemon.check_spark import spark_warnings
 from daemon.config import Config, PipelineSection
 from daemon.kafka_positions import BrokerUnreachable, TopicMissing, topic_ids
 from daemon.kafka_settings import consumer_settings
@@ -86,8 +87,7 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
         )
     if config.daemon.commit_interval_s > 60:
         yield "daemon.commit_interval_s: after a crash that much is read again"
-    if config.spark.conf.get("spark.scheduler.mode", "FAIR") != "FAIR":
-        yield "spark.conf.spark.scheduler.mode: a long write holds up the short ones"
+    yield from spark_warnings(config)
     for name, pipeline in config.pipeline.items():
         yield from (f"pipeline.{name}.offset_stores: {line}" for line in _weak_stores(pipeline))
         if pipeline.start.at == "latest":

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from io import RawIOBase
 from os import SEEK_CUR, SEEK_END, SEEK_SET
@@ -17,12 +18,17 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
+import structlog
 from pyspark.sql import SparkSession
 
 from sparkwriter.deletion_vectors import PlacedVector
+from sparkwriter.durable_files import make_durable_folder, sync
 from sparkwriter.equality_files import Laid
 from sparkwriter.iceberg_java import Java, LakeTable
+from sparkwriter.iceberg_publish import remove_files
 from sparkwriter.java_names import JavaNames
+
+log: Any = structlog.get_logger(__name__)
 
 UNPARTITIONED = 0
 """The partitioning that our tables are made with: none, and the first."""
@@ -37,6 +43,22 @@ class TableFiles:
     def __init__(self, spark: SparkSession) -> None:
         self._gateway: Java = spark.sparkContext._gateway
         self._jvm: Java = JavaNames(spark.sparkContext._jvm)
+        self._places: list[str] = []
+
+    @contextmanager
+    def together(self, table: LakeTable) -> Iterator[list[str]]:
+        """Around what puts the files of one update: gives their places, as far as they are there.
+
+        Where anything fails inside, they go again, the one that failed included: a disk that is
+        full would else keep a part of a file for each time that the write is tried.
+        """
+        self._places = places = list[str]()
+        try:
+            yield places
+        except BaseException:
+            for place in places:
+                self._take_away(table, place)
+            raise
 
     def rows(self, table: LakeTable, laid: Laid) -> Java:
         """Put a file of rows into the table's storage; gives Iceberg's description of it."""
@@ -117,10 +139,13 @@ class TableFiles:
         """Copy a file to where the table keeps its data; gives its location and size in bytes."""
         lake, name = table.table, f"binlogd-{uuid4()}.{kind}"
         place = str(lake.locationProvider().newDataLocation(name))
+        self._places.append(place)
         here = local_path(table, place)
         if here is not None:
-            here.parent.mkdir(parents=True, exist_ok=True)
+            make_durable_folder(here.parent)
             shutil.copyfile(local, here)
+            sync(here)
+            sync(here.parent)
             return place, here.stat().st_size
         out = lake.io().newOutputFile(place).create()
         try:
@@ -128,6 +153,17 @@ class TableFiles:
             return place, int(self._jvm.java.nio.file.Files.copy(path, out))
         finally:
             out.close()
+
+    def _take_away(self, table: LakeTable, place: str) -> None:
+        """Remove a file that no snapshot names. A failure is logged: another made us come here."""
+        here = local_path(table, place)
+        if here is None:
+            remove_files(table, [place])
+            return
+        try:
+            here.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("attempt_left_behind", reason=str(error))
 
 
 _NO_FILE = {

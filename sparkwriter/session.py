@@ -21,6 +21,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from actors.ports import SinkUnavailable
+from sparkwriter.durable_files import CLASS, install
 from sparkwriter.iceberg_java import JavaFailure, reason
 from sparkwriter.jars import JarsError, local_jar
 from sparkwriter.jvm import forget_gateway
@@ -29,9 +30,9 @@ from sparkwriter.private import make_private_folder, private_opener
 ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 
-LOCAL_FILES = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
-"""Hadoop's local files without its commands: its own starts a `chmod` for each file it makes,
-twice where there is a checksum beside it (docs/decisions/0035)."""
+FILE_SYSTEM = "spark.hadoop.fs.file.impl"
+CLASSES = "classes"
+"""The folder for classes of our own in the JVM's scratch folder."""
 
 _SECRET_NAME = re.compile(r"password|passphrase|secret|token|credential|access[.\-_]?key", re.I)
 
@@ -75,6 +76,17 @@ _DEFAULTS = {
 }
 """Settings that a configuration may change."""
 
+_LOCAL = {
+    # Without Hadoop's commands: its own starts a `chmod` for each file it makes, twice where there
+    # is a checksum beside it (docs/decisions/0035). And with a close that waits for the disk.
+    FILE_SYSTEM: CLASS,
+    # Spark's ports are open to whoever is on this machine: it makes a secret that no one else
+    # has, in the memory of its one process (docs/decisions/0042).
+    "spark.authenticate": "true",
+}
+"""The same, for a Spark that is this machine's alone: executors elsewhere have no such class, and
+would have to know the secret."""
+
 _EXACT = {
     # Without it an overflowing cast writes null, and an insert casts whatever it can.
     "spark.sql.ansi.enabled": "true",
@@ -100,15 +112,22 @@ def session_conf(
     """Merge our settings with the user's: his win, except where being right depends on ours.
 
     Pure. ``jars`` and the Iceberg extension are added to the user's, not replaced by them.
-    ``local`` holds LOCAL_FILES, for a Spark on this machine alone: no other has that path.
+    ``local`` holds what our local files extend, for a Spark on this machine alone: no other has
+    that path.
     ``scratch`` takes the JVM's temporary files, and Spark's where ``spark.local.dir`` is not set.
     """
     merged = {
         **_DEFAULTS,
         "spark.sql.shuffle.partitions": str(_local_cores(master)),
-        **(_local_files(conf, local) if re.match(r"local(\[|$)", master) else {}),
+        **(_LOCAL if is_local(master) else {}),
         **conf,
     }
+    if is_local(master):
+        # Not in spark.jars: Hadoop loads its file systems by the loader that the JVM began with.
+        theirs = conf.get("spark.driver.extraClassPath", "")
+        paths = (theirs, str(local), str(scratch.absolute() / CLASSES))
+        merged["spark.driver.extraClassPath"] = os.pathsep.join(filter(None, paths))
+        merged.setdefault("spark.hadoop.fs.permissions.umask-mode", f"{_umask():03o}")
     for name, properties in catalogs.items():
         key = f"spark.sql.catalog.{name}"
         merged.setdefault(key, ICEBERG_CATALOG)
@@ -155,6 +174,8 @@ def launch_conf(conf: Mapping[str, str], secrets: frozenset[str] = frozenset()) 
         key: value
         for key, value in conf.items()
         if not key.startswith("spark.sql.catalog.")
+        # It does not exist yet: it is compiled before the context is made.
+        and (key, value) != (FILE_SYSTEM, CLASS)
         and not _SECRET_NAME.search(key)
         and not any(secret in value for secret in told)
     }
@@ -191,6 +212,7 @@ def start_session(
     with open(log4j2_file, "w", encoding="utf-8", opener=private_opener) as file:
         file.write(LOG4J2_TEMPLATE.format(path=log_file))
     _make_anew(scratch)
+    make_private_folder(scratch / CLASSES)  # a folder that is not there is no class path
     merged = session_conf(conf, master, jars, catalogs, log4j2_file, local, scratch)
     settings = SparkConf(loadDefaults=False).setAll(list(merged.items()))
     launched = SparkConf(loadDefaults=False).setAll(list(launch_conf(merged, secrets).items()))
@@ -203,6 +225,8 @@ def start_session(
         gateway: Any = None
         try:
             gateway = launch_gateway(launched, process)  # type: ignore[no-untyped-call]
+            if merged.get(FILE_SYSTEM) == CLASS:
+                install(gateway.jvm, scratch / CLASSES)
             return SparkSession(SparkContext(conf=settings, gateway=gateway))
         except BaseException as error:
             try:
@@ -236,12 +260,17 @@ def check_warehouse(sink: str, properties: Mapping[str, str]) -> None:
         raise SinkUnavailable(f"sink {sink}: can't write warehouse {path}: {reason}") from error
 
 
-def _local_files(conf: Mapping[str, str], jar: Path) -> dict[str, str]:
-    """LOCAL_FILES, unless the user has a class path of his own: then he may not have the class."""
-    if "spark.driver.extraClassPath" in conf:
-        return {}
-    # Not in spark.jars: Hadoop loads its file systems by the loader that the JVM began with.
-    return {"spark.driver.extraClassPath": str(jar), "spark.hadoop.fs.file.impl": LOCAL_FILES}
+def is_local(master: str) -> bool:
+    """Whether Spark is this machine's alone, in one process."""
+    return re.match(r"local(\[|$)", master) is not None
+
+
+def _umask() -> int:
+    """The process's: what the JVM makes in a warehouse is to follow it, as what Python does."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").split("\n"):
+        if line.startswith("Umask:"):
+            return int(line.split()[1], 8)
+    return 0o022  # a kernel that does not tell: Hadoop's own
 
 
 def _make_anew(folder: Path) -> None:

@@ -113,6 +113,14 @@ def test_a_metrics_address_needs_a_port(tmp_path: Path) -> None:
     assert (result.exit_code, lines(result, tmp_path)) == (2, [expected])
 
 
+def test_a_cluster_that_takes_anybody_is_a_warning(tmp_path: Path) -> None:
+    """What is this machine's alone has a secret of its own; a cluster needs one that is set."""
+    result = check(tmp_path, TEXT + '[spark]\nmaster = "spark://far:7077"\n')
+    assert result.exit_code == 0
+    line = lines(result, tmp_path)[0]
+    assert line.startswith("warning: spark.conf.spark.authenticate: whoever reaches the ports")
+
+
 def test_a_state_directory_that_cannot_be_is_named(tmp_path: Path) -> None:
     """A file is in the way."""
     (tmp_path / "var").write_text("")
@@ -128,6 +136,18 @@ def test_a_state_directory_that_cannot_be_is_named(tmp_path: Path) -> None:
         ("[batch]\nmax_bytes = 999999999\n", "batch.max_bytes: 999999999 is more than"),
         ("[daemon]\ncommit_interval_s = 61\n", "daemon.commit_interval_s: after a crash"),
         ('[spark.conf]\n"spark.scheduler.mode" = "FIFO"\n', "spark.conf.spark.scheduler.mode: a"),
+        (
+            '[spark.conf]\nspark.authenticate = "false"\n',
+            "spark.conf.spark.authenticate: every user of this machine may reach Spark's ports",
+        ),
+        (
+            '[spark.conf]\nspark.hadoop.fs.file.impl = "a.b.Files"\n',
+            "sink.lake.catalog.warehouse: is a folder, and files of a.b.Files are not waited for",
+        ),
+        (
+            '[spark]\nmaster = "yarn"\n[spark.conf]\nspark.authenticate = "true"\n',
+            "sink.lake.catalog.warehouse: is a folder, and the files that a cluster writes",
+        ),
         (
             '[pipeline.shop.kafka]\nisolation.level = "read_uncommitted"\n',
             "pipeline.shop.kafka.isolation.level: changes of aborted transactions",

@@ -11,10 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actors.ports import SinkUnavailable
+from sparkwriter.durable_files import CLASS
 from sparkwriter.iceberg import check_catalog
 from sparkwriter.session import (
+    FILE_SYSTEM,
     ICEBERG_EXTENSIONS,
-    LOCAL_FILES,
     check_warehouse,
     launch_conf,
     session_conf,
@@ -51,18 +52,32 @@ def test_user_does_not_win_where_it_would_be_wrong() -> None:
     assert merged["spark.sql.catalog.lake.type"] == "jdbc"
 
 
-def test_local_files_are_made_without_processes_where_spark_is_local() -> None:
-    """Elsewhere the executors have no such jar; who has a class path of his own keeps it."""
+OURS = f"{BARE}:{TEMP}/classes"
+
+
+def test_local_files_are_durable_and_ports_ask_for_a_secret_where_spark_is_local() -> None:
+    """Elsewhere the executors have no such class, and nobody has told them the secret. A class
+    path of the user's comes before ours."""
     ours = session_conf({}, "local[2]", [], {}, LOG, BARE, TEMP)
-    assert ours["spark.driver.extraClassPath"] == str(BARE)
-    assert ours["spark.hadoop.fs.file.impl"] == LOCAL_FILES
-    far = session_conf({}, "spark://host:7077", [], {}, LOG, BARE, TEMP)
-    near = session_conf({}, "local-cluster[2,1,512]", [], {}, LOG, BARE, TEMP)
+    assert ours["spark.driver.extraClassPath"] == OURS
+    assert ours[FILE_SYSTEM] == CLASS
+    assert ours["spark.authenticate"] == "true"
+    for master in ("spark://host:7077", "local-cluster[2,1,512]"):
+        far = session_conf({}, master, [], {}, LOG, BARE, TEMP)
+        assert not far.keys() & {FILE_SYSTEM, "spark.driver.extraClassPath", "spark.authenticate"}
     classes = {"spark.driver.extraClassPath": "/x"}
     theirs = session_conf(classes, "local[2]", [], {}, LOG, BARE, TEMP)
-    assert "spark.hadoop.fs.file.impl" not in far.keys() | near.keys() | theirs.keys()
-    assert "spark.driver.extraClassPath" not in far
-    assert theirs["spark.driver.extraClassPath"] == "/x"
+    assert theirs["spark.driver.extraClassPath"] == f"/x:{OURS}"
+    assert theirs[FILE_SYSTEM] == CLASS
+
+
+def test_a_class_that_is_not_compiled_yet_is_nothing_for_the_launcher() -> None:
+    """It opens local files itself, before there is anything to compile with. The user's own file
+    system it may have."""
+    ours = session_conf({}, "local[2]", [], {}, LOG, BARE, TEMP)
+    assert FILE_SYSTEM not in launch_conf(ours)
+    theirs = session_conf({FILE_SYSTEM: "a.Class"}, "local[2]", [], {}, LOG, BARE, TEMP)
+    assert launch_conf(theirs)[FILE_SYSTEM] == "a.Class"
 
 
 def test_a_jar_that_is_gone_is_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +212,7 @@ def test_silence_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     )
     assert child.stderr == b""
     scratch = log.with_name("scratch")
-    assert child.stdout == f"{600 * 2**20}\n{LOCAL_FILES}\n{scratch}\n1\n[]\n".encode()
+    assert child.stdout == f"{600 * 2**20}\n{CLASS}\n{scratch}\n1\n[]\n".encode()
     said = log.read_text()
     assert "said to standard output" in said
     assert "said to standard error" in said
