@@ -109,6 +109,8 @@ class TargetBuffer:
     """The columns' types in the source's words, by names in small letters, as far as known."""
     era: int = 0
     """How often what is known of the columns was out of date, by a DDL or by other columns."""
+    reminded: int | None = None
+    """The last era of which whoever decodes was told the stored columns."""
     began_anew: DeadRecord | None = None
     """The latest message with which the columns began anew."""
     quarantine: Quarantine | None = None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from actors.messages import Address, DeadLetter, RecordBatch
 from actors.ports import SpillRecord, StagedBatch
-from changes.model import TargetName
+from changes.model import TableSchema, TargetName
 from changes.routing import TargetRoute
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot, TargetMark
@@ -141,6 +141,8 @@ class Stage:
     era: int = 0
     """Another number than the last: the target's columns were dropped, renamed or redefined since,
     so what is known of them from earlier messages is forgotten."""
+    stored: TableSchema | None = None
+    """The target's columns, for messages that tell no types: with an era's first batch."""
 
 
 @dataclass(frozen=True, slots=True)

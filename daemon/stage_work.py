@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from actors.effects import Stage, Stretch
 from actors.messages import BadMessageAt, Staged, StageFailed
 from changes.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
-from changes.formats.base import Format, TableDecoder, TellsTypes
+from changes.formats.base import Format, Reminded, TableDecoder, TellsTypes
 from changes.model import CHANGELOG_COLUMNS, BadRecord, Changes, Mode, TargetName
 from sparkwriter.private import make_private_file
 
@@ -73,6 +73,8 @@ class StageWork:
         if decoder is None or era != request.era:
             route = request.route
             decoder = self._format.table_decoder(route.mode, route.keys, route.types)
+            if request.stored is not None and isinstance(decoder, Reminded):
+                decoder.remind(request.stored)
             self._decoders[target] = request.era, decoder
             self._told.pop(target, None)
         decoded, bad = _decode_all(decoder, request.stretches)

@@ -17,6 +17,7 @@ from changes.formats.base import (
     Packed,
     Parted,
     Piece,
+    Reminded,
     RowChange,
     Several,
     Sign,
@@ -258,10 +259,15 @@ class AutoTableDecoder:
         self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
         self._mark = b""
         self._inner: TableDecoder | None = None
+        self._stored: TableSchema | None = None
 
     @property
     def schema(self) -> TableSchema | None:
         return None if self._inner is None else self._inner.schema
+
+    def remind(self, stored: TableSchema) -> None:
+        """See ``formats.base.Reminded``."""
+        self._stored = stored
 
     @property
     def positions(self) -> str | None:
@@ -281,6 +287,8 @@ class AutoTableDecoder:
                 mark = mark_in(values[0])
                 self._inner = self._owner.decoder_of(mark, self._mode, self._keys, self._types)
                 self._mark = mark
+                if self._stored is not None and isinstance(self._inner, Reminded):
+                    self._inner.remind(self._stored)
             for place, value in enumerate(values):
                 if not value.startswith(self._mark):
                     raise BadRecord(place, self._other(value))

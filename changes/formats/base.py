@@ -208,6 +208,15 @@ class TellsTypes(Protocol):
         ...
 
 
+@runtime_checkable
+class Reminded(Protocol):
+    """What a ``TableDecoder`` also offers whose records may tell types or not."""
+
+    def remind(self, stored: TableSchema) -> None:
+        """Say what the target's columns are; before the first records, or not at all."""
+        ...
+
+
 class Format(Protocol):
     """A change format. ``heads`` sees every message, on the fetcher's thread: keep it cheap."""
 

@@ -25,6 +25,7 @@ from changes.formats.debezium_numbers import (
     unquoted,
     wrapped_integer,
 )
+from changes.formats.debezium_stored import check_stored, words_of
 from changes.formats.debezium_types import Sense, Wire, WireType
 from changes.model import ZeroDates
 from changes.types import SourceType
@@ -84,6 +85,9 @@ class DebeziumConverter:
         Dates that no lake has become null by configuration, but never in a key.
         """
         assert isinstance(kind, WireType)
+        if kind.stored:
+            check_stored(text, kind)
+            declared = words_of(kind)  # a later record may have told another
         plain = _plain(text, kind)
         if kind.sense is Sense.PLAIN:
             converter = Converter(self._zone, self._zero_dates)

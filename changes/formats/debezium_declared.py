@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from changes.declared import declared_type
+from changes.formats.debezium_stored import stored_types
 from changes.formats.debezium_types import Field, Sense, Wire, WireType, from_schema, is_named
-from changes.model import ColumnTypes
+from changes.model import ColumnTypes, TableSchema
 
 _NAME = re.compile(r"((?:io\.debezium|org\.apache)\.[\w.]+?) *(?:\( *(\d+) *(?:, *(\d+) *)?\))?")
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
@@ -24,10 +25,14 @@ _NUMBERS_HINT = " in text (a number needs io.debezium.time.MicroTimestamp or its
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The declared types of a target's columns, by name without regard to case."""
+    """The declared types of a target's columns, by name without regard to case.
+
+    ``stored`` are those that the table has, for records that tell none.
+    """
 
     types: Mapping[str, WireType] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
+    stored: Mapping[str, WireType] = field(default_factory=dict)
 
     @classmethod
     def of(cls, types: ColumnTypes) -> Given:
@@ -46,9 +51,17 @@ class Given:
             said[lower] = words + (_NUMBERS_HINT if moment else "")
         return cls(found, said)
 
+    def beside(self, stored: TableSchema) -> Given:
+        """The same, with what a table's columns are."""
+        return replace(self, stored=stored_types(stored, self.types))
+
     def type_of(self, name: str) -> WireType | None:
         """The column's declared type, None where there is none."""
         return self.types.get(name.lower())
+
+    def stored_as(self, name: str) -> WireType | None:
+        """The type of the table's column, None where that tells nothing."""
+        return self.stored.get(name.lower())
 
     def is_text(self, name: str) -> bool:
         """Whether the column is declared as plain text."""

@@ -182,28 +182,39 @@ class Layout:
         """The type of a column that is new here."""
         given = self.given.type_of(name)
         if given is None:
-            return seen or UNDECLARED
+            stored = self.given.stored_as(name)
+            if seen is not None or stored is None:
+                return seen or UNDECLARED
+            return stored
         self.declared.setdefault(name, self.given.words_of(name))
         return given if seen is None else self._wider(name, given, seen, told[name].words)
 
     def _wider(self, name: str, stored: WireType, seen: WireType, words: str) -> WireType:
         if stored.means(seen) and stored.arrow.equals(seen.arrow):
-            return stored  # the wire stays what was found
+            return seen if stored.stored else stored  # the wire stays what was found
         if pa.types.is_integer(stored.arrow) and pa.types.is_boolean(seen.arrow):
             return stored  # TINYINT(1): 0 and 1 become false and true
         if pa.types.is_boolean(stored.arrow) and pa.types.is_integer(seen.arrow):
             return stored
         wider = widen(stored.arrow, seen.arrow)
         if wider is None:
-            was = self.declared.get(name, "text of no declared type")
+            unnamed = "of the stored column" if stored.stored else "text of no declared type"
+            was = self.declared.get(name, unnamed)
             error = Unfit if name in self.columns else Refused
             raise error(
                 f"{name}: the type {was} ({stored.arrow}) can't become {words} ({seen.arrow}) "
                 f"in the lake"
             )
         if stored.means(seen):
-            return replace(stored, arrow=wider)
+            return replace(stored, arrow=wider, stored=False)
         return replace(seen, arrow=wider)
+
+    def beside(self, stored: TableSchema) -> Layout:
+        """The same, for a table with these columns."""
+        return Layout(
+            self.columns, self.keys, self.declared, self.unsettled, self.given.beside(stored),
+            placed=self.placed,
+        )  # fmt: skip
 
     def means_the_same(self, other: Layout) -> bool:
         """Tell whether the values of these columns are read alike by the other layout."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from changes.assemble import Misfit, Pieces, assemble
 from changes.formats import debezium_record as careful
@@ -49,6 +50,10 @@ class DebeziumTableDecoder:
     @property
     def schema(self) -> TableSchema | None:
         return self._state.layout.schema if self._seen else None
+
+    def remind(self, stored: TableSchema) -> None:
+        """See ``formats.base.Reminded``."""
+        self._state = replace(self._state, layout=self._state.layout.beside(stored))
 
     @property
     def positions(self) -> str | None:

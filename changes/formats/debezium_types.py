@@ -70,13 +70,15 @@ class Sense(Enum):
 class WireType(SourceType):
     """A column's type with the way in which its values come.
 
-    ``scale`` is a decimal's, ``length`` the number of bits.
+    ``scale`` is a decimal's, ``length`` the number of bits. ``stored``: it is that of the table's
+    column, and the record tells none (``debezium_stored``).
     """
 
     sense: Sense = Sense.TEXT
     wire: Wire = Wire.STR
     scale: int = 0
     length: int = 0
+    stored: bool = False
 
     def means(self, other: WireType) -> bool:
         """Tell whether a value of one would be read alike as the other's."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from actors.effects import Stage, Stretch
 from actors.messages import BadMessageAt, Staged, StageFailed
 from changes.formats import FORMATS
-from changes.model import OP, FormatOptions, KeyBound, Mode, TargetName
+from changes.model import OP, Column, FormatOptions, KeyBound, Mode, TableSchema, TargetName
 from changes.routing import TargetRoute
 from daemon.stage_work import ParquetTables, StageWork
 from offsets.position import TopicPartition
+from tests.changes.formats.debezium_messages import change
 
 UPSERT = TargetRoute(TargetName("lake", "s", "t"), Mode.UPSERT, None)
 LOG = TargetRoute(TargetName("lake", "s", "log"), Mode.APPEND, None)
@@ -47,6 +49,17 @@ def done(answer: Staged | StageFailed) -> Staged:
     """It was staged."""
     assert isinstance(answer, Staged)
     return answer
+
+
+def test_a_decoder_is_told_the_stored_columns(tmp_path: Path) -> None:
+    """With an era's first batch, for records that tell no types; it remembers them for the rest."""
+    work = StageWork(FORMATS["debezium-json"](FormatOptions()), ParquetTables())
+    stored = TableSchema((Column("id", pa.int64()), Column("n", pa.float64())), ("id",))
+    path = str(tmp_path / "1.parquet")
+    for era, told, kept in ((0, stored, 7), (0, None, 7), (1, None, "7"), (2, stored, 7)):
+        request = Stage(UPSERT, (), (stretch(change("c", {"id": 7, "n": None})),), era, told)
+        done(work.stage(request, path))
+        assert pq.read_table(path)["id"].to_pylist() == [kept]
 
 
 def test_a_batch_is_folded_and_described(work: StageWork, tmp_path: Path) -> None:

@@ -119,6 +119,36 @@ def test_tombstones_of_two_tables_whose_key_schemas_have_one_name(rig: Rig) -> N
     assert sum(event["messages"] for event in rig.events("messages_passed_over")) == 3
 
 
+def test_schemas_that_are_switched_off_and_on(rig: Rig) -> None:
+    """Over restarts a column keeps its type; a value that does not read as it is bad alone."""
+    section = rig.pipeline(format="debezium-json", on_bad_record="dead-letter")
+    config = rig.write_config(p=section)
+    source = {**MYSQL, "db": rig.db}
+    plain = [
+        record(envelope("c", each, None, source), {"id": each["id"]})
+        for each in (
+            {"id": 2, "name": "b", "price": 1.25},
+            {"id": 3, "name": "c", "price": "1234"},
+            {"id": 4, "name": "d", "price": None, "at": 5},
+        )
+    ]
+    produce(rig, change(rig, "c", row(1)))
+    assert rig.run(config) is Exit.OK
+    gone = record(envelope("d", None, {"id": 1}, source), {"id": 1})
+    produce(rig, *plain, change(rig, "c", row(5, "e")), gone)
+    assert rig.run(config) is Exit.OK
+    assert rig.rows("orders") == [
+        (2, "b", Decimal("1.25"), None),
+        (5, "e", Decimal("1.50"), AT),
+    ]
+    lines = (rig.folder / "state" / "p.dead-letters.jsonl").read_text().splitlines()
+    told = sorted((each["offset"], each["error"]) for each in map(json.loads, lines))
+    assert [offset for offset, _ in told] == [2, 3]
+    assert "price:" in told[0][1]
+    assert "at:" in told[1][1]
+    assert all("as which the column is stored" in error for _, error in told)
+
+
 def test_a_bad_record_is_kept_as_it_was(rig: Rig) -> None:
     """A dead letter has the record's own key and value; what follows is applied."""
     section = rig.pipeline(format="debezium-json", on_bad_record="dead-letter")
