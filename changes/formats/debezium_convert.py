@@ -18,15 +18,17 @@ import pyarrow.compute as pc
 from changes.convert import Converter, ValueMisfit
 from changes.formats import debezium_values as values
 from changes.formats.debezium_infinite import PRINTED, infinite
+from changes.formats.debezium_items import arrays
 from changes.formats.debezium_numbers import (
     decimal_at_scale,
     decimals,
     integer,
     unquoted,
+    whole_at_scale,
     wrapped_integer,
 )
 from changes.formats.debezium_stored import check_stored, words_of
-from changes.formats.debezium_types import Sense, Wire, WireType
+from changes.formats.debezium_types import LARGEST_SCALE, Sense, Wire, WireType
 from changes.model import ZeroDates
 from changes.types import SourceType
 
@@ -88,6 +90,9 @@ class DebeziumConverter:
         if kind.stored:
             check_stored(text, kind)
             declared = words_of(kind)  # a later record may have told another
+        if (item := kind.item) is not None:
+            of = f"array of {item.sense.value}"
+            return arrays(text, item, lambda raws: self.column(raws, item, of, key=False))
         plain = _plain(text, kind)
         if kind.sense is Sense.PLAIN:
             converter = Converter(self._zone, self._zero_dates)
@@ -249,11 +254,15 @@ def _printed(text: pa.Array, arrow: pa.DataType) -> pa.Array:
 def _integers(text: pa.Array, kind: WireType) -> pa.Array:
     """Integers beyond 64 bits, be it the unscaled ones of decimals."""
     scale, length, raw = kind.scale, kind.length, kind.wire is Wire.RAW
+    far = kind.sense is Sense.DECIMAL and scale > LARGEST_SCALE
     read: Callable[[str], int]
     if kind.sense is Sense.BITS:
         read = lambda value: values.bits(value, length)  # noqa: E731
     elif kind.sense is Sense.WRAPPED:
         read = wrapped_integer
+    elif far:
+        read = lambda value: whole_at_scale(value, kind.scale, raw=raw)  # noqa: E731
+        scale = 0
     elif raw:
         read = lambda value: decimal_at_scale(value, scale)  # noqa: E731
     else:

@@ -38,6 +38,16 @@ def decimal_at_scale(raw: str, scale: int) -> int:
     return values.unscaled(text) if raw.startswith('"') else values.number_at_scale(text, scale)
 
 
+def whole_at_scale(text: str, scale: int, *, raw: bool) -> int:
+    """A decimal that has no digits behind its point, whatever the scale that its base64 has."""
+    if raw and not text.startswith('"'):
+        return values.number_at_scale(text, 0)
+    value, factor = values.unscaled(unquoted(text) if raw else text), int(10**scale)
+    if value % factor:
+        raise ValueError("digits behind the point")
+    return value // factor
+
+
 def wrapped_integer(text: str) -> int:
     """An unsigned integer of 64 bits that came through a signed one."""
     value = integer(text)

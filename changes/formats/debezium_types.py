@@ -71,7 +71,8 @@ class WireType(SourceType):
     """A column's type with the way in which its values come.
 
     ``scale`` is a decimal's, ``length`` the number of bits. ``stored``: it is that of the table's
-    column, and the record tells none (``debezium_stored``).
+    column, and the record tells none (``debezium_stored``). ``item`` is that of an array's items,
+    where they are more than their JSON.
     """
 
     sense: Sense = Sense.TEXT
@@ -79,10 +80,12 @@ class WireType(SourceType):
     scale: int = 0
     length: int = 0
     stored: bool = False
+    item: WireType | None = None
 
     def means(self, other: WireType) -> bool:
         """Tell whether a value of one would be read alike as the other's."""
-        return (self.sense, self.scale) == (other.sense, other.scale)
+        mine, others = (self.sense, self.scale, self.item), (other.sense, other.scale, other.item)
+        return mine == others
 
 
 class Field(Struct, gc=False):
@@ -93,12 +96,19 @@ class Field(Struct, gc=False):
     name: str | None = None
     parameters: dict[str, Any] | None = None
     fields: list[Field] | None = None
+    items: Field | None = None
 
 
 UNDECLARED = WireType(pa.string())
 """A column of which no schema tells anything: the text, a number digit by digit."""
 
 _DOCUMENT = WireType(pa.string(), sense=Sense.DOCUMENT, wire=Wire.RAW)
+LARGEST_SCALE = 1000
+"""PostgreSQL's; no other source has a larger one."""
+_PG_SCALES = 2048
+"""PostgreSQL keeps a scale in eleven bits, and Debezium reads a negative one as it stands there:
+2046 is -2, and the value comes with so many digits behind its point, all of them zero."""
+
 _WHOLE_64 = pa.decimal128(20, 0)
 _LONG_BITS = 63
 
@@ -167,6 +177,8 @@ def from_schema(field: Field) -> WireType:
         return _decimal(parameters)
     if name == "io.debezium.data.Bits":
         return _bits(_number(parameters, "length") or 0)
+    if field.type == "array" and field.items is not None:
+        return _array(from_schema(field.items))
     source_type = str(parameters.get("__debezium.source.column.type", "")).upper()
     if field.type == "int64" and source_type.startswith("BIGINT UNSIGNED"):
         return WireType(_WHOLE_64, sense=Sense.WRAPPED, wire=Wire.INT)
@@ -218,16 +230,24 @@ def source_words(field: Field) -> str | None:
     return " ".join([f"{base}({sizes})" if sizes else base, *rest]) or None
 
 
+def _array(items: WireType) -> WireType:
+    """An array as JSON; nested ones have items themselves."""
+    if items.sense in _COUNTED:
+        return replace(_DOCUMENT, item=as_text(items))
+    return _DOCUMENT if items.item is None else replace(_DOCUMENT, item=items)
+
+
 def _decimal(parameters: Mapping[str, Any]) -> WireType:
     """A scale may be negative or exceed the precision; BIGINT UNSIGNED comes without precision."""
-    scale = _number(parameters, "scale") or 0
+    told = _number(parameters, "scale") or 0
+    scale = told - _PG_SCALES if LARGEST_SCALE < told < _PG_SCALES else told
     precision = _number(parameters, "connect.decimal.precision")
     if precision is None:
         precision = 20 if scale == 0 else MAX_PRECISION
     kept = max(scale, 0)
     digits = max(precision - min(scale, 0), kept, 1)
     arrow = pa.string() if digits > MAX_PRECISION else pa.decimal128(digits, kept)
-    return WireType(arrow, sense=Sense.DECIMAL, scale=scale)
+    return WireType(arrow, sense=Sense.DECIMAL, scale=told)
 
 
 def _bits(length: int) -> WireType:
