@@ -259,6 +259,7 @@ class FetcherLogic:
         out: list[object] = [
             self._dispatched(source, next_offset, lanes, fetched.time_ms, fetched.epochs),
             *(fx.Log("warning", "ddl_not_understood", {"what": what}) for what in found.unread),
+            *(fx.Log("warning", "table_named_by_schema", {"what": note}) for note in found.notes),
             *(_passed_over(source, why, each) for why, each in found.passed_over.items()),
         ]
         reading = self._reading[source]

@@ -91,7 +91,7 @@ class Sorted:
     ``shares`` are in lane order, ``good`` the number of messages that they and those without
     anything to apply were, ``problem`` what is wrong with the next. ``unread`` are statements
     that nobody understands and that are passed over, ``passed_over`` the reasons for which other
-    messages are.
+    messages are, ``notes`` tables whose names are not sure.
     """
 
     shares: Sequence[msg.Share]
@@ -99,6 +99,7 @@ class Sorted:
     problem: Problem | None
     unread: Sequence[str]
     passed_over: Mapping[str, PassedOver]
+    notes: Sequence[str] = ()
 
 
 class Sorter:
@@ -160,7 +161,8 @@ class Sorter:
         shares = [slot.share() for slot in done if slot.offsets]
         unread, self._unread = tuple(self._unread), []
         why, self._why = self._why, {}
-        return Sorted(shares, good, problem, unread, why)
+        notes = self._format.notes() if isinstance(self._format, InOrder) else ()
+        return Sorted(shares, good, problem, unread, why, notes)
 
     def _pass_over(self, offset: int, value: bytes | None) -> None:
         assert isinstance(self._format, InOrder)

@@ -166,6 +166,10 @@ class AutoFormat:
             if isinstance(each, InOrder):
                 each.turn_to(partition)
 
+    def notes(self) -> tuple[str, ...]:
+        ordered = (each for each in self._formats.values() if isinstance(each, InOrder))
+        return tuple(note for each in ordered for note in each.notes())
+
     def why_passed_over(self, value: bytes) -> str:
         format_, plain = self._opened(value)
         assert isinstance(format_, InOrder)

@@ -328,6 +328,11 @@ class InOrder(Protocol):
         """Say of which partition the records are that are peeked at from here on, in its order."""
         ...
 
+    def notes(self) -> tuple[str, ...]:
+        """Tell what of the records so far is to be known, each of it once (tables whose names are
+        not sure)."""
+        ...
+
     def why_passed_over(self, value: bytes) -> str:
         """Tell in one line what is passed over and why, and nothing that differs from record to
         record."""

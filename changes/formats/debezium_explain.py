@@ -11,11 +11,11 @@ import pyarrow as pa
 from msgspec import Raw
 
 from changes.convert import ValueMisfit
-from changes.formats import debezium_record as careful
 from changes.formats.base import RowChange
 from changes.formats.debezium_convert import DebeziumConverter
 from changes.formats.debezium_keys import ended, replaced
 from changes.formats.debezium_layout import NULL, string_of
+from changes.formats.debezium_parts import columns_of, key_of
 from changes.formats.debezium_places import moment
 from changes.formats.debezium_record import Record
 from changes.formats.debezium_shapes import Unavailable
@@ -32,10 +32,10 @@ def explain_row(
 ) -> Iterator[RowChange]:
     """Take a record of a row apart; raises Refused."""
     table = record.table or TableName("", "")
-    key = careful.key_of(packed, lenient=True)
+    key = key_of(packed, lenient=True)
     keys = () if key is None else tuple(key.columns)
     ts_ms = moment(record.payload)
-    shown = _Shown(record.fields or careful.columns_of(key.field if key else None), options)
+    shown = _Shown(record.fields or columns_of(key.field if key else None), options)
     if record.letter == "D":
         if record.before is None and key is None:
             raise Refused("a deleted row of which nothing is told, neither image nor key")

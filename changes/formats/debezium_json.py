@@ -18,6 +18,7 @@ from changes.formats.base import VALUE_AT, Packed, RowChange, Sign, Statement, s
 from changes.formats.debezium_explain import explain_row
 from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_names import Names, Source
+from changes.formats.debezium_parts import members
 from changes.formats.debezium_places import moment
 from changes.formats.debezium_record import Record
 from changes.formats.debezium_rows import DebeziumTableDecoder
@@ -98,6 +99,8 @@ class DebeziumJson:
         self._heads: dict[tuple[str | None, ...], Head] = {}
         self._beginnings: dict[tuple[int, bytes], bytes] = {}
         self._latest = b"\0"
+        self._named: set[TableName] = set()
+        self._notes: list[str] = []
         self._tombstones = Tombstones(
             self._names,
             delete=options.extra.get("tombstones") == "delete",
@@ -180,8 +183,13 @@ class DebeziumJson:
         return _DDL if record.kind is Kind.DDL else _NOTHING
 
     def _note(self, packed: bytes, record: Record) -> None:
-        """Remember what a tombstone may be told by."""
+        """Remember what a tombstone may be told by, and which tables are named by halves."""
         if record.table is not None and record.kind is Kind.ROWS:
+            if record.named_by is not None and record.table not in self._named:
+                if len(self._named) >= _HEADS_KEPT:
+                    self._named.clear()
+                self._named.add(record.table)
+                self._notes.append(_named_by(record.named_by, record.table))
             self._tombstones.seen(packed, record.table)
             if record.added is not None:
                 self._tombstones.flattened()
@@ -190,6 +198,10 @@ class DebeziumJson:
 
     def turn_to(self, partition: str) -> None:
         self._tombstones.turn_to(partition)
+
+    def notes(self) -> tuple[str, ...]:
+        notes, self._notes = tuple(self._notes), []
+        return notes
 
     def why_passed_over(self, value: bytes) -> str:
         tombstone = careful.read(value, self._names).tombstone
@@ -263,10 +275,18 @@ def _of_snapshot(record: Record) -> bool:
     source = bytes((record.payload or {}).get("source", Raw(NULL)))
     if source == NULL:
         return False
-    told = careful.members(source, "the source").get("snapshot", Raw(NULL))
+    told = members(source, "the source").get("snapshot", Raw(NULL))
     return bytes(told).strip(b'"').lower() in _SNAPSHOTS
 
 
 def _creates(ddl: Ddl) -> bool:
     """Tell whether a statement makes a table, and takes none away for it."""
     return ddl.sql.lstrip()[:6].upper() == "CREATE" and not (ddl.steps or ddl.unread)
+
+
+def _named_by(schema_name: str, table: TableName) -> str:
+    return (
+        f"{table} is named by its rows' schema alone, {schema_name}: a table whose name differs in "
+        "a sign that Debezium replaces by _ would be the same; add.fields=table,db in the "
+        "connector (PostgreSQL: table,schema) tells them apart"
+    )

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import UNSET, Raw
 
 from changes.formats.debezium_layout import NULL
-from changes.formats.debezium_record import Key, Members, Record, columns_of
+from changes.formats.debezium_parts import Key, Members, columns_of
+from changes.formats.debezium_record import Record
 from changes.formats.debezium_types import Field
 from changes.formats.layout import Refused
 

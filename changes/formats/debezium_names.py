@@ -11,6 +11,7 @@ from changes.model import TableName
 
 _KEY_NAME = re.compile(r"(?:.+\.)?([^.]+)\.([^.]+)\.(?:Key|Value|Envelope)")
 _SURE = re.compile(r"[^.]+\.([A-Za-z0-9-]+)\.([A-Za-z0-9-]+)\.Key")
+_SURE_PART = re.compile(r"[A-Za-z0-9-]+")
 _REPLACED = re.compile(r"[^A-Za-z0-9._-]")
 _CUT_AT = 249
 """Characters at which Debezium cuts what a schema's name begins with: the name of a topic."""
@@ -74,5 +75,26 @@ def spelled_surely(key_name: str | None) -> TableName | None:
 
 def key_spells(key_name: str, table: TableName) -> bool:
     """Tell whether the name of a key's schema may be of a table; others may have the same name."""
-    own = _REPLACED.sub(lambda sign: "_" * (1 + (sign[0] > "\uffff")), str(table))
-    return f".{key_name.removesuffix('.Key')}".endswith(f".{own}")
+    return f".{key_name.removesuffix('.Key')}".endswith(f".{_replaced(str(table))}")
+
+
+def row_spelled(value_name: str | None, told: str | None) -> tuple[TableName | None, bool]:
+    """The table that the name of a row's schema spells, and whether it can be of another one too.
+
+    ``told``: the table's own name, where the row has it; then only the database is the schema's.
+    """
+    found = table_of(value_name)
+    if found is None or value_name is None:
+        return None, False
+    stem = value_name.rpartition(".")[0]
+    sure = spelled_surely(f"{stem}.Key") is not None
+    before, ends, _ = stem.rpartition(f".{_replaced(told)}") if told else ("", "", "")
+    if told is None or not ends or not stem.endswith(ends):
+        return found, not sure
+    database = before.rpartition(".")[2]
+    return TableName(database, told), _SURE_PART.fullmatch(database) is None
+
+
+def _replaced(name: str) -> str:
+    """What Debezium makes of a name: a ``_`` for each UTF-16 unit of most signs."""
+    return _REPLACED.sub(lambda sign: "_" * (1 + (sign[0] > "\uffff")), name)

@@ -16,8 +16,9 @@ from changes.formats.base import VALUE_AT, packed_header, sizes
 from changes.formats.debezium_keys import beside, deleted, ended, key_fields, replaced
 from changes.formats.debezium_layout import NULL, Layout, Told, cell
 from changes.formats.debezium_names import Names
+from changes.formats.debezium_parts import NEW_KEY, OLD_KEY, Key, key_of
 from changes.formats.debezium_places import Place, place_texts, position_of
-from changes.formats.debezium_record import NEW_KEY, OLD_KEY, Key, Record
+from changes.formats.debezium_record import Record
 from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_shapes import Shapes, Unavailable
 from changes.formats.debezium_types import Field, from_schema, source_words, words
@@ -209,7 +210,7 @@ class Reading:
         record = careful.read(packed, self._names)
         if record.kind is not Kind.ROWS:
             return
-        key = careful.key_of(packed, lenient=self._fixed)
+        key = key_of(packed, lenient=self._fixed)
         if self._fixed:
             self._spell_key(record, key)
         else:

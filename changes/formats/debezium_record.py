@@ -8,34 +8,28 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import msgspec
 from msgspec import Raw
 
-from changes.bare_numbers import with_text_for_bare_numbers
-from changes.formats.base import Packed, packed_header, unpack
+from changes.formats.base import Packed, unpack
 from changes.formats.debezium_layout import NULL, string_of
-from changes.formats.debezium_names import Names, Source, table_of
+from changes.formats.debezium_names import Names, Source, row_spelled
+from changes.formats.debezium_parts import (
+    WRAPPED,
+    Members,
+    columns_of,
+    field_of,
+    members,
+    prefix_of,
+)
 from changes.formats.debezium_side import side_topic
 from changes.formats.debezium_types import Field
 from changes.formats.foreign import foreign, nested_member
-from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
 from changes.model import Kind, TableName
 
-Members = Mapping[str, Raw]
-
-OLD_KEY = "__debezium.oldkey"
-"""The header on the second half of a key change."""
-
-NEW_KEY = "__debezium.newkey"
-"""The header on its first half."""
-
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
-WRAPPED = frozenset(("schema", "payload"))
-"""What JsonConverter puts around a key or value, with ``schemas.enable``."""
-
 _ENVELOPE = frozenset(
     ("before", "after", "source", "op", "ts_ms", "ts_us", "ts_ns", "transaction", "message")
 )
@@ -49,28 +43,6 @@ _METADATA = re.compile(
     r"|source_.+|transaction_.+|dbz__.+)"
 )
 """Members that a flattened row has beside the columns."""
-
-NOT_COLUMNS = "__dbz__"
-"""Keys get such members where topics were merged: they name the physical table."""
-
-_members = msgspec.json.Decoder(dict[str, Raw])
-_field = msgspec.json.Decoder(Field | None)
-
-
-@dataclass(frozen=True)
-class Key:
-    """A record's key: its columns, and their types where a schema tells them."""
-
-    text: bytes
-    members: Members
-    field: Field | None
-    prefix: bytes | None
-    """What stands before its payload, as of ``Record``."""
-
-    @cached_property
-    def columns(self) -> Members:
-        """What of it is columns of the table."""
-        return {n: raw for n, raw in self.members.items() if not n.startswith(NOT_COLUMNS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +79,8 @@ class Record:
     added: tuple[str, ...] | None = None
     """Of a flattened row the members that are no columns; None: it is none."""
     tombstone: Tombstone | None = None
+    named_by: str | None = None
+    """The name of the row's schema, where that alone tells the table, and may be another's too."""
 
 
 def read(packed: bytes, names: Names) -> Record:
@@ -123,78 +97,13 @@ def read(packed: bytes, names: Names) -> Record:
         if bytes(top["payload"]) == NULL:
             return _tombstone(parts)
         field = field_of(top.get("schema"), "value")
-        prefix = _prefix(value, bytes(top["payload"]))
+        prefix = prefix_of(value, bytes(top["payload"]))
         try:
             return _judged(members(bytes(top["payload"]), "the payload"), field, prefix, names)
         except Refused as refused:
             _name_foreign(top, refused)
             raise
     return _judged(top, None, b"", names)
-
-
-def members(text: bytes, what: str) -> Members:
-    """An object's members. The bare NaN and Infinity of JsonConverter become text."""
-    try:
-        text.decode()  # what stays raw is not looked at by the decoder
-        try:
-            return _members.decode(text)
-        except msgspec.DecodeError:
-            return _members.decode(with_text_for_bare_numbers(text))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(
-            f"{what} is not an object of Debezium's JSON: {why_not(text, error)}"
-        ) from error
-
-
-def field_of(raw: Raw | None, whose: str) -> Field | None:
-    """A schema block. Raises Refused where it is none of Connect's: values would lose their types,
-    and a number of days would be kept as text."""
-    try:
-        return None if raw is None else _field.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(f"the schema of the {whose} can't be read: {error}") from error
-
-
-def key_of(packed: bytes, *, lenient: bool = False) -> Key | None:
-    """The record key, None where there is none.
-
-    Raises Refused where it is no object; ``lenient``: that is none, too.
-    """
-    text = unpack(packed).key
-    if text is None or text.strip() in (b"", NULL):
-        return None
-    try:
-        top = members(text, "the record key")
-        if not (top.keys() <= WRAPPED and "payload" in top):
-            return Key(text, top, None, b"")
-        payload = bytes(top["payload"])
-        if payload == NULL:
-            return None
-        inner = members(payload, "the record key")
-        return Key(text, inner, field_of(top.get("schema"), "key"), _prefix(text, payload))
-    except Refused:
-        if lenient:
-            return None
-        raise
-
-
-def announces(packed: bytes) -> bool:
-    """Tell whether a record's headers say that it is half of a key change."""
-    return any(packed_header(packed, name) is not None for name in (NEW_KEY, OLD_KEY))
-
-
-def columns_of(field: Field | None) -> Mapping[str, Field]:
-    """The fields of a structure's schema by their names."""
-    fields = field.fields if field is not None and field.fields else ()
-    return {each.field: each for each in fields if each.field}
-
-
-def _prefix(value: bytes, payload: bytes) -> bytes | None:
-    """What is before the payload of a value that ends with it."""
-    if not value.endswith(b"}"):
-        return None
-    body = value[:-1].rstrip()
-    return body[: len(body) - len(payload)] if body.endswith(payload) else None
 
 
 def _tombstone(parts: Packed) -> Record:
@@ -292,7 +201,9 @@ def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Name
         _text(found, "__schema") or _text(found, "__source_schema"),
         _text(found, "__table") or _text(found, "__source_table") or names.table,
     )
-    table = own.name(names) or table_of(field.name if field else None) or names.default
+    spelled, doubtful = row_spelled(field.name if field else None, own.table)
+    table = own.name(names) or spelled or names.default
+    named_by = field.name if field and doubtful and table is spelled else None
     if table is None:
         what = "a flattened row that names no table" if marked else "no envelope of Debezium's"
         raise Refused(f"{what}, and no default_database and default_table is set")
@@ -310,7 +221,10 @@ def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Name
     told = {n: each for n, each in columns_of(field).items() if not _METADATA.fullmatch(n)}
     before, after = (row, None) if letter == "D" else (None, row)
     added = tuple(sorted(found.keys() - row.keys()))
-    return Record(Kind.ROWS, letter, table, before, after, found, told or None, prefix, added)
+    return Record(
+        Kind.ROWS, letter, table, before, after, found, told or None, prefix, added,
+        named_by=named_by,
+    )  # fmt: skip
 
 
 def _source(found: Members) -> Source | None:

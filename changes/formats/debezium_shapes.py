@@ -19,7 +19,7 @@ from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple
 
 from changes.formats.base import VALUE_AT, sizes
-from changes.formats.debezium_record import announces
+from changes.formats.debezium_parts import announces
 from changes.formats.layout import json_name
 
 _BRACE = ord("}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from changes.formats.base import Packed, Sign
-from changes.formats.debezium_record import MARKS, NEW_KEY, OLD_KEY, WRAPPED, is_envelope
+from changes.formats.debezium_parts import NEW_KEY, OLD_KEY, WRAPPED
+from changes.formats.debezium_record import MARKS, is_envelope
 from changes.formats.debezium_side import side_topic
 from changes.formats.foreign import foreign, nested_member
 from changes.formats.glance import Members, is_empty, is_object, members, word

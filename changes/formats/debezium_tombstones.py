@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from changes.formats.base import VALUE_AT, sizes
 from changes.formats.debezium_names import Names, key_spells, spelled_surely, table_of
-from changes.formats.debezium_record import NOT_COLUMNS, Tombstone, key_of
+from changes.formats.debezium_parts import NOT_COLUMNS, key_of
+from changes.formats.debezium_record import Tombstone
 from changes.model import BadMessage, Head, Kind, TableName
 
 _DELETES_KEPT = 256
