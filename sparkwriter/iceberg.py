@@ -56,12 +56,14 @@ from sparkwriter.iceberg_swap import remove_table, swap_tables
 from sparkwriter.iceberg_tombstones import Tombstones
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 from sparkwriter.iceberg_vectors import VectorWrites
+from sparkwriter.not_null import check_not_null
 from sparkwriter.plan import dotted
 from sparkwriter.refusals import only_names, reasons
 from sparkwriter.schema import (
     CreateTable,
     LakeColumn,
     SchemaStep,
+    missing_columns,
     plan_schema,
 )
 from sparkwriter.session import check_warehouse
@@ -101,7 +103,7 @@ class IcebergWriter:
     ) -> None:
         self._upkeep = upkeep or Upkeep(anonymous(), UpkeepSettings())
         self._spark = spark.newSession()
-        self._catalog = LakeCatalog(self._spark)
+        self._catalog = LakeCatalog(self._spark, self._upkeep.foreign)
         self._barriers = Barriers(self._catalog, self._upkeep.new_branch)
         self._tombstones = Tombstones(self._spark, self._catalog)
         files = TableFiles(self._spark)
@@ -118,6 +120,7 @@ class IcebergWriter:
             self._spark,
             Jobs(self._begin_jobs, self.cancel),
             compactions or Compactions(CompactionSettings()),
+            self._upkeep.foreign,
         )
         # Jobs of one pool wait for each other in turn; each writer has its own, so that a long
         # write does not hold a short one.
@@ -161,7 +164,8 @@ class IcebergWriter:
                     self._barriers.move_aside(batch.target, seen)
                     continue
                 check_source(batch, seen.source if seen else None)
-                check_positions(batch, seen.positions if seen else batch.positions)
+                if seen is not None:
+                    check_positions(batch, seen)
                 steps = plan_schema(batch.schema, batch.mode, seen.stored if seen else None)
                 if seen is not None and not steps:
                     state = self._publish(seen, batch)
@@ -254,6 +258,8 @@ class IcebergWriter:
                 raise
 
     def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
+        if batch.path is not None:
+            check_not_null(seen.table.required(), batch.path)
         stamp, mark = text_after(batch, seen), mark_after(seen, batch)
         also = also_of(seen, mark, source_after(batch, seen.source))
         shown = replace(seen, differs=mark)
@@ -309,8 +315,11 @@ def _lowered(
     return marks.get(lane, NO_OFFSET) < here.marks.get(lane, NO_OFFSET)
 
 
-def check_positions(batch: StagedBatch, kept: str | None) -> None:
+def check_positions(batch: StagedBatch, seen: Seen) -> None:
     """Raise TargetRefused where the target keeps positions that the batch does not carry."""
+    kept = seen.positions
+    if kept is not None and POSITION not in {column.name for column in seen.stored.columns}:
+        raise TargetRefused(missing_columns([POSITION]))
     if batch.path is not None and kept is not None and batch.positions != kept:
         raise TargetRefused(
             f"the table keeps the positions {kept} of its rows, the changes carry"

@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 
 from actors.ports import TargetRefused
 from changes.model import TargetName
+from changes.names import target_problem
+from sparkwriter.iceberg_foreign import ForeignSnapshots
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, java_class
 from sparkwriter.java_names import JavaNames
 from sparkwriter.refusals import check_length, only_names
@@ -30,7 +32,9 @@ FREE = "binlogd.free."
 class LakeCatalog:
     """The Iceberg catalogs of one Spark session, each by its sink's name."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, foreign: ForeignSnapshots | None = None) -> None:
+        """``foreign``: who tells of others' snapshots, shared by all that look at the tables."""
+        self.foreign = foreign or ForeignSnapshots()
         self._session = spark._jsparkSession
         self._gateway: Java = spark.sparkContext._gateway
         self._jvm: Java = JavaNames(spark.sparkContext._jvm)
@@ -195,8 +199,10 @@ class LakeCatalog:
     def _name(self, target: TargetName) -> Java:
         """The table's name as Iceberg has it; a call or two once its namespace is known.
 
-        Raises TargetRefused where it is no name.
+        Raises TargetRefused where it is no name, or a path to somewhere else.
         """
+        if (problem := target_problem(target)) is not None:
+            raise TargetRefused(problem)
         namespace = self._namespace(target.namespace)
         with only_names():
             return self._table_identifier(namespace, target.table)

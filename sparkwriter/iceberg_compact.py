@@ -26,6 +26,7 @@ from actors.ports import Fenced, SinkUnavailable, StagedBatch
 from changes.model import TargetName, Write
 from sparkwriter.compaction_plan import Choice, CompactionSettings, FileSeen, Growth, choose
 from sparkwriter.iceberg_direct import Update, publish_update
+from sparkwriter.iceberg_foreign import ForeignSnapshots
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, reason
 from sparkwriter.iceberg_look import Seen
 from sparkwriter.iceberg_marks import HWM, nearest_mark
@@ -126,11 +127,18 @@ class Jobs:
 class Compactor:
     """One writer's compactions; called on its thread. Nothing here fails a write."""
 
-    def __init__(self, spark: SparkSession, jobs: Jobs, compactions: Compactions) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        jobs: Jobs,
+        compactions: Compactions,
+        foreign: ForeignSnapshots,
+    ) -> None:
         self._spark = spark
         self._jvm: Java = spark.sparkContext._jvm
         self._jobs = jobs
         self._all = compactions
+        self._foreign = foreign
 
     def wrote(self, batch: StagedBatch, seen: Seen) -> None:
         """After a write that was published on ``seen``: compact what is due, or log why not."""
@@ -219,6 +227,7 @@ class Compactor:
         mark = nearest_mark(table, main)
         if mark is None:
             raise SinkUnavailable(f"no snapshot carries {HWM}: nothing is compacted")
+        self._foreign.tell(target, table, mark.above)
         made = self._written(target, table, tasks) if tasks else []
         rewrite = table.table.newRewrite().validateFromSnapshot(main).set(HWM, mark.text)
         for file in (*(task.file() for task in tasks), *unneeded):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 import structlog
@@ -40,6 +41,8 @@ def look_back(
     history = table.ancestors()
     known = recorded.version in map(str, history)
     if known and table.property(MODE) is not None and nearest_mark(table, main) is None:
+        above = takewhile(lambda snapshot: str(snapshot) != recorded.version, history)
+        catalog.foreign.tell(target, table, above)
         _put_back(table, main, target, recorded, new_branch())
     here = look(catalog, target)
     whole = table.holds(history[-1])

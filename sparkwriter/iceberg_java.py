@@ -92,6 +92,7 @@ class LakeTable:
         self.metadata = metadata
         self._properties: dict[str, str] | None = None
         self._fields: tuple[LakeField, ...] | None = None
+        self._required: tuple[str, ...] = ()
 
     @cached_property
     def is_hadoops(self) -> bool:
@@ -243,6 +244,16 @@ class LakeTable:
         value = None if snapshot is None else snapshot.summary().get(name)
         return None if value is None else str(value)
 
+    def operation(self, snapshot_id: int) -> str | None:
+        """What a snapshot did (append, overwrite, delete, replace); None where it is gone."""
+        snapshot = self.metadata.snapshot(snapshot_id)
+        return None if snapshot is None else str(snapshot.operation())
+
+    def required(self) -> tuple[str, ...]:
+        """The columns that can't hold null. Raises TargetRefused as ``columns``."""
+        self.fields()
+        return self._required
+
     def branches(self) -> tuple[str, ...]:
         """The names of all refs, tags included."""
         # Not by iterating: py4j learns the end from an exception, and what pyspark asks about
@@ -332,6 +343,7 @@ class LakeTable:
                 if not isinstance(field["type"], str):
                     raise TargetRefused(f"column {field['name']} is of a nested type")
             self._fields = tuple(LakeField(f["id"], f["name"], f["type"]) for f in fields)
+            self._required = tuple(f["name"] for f in fields if f["required"])
         return self._fields
 
     def set_fields(self, builder: Java, fields: Iterable[LakeField]) -> None:

@@ -117,6 +117,7 @@ def look(
             " rolled back beyond the first), so nobody can tell what the table contains."
             f" {ways_out('', str(target))}"
         )
+    catalog.foreign.tell(target, table, mark.above)
     marks, groups, steps = marks_of(mark.text), groups_of(mark.text), steps_of(mark.text)
     text = table.property(RENAMING)
     renaming = {} if text is None else json.loads(text)

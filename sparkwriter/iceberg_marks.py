@@ -23,10 +23,12 @@ marks carries it.
 
 
 class Mark(NamedTuple):
-    """A stamp and the snapshot that carries it."""
+    """A stamp and the snapshot that carries it. ``above``: main's snapshots since, the newest
+    first, which are others'."""
 
     snapshot: int
     text: str
+    above: tuple[int, ...] = ()
 
 
 def nearest_mark(table: LakeTable, main: int) -> Mark | None:
@@ -35,9 +37,11 @@ def nearest_mark(table: LakeTable, main: int) -> Mark | None:
     None when the history that is left carries none.
     """
     at: int | None = main
+    above: list[int] = []
     while at is not None:
         if (text := table.summary(at, HWM)) is not None:
-            return Mark(at, text)
+            return Mark(at, text, tuple(above))
+        above.append(at)
         at = table.parent(at)
     return None
 

@@ -17,6 +17,7 @@ import structlog
 from actors.ports import Fenced, SinkUnavailable
 from changes.model import TargetName
 from sparkwriter.attempts import BRANCH_PREFIX, Owner, attempt_of, is_dead
+from sparkwriter.iceberg_foreign import ForeignSnapshots
 from sparkwriter.iceberg_java import JavaFailure, LakeTable, reason
 from sparkwriter.iceberg_marks import HWM, nearest_mark
 from sparkwriter.iceberg_publish import MAIN, restamp
@@ -47,6 +48,7 @@ class Upkeep:
     ) -> None:
         self.owner = owner
         self.settings = settings
+        self.foreign = ForeignSnapshots()
         self._now = now
         # One entry a target, each only touched for its own target: no lock is needed.
         self._opened: set[TargetName] = set()
@@ -90,7 +92,7 @@ class Upkeep:
         table.refresh()
         self._sweep(target, table, between_writes=True)
         before = table.snapshots()
-        if not self._expire(table):
+        if not self._expire(target, table):
             return
         table.refresh()
         log.info(
@@ -121,20 +123,20 @@ class Upkeep:
             table.refresh()
             log.info("dead_branches_removed", target=str(target), branches=dead)
 
-    def _expire(self, table: LakeTable) -> bool:
+    def _expire(self, target: TargetName, table: LakeTable) -> bool:
         """Expire snapshots; False when none is old enough to be looked at."""
         if (table.property("gc.enabled") or "true").lower() == "false":
             return False  # whoever set it shares the files with another table
         cutoff_ms = int((self._now() - self.settings.expire_snapshots_older_than_s) * 1000)
         if table.snapshots() < 2 or table.oldest_ms() >= cutoff_ms:
             return False
-        stamped = self._stamped(table)
+        stamped = self._stamped(target, table)
         # Whatever others commit before the expiry does, and however often it is applied anew:
         # the snapshot that carries the marks is never older than the cut.
         table.expire(min(cutoff_ms, table.time_ms(stamped)), self.settings.retain_last)
         return True
 
-    def _stamped(self, table: LakeTable) -> int:
+    def _stamped(self, target: TargetName, table: LakeTable) -> int:
         """The stamped snapshot that main shows, made where somebody else committed on top.
 
         Else the marks would be in a snapshot that ages, and go when it is expired.
@@ -145,6 +147,7 @@ class Upkeep:
             raise SinkUnavailable(f"no snapshot carries {HWM}: nothing is expired")
         if mark.snapshot == main:
             return main
+        self.foreign.tell(target, table, mark.above)
         return restamp(table, self.new_branch(), main, (HWM, mark.text))
 
 

@@ -182,6 +182,9 @@ def plan_schema(
             f" set keys in its route, and read it again: binlogd tables rebuild"
         )
     held = {column.name.lower(): column for column in stored.columns}
+    own = stored.keys if mode is Mode.UPSERT else [lake_name(name) for name, _ in CHANGELOG_COLUMNS]
+    if gone := [name for name in own if name.lower() not in held]:
+        raise TargetRefused(missing_columns(gone))
     steps: list[SchemaStep] = []
     for column in columns:
         lower = column.name.lower()
@@ -198,6 +201,18 @@ def plan_schema(
                 "binlogd tables rebuild"
             )
     return tuple(steps)
+
+
+def missing_columns(names: Iterable[str]) -> str:
+    """Why a table is refused that has lost columns by which its rows are told apart.
+
+    Added again they would be null in the rows that are there: no change would find those.
+    """
+    return (
+        f"column {', '.join(names)}, by which its rows are told apart, was renamed or dropped by"
+        " another tool: give it its name again (ALTER TABLE … RENAME COLUMN), or read the table"
+        " again: binlogd tables rebuild"
+    )
 
 
 def apply_steps(stored: StoredTable | None, steps: Iterable[SchemaStep]) -> tuple[LakeColumn, ...]:

@@ -197,3 +197,11 @@ def test_name_that_iceberg_keeps(name: str) -> None:
     """A source column named like a metadata column is refused: the table could not be read."""
     with pytest.raises(TargetRefused, match=f"column {name}: Iceberg keeps that name"):
         plan_schema(wanted(("id", pa.int64()), (name, pa.int64())), Mode.UPSERT, None)
+
+
+def test_a_column_of_the_key_that_is_gone() -> None:
+    """It is not added again: the rows that are there would lose their keys."""
+    stored = StoredTable((LakeColumn("name", "string"),), Mode.UPSERT, ("id",))
+    wanted = TableSchema((Column("ID", pa.int64()), Column("name", pa.string())), ("ID",))
+    with pytest.raises(TargetRefused, match="column id, by which its rows are told apart"):
+        plan_schema(wanted, Mode.UPSERT, stored)
