@@ -21,6 +21,7 @@ from actors.reassembly import Reassembly, SequenceGap
 from actors.recognition import NotRecognised, Recognition, RecognitionBounds
 from actors.sorting import PassedOver, Sorter
 from changes.formats.base import Format
+from changes.model import TableName
 from changes.routing import Router, shard_of
 from offsets.log_epochs import EpochSpan
 from offsets.parts import MissingPart, TooLarge
@@ -72,6 +73,11 @@ def _behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:
         return None
     offsets, values = fetched.offsets[place + 1 :], fetched.values[place + 1 :]
     return msg.Fetched(fetched.source, offsets, values, fetched.next_offset, fetched.time_ms)
+
+
+def _left_out(table: TableName, why: str) -> fx.Log:
+    fields = {"database": table.database, "table": table.table, "reason": why}
+    return fx.Log("warning", "table_left_out", fields)
 
 
 def _passed_over(source: TopicPartition, why: str, what: PassedOver) -> fx.Log:
@@ -260,6 +266,7 @@ class FetcherLogic:
             self._dispatched(source, next_offset, lanes, fetched.time_ms, fetched.epochs),
             *(fx.Log("warning", "ddl_not_understood", {"what": what}) for what in found.unread),
             *(fx.Log("warning", "table_named_by_schema", {"what": note}) for note in found.notes),
+            *(_left_out(table, why) for table, why in found.left_out.items()),
             *(_passed_over(source, why, each) for why, each in found.passed_over.items()),
         ]
         reading = self._reading[source]
@@ -434,6 +441,8 @@ class FetcherLogic:
             unreachable_s=None if since is None else now - since,
             repeated=self._parts.repeated,
             passed_over=self._sorter.passed_over,
+            left_out=self._sorter.left_out.total(),
+            left_out_tables=len(self._sorter.left_out),
             formats=self._recognition.known,
             formats_awaited=dict(self._recognition.waiting),
         )

@@ -22,7 +22,8 @@ class FetcherFigures:
     """``dropped``: messages that no route wants, or that carry no change. ``unreachable_s``: since
     when no broker is connected. ``repeated``: messages that the producer sent again, told by its
     running numbers: dropped. ``passed_over``: messages that may ask for a change, of a table
-    that they don't tell for sure."""
+    that they don't tell for sure. ``left_out``: messages of ``left_out_tables`` tables, whose
+    names no target can have."""
 
     assigned: bool
     paused: bool
@@ -33,6 +34,8 @@ class FetcherFigures:
     unreachable_s: float | None
     repeated: int = 0
     passed_over: int = 0
+    left_out: int = 0
+    left_out_tables: int = 0
     formats: Mapping[str, str] = field(default_factory=dict)
     """By topic, where they are told from the messages."""
     formats_awaited: Mapping[str, int] = field(default_factory=dict)

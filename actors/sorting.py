@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from actors.messages import MESSAGE_OVERHEAD
 from actors.several import TargetPart, by_target
 from changes.formats.base import Format, InOrder, Several
 from changes.model import BadMessage, Ddl, Kind, TableName
+from changes.names import target_problem
 from changes.routing import RouteConflict, Router, TargetRoute
 from changes.values import Values
 
@@ -99,6 +101,8 @@ class Sorted:
     problem: Problem | None
     unread: Sequence[str]
     passed_over: Mapping[str, PassedOver]
+    left_out: Mapping[TableName, str]
+    """Tables that were not left out before, and why they are: no target can be named so."""
     notes: Sequence[str] = ()
 
 
@@ -115,6 +119,9 @@ class Sorter:
         self.passed_over = 0
         """Messages that may ask for a change, of a table that they don't tell for sure."""
         self._why: dict[str, PassedOver] = {}
+        self.left_out: Counter[TableName] = Counter()
+        """Messages of each table that is left out."""
+        self._newly_left_out: dict[TableName, str] = {}
 
     def sort(self, fetched: msg.Fetched) -> Sorted:
         """Look at each message of a batch, in order, up to the first that is not good."""
@@ -161,8 +168,9 @@ class Sorter:
         shares = [slot.share() for slot in done if slot.offsets]
         unread, self._unread = tuple(self._unread), []
         why, self._why = self._why, {}
+        left_out, self._newly_left_out = self._newly_left_out, {}
         notes = self._format.notes() if isinstance(self._format, InOrder) else ()
-        return Sorted(shares, good, problem, unread, why, notes)
+        return Sorted(shares, good, problem, unread, why, left_out, notes)
 
     def _pass_over(self, offset: int, value: bytes | None) -> None:
         assert isinstance(self._format, InOrder)
@@ -174,9 +182,33 @@ class Sorter:
     def _takes(self, table: TableName, slots: _Slots) -> tuple[_Take, ...]:
         found = (
             slots.of(route, self._router.owner(table, route.name))
-            for route in self._router.targets(table)
+            for route in self._leads(table, 0)
         )
-        return tuple((slot.offsets.append, slot.values.append) for slot in found)
+        takes: list[_Take] = [(slot.offsets.append, slot.values.append) for slot in found]
+        if self._router.left_out(table) is not None:
+            takes.append(self._count_of(table))
+        return tuple(takes)
+
+    def _count_of(self, table: TableName) -> _Take:
+        """Takes messages that lead nowhere, to count them."""
+
+        def count(_offset: int) -> None:
+            self.left_out[table] += 1
+
+        def let_go(_value: bytes) -> None:
+            pass
+
+        return count, let_go
+
+    def _leads(self, table: TableName, messages: int = 1) -> list[TargetRoute]:
+        """The targets of a table's rows, those left out that no lake can have. Counted as
+        ``messages`` of it."""
+        why = self._router.left_out(table)
+        if why is not None:
+            if table not in self.left_out:
+                self._newly_left_out[table] = why
+            self.left_out[table] += messages
+        return [r for r in self._router.targets(table) if target_problem(r.name) is None]
 
     def _barriers(self, offset: int, value: bytes) -> list[_Slot]:
         """One for each target that the statement concerns, whatever its number of tables."""
@@ -187,9 +219,11 @@ class Sorter:
         return [_Slot(route, [offset], [value], ddl=True) for route in routes.values()]
 
     def _concerned(self, statement: Ddl) -> tuple[TargetRoute, ...]:
+        if all(statement.table):
+            return tuple(self._leads(statement.table))
         concerned = self._router.targets(statement.table)
-        if not concerned or all(statement.table):
-            return concerned
+        if not concerned:
+            return ()
         # Of a whole database, or of one that is not told: there is no one target whose lane could
         # carry it.
         reason = statement.refused or statement.unread
@@ -209,7 +243,7 @@ class Sorter:
         parts = by_target(
             format_,
             value,
-            lambda piece: self._router.targets(piece.table),
+            lambda piece: self._leads(piece.table),
             self._format.ddl,
             self._concerned,
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from changes.model import ColumnTypes, Mode, TableName, TargetName, Write
+from changes.names import name_problem, target_problem
 from changes.sharing import PLACEHOLDER, Named, covers, patterns_meet, tables_of
 
 _ALLOWED = ("database", "table")
@@ -57,6 +58,8 @@ class Route:
             raise ValueError(f"target {self.template!r} has a brace without its partner")
         if "{" in parts[0]:
             raise ValueError(f"target {self.template!r}: the sink must be named, not {parts[0]}")
+        if (problem := name_problem(PLACEHOLDER.sub("x", self.template))) is not None:
+            raise ValueError(f"target {self.template!r}: {problem}")
         if not self.include:
             raise ValueError(f"the route to {self.template!r} includes no table")
         for pattern in (*self.include, *self.exclude):
@@ -156,6 +159,7 @@ class Router:
         self._stand_ins = {new: old for old, new in self._instead.items()}
         self._known: dict[TableName, tuple[TargetRoute, ...]] = {}
         self._targets: dict[TargetName, TargetRoute] = {}
+        self._left_out: dict[TableName, str | None] = {}
         self._owners: dict[tuple[TableName, TargetName], TableName | None] = {}
 
     def targets(self, table: TableName) -> tuple[TargetRoute, ...]:
@@ -169,14 +173,24 @@ class Router:
             known = self._known[table] = self._find(table)
         return known
 
+    def left_out(self, table: TableName) -> str | None:
+        """Say why a route that takes the table leads it nowhere: no target is named so."""
+        if table not in self._left_out:
+            targets = (route.target(table) for route in self._routes if route.takes(table))
+            problems = filter(None, map(target_problem, targets))
+            self._left_out[table] = next(problems, None)
+        return self._left_out[table]
+
     def twin(self, table: TableName, target: TargetName, other: TableName) -> TargetName | None:
         """Name the target of ``other`` by the route that leads ``table`` to ``target``.
 
-        None where that route does not take ``other``.
+        None where that route does not take ``other``, or leads it nowhere.
         """
         for route in self._routes:
             if route.takes(table) and self._place(route.target(table)) == target:
-                return self._place(route.target(other)) if route.takes(other) else None
+                there = route.target(other)
+                leads = route.takes(other) and target_problem(there) is None
+                return self._place(there) if leads else None
         return None
 
     def stands_in_for(self, target: TargetName) -> TargetName | None:
@@ -227,7 +241,7 @@ class Router:
             )
         found: dict[TargetName, TargetRoute] = {}
         for route in self._routes:
-            if not route.takes(table):
+            if not route.takes(table) or target_problem(route.target(table)) is not None:
                 continue
             target = self._target(route, table)
             if target.name in found:

@@ -34,6 +34,8 @@ _PIPELINE = (
     _Spec("messages_dropped", "messages_dropped", "Messages that no target takes", counter=True),
     _Spec("messages_sent_again", "messages_sent_again", "Repeated by the producer: dropped", True),
     _Spec("messages_passed_over", "messages_passed_over", "Of no table for sure", True),
+    _Spec("messages_left_out", "messages_left_out", "Of tables that no lake can name so", True),
+    _Spec("tables_left_out", "tables_left_out", "Tables that no lake can name so"),
     _Spec("stale_acknowledgements", "stale_acknowledgements", "Of an earlier assignment", True),
     _Spec("parked_bytes", "parked_bytes", "Bytes that a full mailbox refused"),
 )  # fmt: skip

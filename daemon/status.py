@@ -163,6 +163,8 @@ def _pipeline(
         "messages_dropped": (fetcher.dropped if fetcher else 0) + _sum(targets, "messages_dropped"),
         "messages_sent_again": fetcher.repeated if fetcher else 0,
         "messages_passed_over": fetcher.passed_over if fetcher else 0,
+        "messages_left_out": fetcher.left_out if fetcher else 0,
+        "tables_left_out": fetcher.left_out_tables if fetcher else 0,
         "stale_acknowledgements": committer.stale if committer else 0,
         "parked_bytes": fetcher.parked_bytes if fetcher else 0,
         "formats": dict(sorted(fetcher.formats.items())) if fetcher else {},

@@ -79,6 +79,9 @@ def _troubles(p: Mapping[str, Any]) -> Iterable[str]:
         yield f"the logs' ends are unknown for {unknown}: {p['log_ends_error']}"
     if p["messages_passed_over"]:
         yield f"{p['messages_passed_over']:,} messages passed over, in the log as such"
+    if p["tables_left_out"]:
+        left_out = f"{p['messages_left_out']:,} messages of {p['tables_left_out']:,} tables"
+        yield f"{left_out} left out, whose names no lake can have: in the log by name"
     for topic, waiting in p["formats_awaited"].items():
         yield f"{topic}: its format is not told yet, {waiting:,} messages wait for it"
     if p["held"]:

@@ -302,3 +302,53 @@ def test_a_table_of_a_route_that_takes_both_shares() -> None:
     assert router.merges(t, name)
     assert router.merges(TableName("shop", "t"), name)
     assert not router.merges(t, TargetName("lake", "x", "a"))
+
+
+HOSTILE = ["../../evil", "..", ".", "a/b", "/etc", "x\ny", "x\x00", "x\x7f", "x\x85", "\ud800", ""]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_that_no_lake_can_have_leads_nowhere(name: str) -> None:
+    """As a table and as a database, by that route alone; other tables are not concerned."""
+    router = Router([route("*", exclude=("*.log",)), route("*.*", template="lake.all.t")])
+    for table in (TableName("shop", name), TableName(name, "orders")):
+        if all(table):
+            (left,) = router.targets(table)
+            assert left.name == TargetName("lake", "all", "t")
+        why = router.left_out(table)
+        assert why is not None
+        assert "no " in why
+        assert why.isprintable()
+    good = TableName("shop", "orders")
+    assert (len(router.targets(good)), router.left_out(good)) == (2, None)
+
+
+@pytest.mark.parametrize(
+    "name", ["...", "..a", "a.b", "a b", "ä", "\U0001f600", "a\\b", "-", "%2e%2e", "a:b"]
+)
+def test_a_name_that_is_only_odd_leads_to_its_target(name: str) -> None:
+    """They stay in their folder."""
+    for table in (TableName("shop", name), TableName(name, "orders")):
+        assert Router([route("*")]).left_out(table) is None
+
+
+def test_a_prefix_makes_a_name_harmless() -> None:
+    """What counts is the name in the lake."""
+    router = Router([route("*", template="lake.x.t_{table}")])
+    assert router.left_out(TableName("shop", "..")) is None
+    assert router.left_out(TableName("..", "t")) is None
+    assert router.left_out(TableName("shop", "../x")) is not None
+
+
+def test_a_table_is_not_renamed_to_a_name_that_leads_nowhere() -> None:
+    """Then no route takes it along."""
+    t, target = TableName("s", "t"), TargetName("lake", "s", "t")
+    router = Router([route("s.*")])
+    assert router.twin(t, target, TableName("s", "../evil")) is None
+
+
+@pytest.mark.parametrize("template", ["lake.a/b.{table}", "lake.x./{table}", "lake.x.t\n"])
+def test_a_template_that_leaves_its_folder(template: str) -> None:
+    """It is the configuration that is wrong, then."""
+    with pytest.raises(ValueError, match=r"another folder|control character"):
+        route("*", template=template)

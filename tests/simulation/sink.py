@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from actors.ports import LostRace, SinkUnavailable, StagedBatch, TargetRefused, TargetState
-from changes.model import Column, DropTable, Mode, TableSchema
+from changes.model import Column, DropTable, Mode, TableName, TableSchema
 from offsets.position import NO_OFFSET, Step, TopicPartition, still_open
 from sparkwriter.ddl_plan import DdlTable, LakeField, apply_ddl
 from sparkwriter.iceberg_look import (
@@ -43,6 +43,14 @@ class Table:
     tombstones: dict[Key, str] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     next_id: int = 0
+    source: TableName | None = None
+
+    def take_source(self, batch: StagedBatch) -> None:
+        """Be of the batch's table. The source's names lead to one target each, so whatever was
+        renamed: a write of another table is a fault."""
+        if not self.plan.dropped:
+            assert batch.table is None or self.source in (None, batch.table), batch
+        self.source = batch.becomes or batch.table or self.source
 
     def take_plan(self, plan: DdlTable) -> None:
         """Have columns as planned: stored rows read as the default in those that are new."""
@@ -171,6 +179,8 @@ class FakeSink:
             assert batch.positions == table.positions
             table.bury(rows)  # type: ignore[arg-type]
         if rows is not None:
+            assert batch.table is not None or batch.mode is Mode.APPEND
+            table.take_source(batch)
             table.write(rows, batch.schema)
         table.marks = self._after(batch)
         self._changed(name)
@@ -222,6 +232,7 @@ class FakeSink:
         if table is None:
             self.buried[name] = self._after(batch)
         else:
+            table.take_source(batch)
             plan = _planned(batch, table)
             marks = self._after(batch)
             if plan.dropped is None:
@@ -294,6 +305,7 @@ class FakeSink:
             raise SinkUnavailable(f"waits until {to}, which is to be its name, is free")
         if self.freed.get(to) != place_text(batch):
             raise SinkUnavailable(f"waits until what {to} was before is written")
+        table.take_source(batch)
         table.take_plan(_planned(batch, table))
         self.buried[name] = self._after(batch, waits=batch.takes_from is not None)
         self.tables[to] = self.tables.pop(name)
