@@ -3,6 +3,7 @@ tells the table beyond doubt; else that is said, and nothing is done."""
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -256,3 +257,39 @@ def test_people_are_shown_a_delete_once() -> None:
         format_.explain(tombstone(BLANK))
     (told,) = format_.explain(tombstone("orders"))
     assert told.table == TableName("shop", "orders")
+
+
+# --- in any order
+
+
+@pytest.mark.parametrize("schema", [True, False])
+@pytest.mark.parametrize("seed", range(40))
+def test_no_tombstone_ends_what_its_delete_did_not(seed: int, schema: bool) -> None:
+    """Restarts anywhere, several producers in two partitions, deletes that compaction removed.
+
+    What is followed is the table's own, and nothing is passed over in silence whose delete was
+    not there.
+    """
+    chance = random.Random(seed)
+    tables = (BLANK, PLAIN, "orders", "a-b")
+    format_ = fresh()
+    waiting: list[tuple[str, str, int, bool]] = []
+    for step in range(400):
+        partition = chance.choice(("p:0", "p:1"))
+        if chance.random() < 0.03:
+            format_ = fresh()
+        format_.turn_to(partition)
+        if waiting and chance.random() < 0.6:
+            place, table, number, was_read = waiting.pop(0)
+            format_.turn_to(place)
+            head = format_.peek(tombstone(table, number, schema=schema))
+            assert head in (Head(NOTHING, None), Head(PASSED, None), rows_of(table))
+            assert was_read or head.kind is not NOTHING
+        elif chance.random() < 0.3:
+            # One key at a time: compaction of a topic whose tables share keys loses rows itself.
+            table, was_read = chance.choice(tables), chance.random() < 0.8
+            if was_read:
+                format_.peek(change("d", table, step, schema=schema))
+            waiting.append((partition, table, step, was_read))
+        else:
+            format_.peek(change("c", chance.choice(tables), step, schema=schema))
