@@ -49,7 +49,7 @@ class Barrier:
     ``batch`` is None where nothing is to be written. ``forget``: what is known of the columns
     from the rows of before is out of date. ``notes`` are for the log: what is not followed by
     choice. ``unread`` are the statements that nobody understands. ``types`` are the columns' as
-    they are known afterwards, in the source's words.
+    they are known afterwards, in the source's words; ``added`` those of them that are new.
     """
 
     batch: StagedBatch | None = None
@@ -57,12 +57,14 @@ class Barrier:
     notes: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     types: Known = field(default_factory=dict)
+    added: set[str] = field(default_factory=set)
 
 
 def notes_of(buffer: TargetBuffer, barrier: Barrier) -> list[object]:
     """Note what a barrier changes beside its write, and what is to be told of it."""
     buffer.era += barrier.forget
     buffer.types = dict(barrier.types)
+    buffer.stated |= barrier.added
     buffer.tally.ddl_not_understood += len(barrier.unread)
     kept = [("ddl_kept", what) for what in barrier.notes]
     unread = [("ddl_not_understood", what) for what in barrier.unread]
@@ -133,6 +135,8 @@ class BarrierPlanner:
         known, stored = barrier.types, buffer.state.schema
         steps = statement.steps if statement.refused is None else statement.lenient
         barrier.types = known_after(replace(statement, steps=steps), known)
+        new = (step.column.name for step in steps if isinstance(step, AddColumn))
+        barrier.added |= {f"{statement.table} {name.lower()}" for name in new}
         if stored is None or (buffer.state.mode or buffer.route.mode) is Mode.APPEND:
             return
         before = len(wanted.doubts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from actors import effects as fx
 from actors import messages as msg
@@ -21,6 +22,7 @@ from actors.closing import (
     record_at,
     rows_batch,
 )
+from actors.columns_news import take_news
 from actors.messages import WRITERS, Address
 from actors.ports import StagedBatch
 from actors.segments import Segments
@@ -56,6 +58,7 @@ class Batches:
         self._dead_letters = Address(me.pipeline, "dead-letters") if dead_letters else None
         self._me = me
         self._committer = Address(me.pipeline, "committer")
+        self._router = router
         self._barriers = BarrierPlanner(format_, router, ddl)
         self._segments = Segments(format_, router, self._barriers, self)
         self._batch_bytes = batch_bytes
@@ -178,8 +181,9 @@ class Batches:
         assert closing is not None
         if staged.told is not None:
             buffer.types |= {name.lower(): words for name, words in staged.told.items()}
+        news = self._news(buffer, closing, staged)
         if closing.segment is not None:
-            return self._segments.staged(buffer, staged, now)
+            return news + self._segments.staged(buffer, staged, now)
         # A refusal leaves the batch's messages at hand. A piece waits behind a write, maybe the one
         # that ends such a message.
         if closing.piece_of is None:
@@ -193,7 +197,7 @@ class Batches:
         buffer.tally.values_nulled += staged.nulled
         problem = problem_of(closing, staged.bad)
         closing.cover(staged.bad)
-        out: list[object] = []
+        out = news
         if staged.bad is not None and self._begins_anew(buffer, closing, staged.bad):
             out += self._begin_anew(buffer, closing, staged.bad, now)
         elif staged.bad is not None and self._dead_letters is not None:
@@ -204,6 +208,14 @@ class Batches:
         if closing.piece_of is not None:
             return out + self._piece_staged(buffer, closing, staged)
         return out + self._batch_staged(buffer, closing, staged, now)
+
+    def _news(self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged) -> list[object]:
+        """Take what the rows tell of their columns."""
+        parts = closing.parts
+        last = f" {parts[-1].stretch.source} offset {parts[-1].through}" if parts else ""
+        shared = partial(self._router.shared, buffer.route.name)
+        piece = closing.piece_of is not None
+        return take_news(buffer, staged, f"up to{last}", shared=shared, piece=piece)
 
     def _begins_anew(self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt) -> bool:
         """Whether a message only does not go together with those before it. One that does not
@@ -272,6 +284,8 @@ class Batches:
     ) -> list[object]:
         """Hand a batch to the writers. ``through``: what may be acknowledged when it is written."""
         batch = replace(batch, group=self._group)
+        if batch.path is not None and buffer.news:
+            batch = replace(batch, doubts=(*batch.doubts, *buffer.news.values()))
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
         for source, last in through.items():
             if buffer.through.get(source, last + 1) <= last:  # no piece waits behind this write

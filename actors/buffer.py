@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from actors import messages as msg
 from actors.figures import Tally, TargetFigures, WriteFigures
-from actors.ports import Span, StagedBatch, TargetState
+from actors.ports import Doubt, Span, StagedBatch, TargetState
 from actors.waiting import Chunk, Closing, Piece
 from changes.routing import TargetRoute
 from offsets.position import NO_OFFSET, Step, TopicPartition
@@ -107,6 +107,10 @@ class TargetBuffer:
     passed: Passed | None = None
     types: dict[str, str] = field(default_factory=dict)
     """The columns' types in the source's words, by names in small letters, as far as known."""
+    stated: set[str] = field(default_factory=set)
+    """Columns that statements added, after their tables: rows that have them are no news."""
+    news: dict[str, Doubt] = field(default_factory=dict)
+    """What rows told of their columns and no statement did, until a write has published it."""
     era: int = 0
     """How often what is known of the columns was out of date, by a DDL or by other columns."""
     reminded: int | None = None

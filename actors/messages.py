@@ -8,6 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from actors.ports import SpillRecord, SpillState, StagedBatch, TargetState
+from changes.column_news import ColumnNews
 from changes.model import KeyBound, Mode, TableName, TableSchema, TargetName
 from changes.routing import TargetRoute
 from offsets.log_epochs import EpochSpan, LogEpoch
@@ -219,6 +220,7 @@ class Staged:
     bad: BadMessageAt | None = None
     told: Mapping[str, str] | None = None
     """The columns' types in the source's words (``TellsTypes``); None: as they were told last."""
+    news: tuple[ColumnNews, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from actors.attempts import Attempts
 from actors.batches import Batches
 from actors.buffer import Phase, TargetBuffer
 from actors.closing import DataError
+from actors.columns_news import forget_news
 from actors.doubts import remarks_of
 from actors.figures import Figures, ProcessorFigures
 from actors.handover import Settlements, as_staged, give_up, moved_back, over
@@ -316,6 +317,7 @@ class ProcessorLogic:
         buffer.tally.rows_written += written.changes
         assert written.state is not None
         out = remarks_of(buffer, written.state)
+        forget_news(buffer)
         renamed = buffer.write is not None and buffer.write.batch.changes_name
         published(buffer, written, renamed)
         if buffer.write is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from changes.formats.base import Format, Piece, Several
-from changes.model import ChangeColumn, Ddl, DdlStep, Kind, TableName
+from changes.model import Ddl, Kind, TableName
 from changes.routing import Router, TargetRoute
 
 Routes = Callable[[Ddl], Sequence[TargetRoute]]
@@ -54,8 +54,8 @@ def by_target(
 ) -> list[TargetPart]:
     """Split a message of several entries by target. Raises BadMessage.
 
-    Where a target has rows that show by themselves what its statements do (a column's other type, a
-    table made) these are left out: no write of their own.
+    Where a target has rows that show by themselves what its statements do (a table made) these are
+    left out: no write of their own.
     """
     found: dict[str, tuple[TargetRoute, list[tuple[Piece, list[Ddl]]]]] = {}
     for piece in format_.pieces(value):
@@ -85,17 +85,12 @@ def _target_part(
 
 
 def _shown_by_rows(ddl: Ddl) -> bool:
-    readable = ddl.refused is None and ddl.unread is None
-    return readable and all(map(_is_shown, ddl.steps))
-
-
-def _is_shown(step: DdlStep) -> bool:
     """Rows name their columns, with their types; the formats of several entries all do.
 
-    Of a column that is added they don't tell whether it is the one that was dropped before: that
-    one's values may be kept under the name, and must make room.
+    They don't tell of a column that is added whether it is the one that was dropped before, whose
+    values may be kept under the name, nor what became of stored values in one that is redefined.
     """
-    return isinstance(step, ChangeColumn) and step.old == step.column.name
+    return not (ddl.steps or ddl.redefined or ddl.refused or ddl.unread)
 
 
 def segments(format_: Format, router: Router, route: TargetRoute, value: bytes) -> list[Segment]:

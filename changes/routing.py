@@ -200,6 +200,12 @@ class Router:
     def _place(self, target: TargetName) -> TargetName:
         return self._instead.get(target, target)
 
+    def shared(self, target: TargetName) -> bool:
+        """Tell whether several of the tables that came so far go to the target."""
+        known = list(self._known.items())
+        tables = [table for table, routes in known if target in {route.name for route in routes}]
+        return sum(bool(table.database and table.table) for table in tables) > 1
+
     def merges(self, table: TableName, target: TargetName) -> bool:
         """Tell whether other source tables than this one may feed the target as well.
 

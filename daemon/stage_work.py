@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 
 from actors.effects import Stage, Stretch
 from actors.messages import BadMessageAt, Staged, StageFailed
+from changes.column_news import ColumnNews, told_otherwise
 from changes.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
-from changes.formats.base import Format, Reminded, TableDecoder, TellsTypes
+from changes.formats.base import Format, Reminded, TableDecoder, TellsColumns, TellsTypes
 from changes.model import CHANGELOG_COLUMNS, BadRecord, Changes, Mode, TargetName
 from sparkwriter.private import make_private_file
 
@@ -94,6 +95,7 @@ class StageWork:
         except OSError as error:
             return StageFailed(target, f"{path}: {error}")
         upsert = mode is Mode.UPSERT
+        told, news = self._telling(target, decoder)
         return Staged(
             target=target,
             path=path,
@@ -108,16 +110,22 @@ class StageWork:
             bounds=key_bounds(table, schema.keys) if upsert else (),
             positions=decoder.positions if upsert else None,
             bad=bad,
-            told=self._news(target, decoder),
+            told=told,
+            news=news,
         )
 
-    def _news(self, target: TargetName, decoder: TableDecoder) -> Mapping[str, str] | None:
-        """The types as messages tell them by now, where they are not what was answered last."""
+    def _telling(
+        self, target: TargetName, decoder: TableDecoder
+    ) -> tuple[Mapping[str, str] | None, tuple[ColumnNews, ...]]:
+        """The types as messages tell them by now, where they are not what was answered last; and
+        what changed without a statement."""
+        news = decoder.take_news() if isinstance(decoder, TellsColumns) else ()
         told = dict(decoder.told) if isinstance(decoder, TellsTypes) else {}
-        if told == self._told.get(target, {}):
-            return None
+        was = self._told.get(target, {})
+        if told == was:
+            return None, news
         self._told[target] = told
-        return told
+        return told, news if news else tuple(told_otherwise(was, told))
 
 
 def _decode_all(

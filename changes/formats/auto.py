@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 
+from changes.column_news import ColumnNews
 from changes.formats import FORMATS
 from changes.formats.base import (
     VALUE_AT,
@@ -23,6 +24,7 @@ from changes.formats.base import (
     Sign,
     Statement,
     TableDecoder,
+    TellsColumns,
     TellsTypes,
     mark_in,
     mark_of,
@@ -276,6 +278,9 @@ class AutoTableDecoder:
     @property
     def positions(self) -> str | None:
         return self._positions
+
+    def take_news(self) -> tuple[ColumnNews, ...]:
+        return self._inner.take_news() if isinstance(self._inner, TellsColumns) else ()
 
     @property
     def told(self) -> Mapping[str, str]:

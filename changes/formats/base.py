@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
+from changes.column_news import ColumnNews
 from changes.model import (
     Changes,
     ColumnTypes,
@@ -214,6 +215,15 @@ class Reminded(Protocol):
 
     def remind(self, stored: TableSchema) -> None:
         """Say what the target's columns are; before the first records, or not at all."""
+        ...
+
+
+@runtime_checkable
+class TellsColumns(Protocol):
+    """What a ``TableDecoder`` also offers whose messages list all columns of their table."""
+
+    def take_news(self) -> tuple[ColumnNews, ...]:
+        """What changed in these lists since it was asked last."""
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any
 
@@ -20,25 +20,14 @@ from changes.formats.debezium_parts import NEW_KEY, OLD_KEY, Key, key_of
 from changes.formats.debezium_places import Place, place_texts, position_of
 from changes.formats.debezium_record import Record
 from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
-from changes.formats.debezium_shapes import Shapes, Unavailable
-from changes.formats.debezium_types import Field, from_schema, source_words, words
+from changes.formats.debezium_shapes import Unavailable
+from changes.formats.debezium_state import State
+from changes.formats.debezium_types import Field, from_schema, words
 from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, decoded, other_key, spelled
 from changes.model import Kind
 
 _LETTERS = {"c": "I", "r": "I", "u": "U", "d": "D"}
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What a decoder remembers from one call to the next."""
-
-    layout: Layout
-    shapes: Shapes = field(default_factory=Shapes)
-    covered: bool = False
-    """The record keys hold all of the configured key, so no update changes that."""
-    sources: Mapping[str, str] = field(default_factory=dict)
-    """By column its type in MySQL's words, where the connector passes them on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +218,8 @@ class Reading:
         else:
             self._change(packed, record, key)
             self._ended = None
+        if record.table is not None and record.fields:
+            self.state = self.state.compared(record.table, record.fields)
         if record.prefix is not None:
             self.state.shapes.learn_payload(record.prefix, record.added)
         if not self._fixed and key is not None:
@@ -264,9 +255,7 @@ class Reading:
         types = {name: Told(from_schema(each), words(each)) for name, each in told.items()}
         types |= {name: Told(None, "") for name in unsent if name not in told}
         layout = self.state.layout.grown(types, carried)
-        sources = {name: said for name, each in told.items() if (said := source_words(each))}
-        if not sources.items() <= self.state.sources.items():
-            self.state = replace(self.state, sources={**self.state.sources, **sources})
+        self.state = self.state.with_sources(told)
         for key in layout.keys or ():
             if key not in layout.columns:
                 raise Refused(f"key column {key} is missing")

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from changes.assemble import Misfit, Pieces, assemble
+from changes.column_news import ColumnNews
 from changes.formats import debezium_record as careful
 from changes.formats.debezium_convert import DebeziumConverter
 from changes.formats.debezium_declared import Given
 from changes.formats.debezium_layout import Layout
 from changes.formats.debezium_names import Names
-from changes.formats.debezium_reading import Reading, State
+from changes.formats.debezium_reading import Reading
 from changes.formats.debezium_shapes import Unavailable
+from changes.formats.debezium_state import State
 from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, Unfit
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
@@ -58,6 +60,12 @@ class DebeziumTableDecoder:
     @property
     def positions(self) -> str | None:
         return self._positions
+
+    def take_news(self) -> tuple[ColumnNews, ...]:
+        news = self._state.news
+        if news:
+            self._state = replace(self._state, news=())
+        return news
 
     @property
     def told(self) -> Mapping[str, str]:

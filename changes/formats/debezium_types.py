@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from msgspec import Struct
 
+from changes.column_news import ListedType
 from changes.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_UTC, SourceType
 
 
@@ -218,6 +219,18 @@ def words(field: Field) -> str:
     if field.type == "bytes" and not field.name:
         return "value of bytes in base64"
     return field.name or field.type or "value of no declared type"
+
+
+def described(field: Field) -> ListedType:
+    """The type with all that makes it another one; not the labels that an enumeration has."""
+    left = {
+        name: value
+        for name, value in (field.parameters or {}).items()
+        if name != "allowed" and not name.startswith("__debezium.source.")
+    }
+    sizes = ", ".join(f"{name.rpartition('.')[2]} {left[name]}" for name in sorted(left))
+    sent = f"{words(field)} ({sizes})" if sizes else words(field)
+    return ListedType(sent, source_words(field))
 
 
 def source_words(field: Field) -> str | None:

@@ -20,6 +20,10 @@ def assert_equal(durable: Durable, stream: Stream) -> None:
             key: {column: row.get(column) for column in columns} for key, row in stored.items()
         }
         assert shown == rows, name
+        marked = table is not None and table.differs is not None
+        assert marked or name not in stream.doubted, name
+        plain = not (stream.shape.ddl or stream.shape.minimal)
+        assert not (marked and plain), (name, table.differs if table else None)
     for name in stream.kept:
         held = sink.tables.get(name)
         assert held is None or held.plan.dropped, name

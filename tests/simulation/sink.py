@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from actors.ports import LostRace, SinkUnavailable, StagedBatch, TargetRefused, TargetState
 from changes.model import Column, DropTable, Mode, TableName, TableSchema
+from offsets.doubts import noted
 from offsets.position import NO_OFFSET, Step, TopicPartition, still_open
 from sparkwriter.ddl_plan import DdlTable, LakeField, apply_ddl
 from sparkwriter.iceberg_look import (
@@ -44,6 +45,8 @@ class Table:
     entries: list[Entry] = field(default_factory=list)
     next_id: int = 0
     source: TableName | None = None
+    differs: str | None = None
+    """What may have changed its rows at the source alone."""
 
     def take_source(self, batch: StagedBatch) -> None:
         """Be of the batch's table. The source's names lead to one target each, so whatever was
@@ -64,6 +67,7 @@ class Table:
             fields.append(replace(column, id=number))
         if plan.emptied:
             self.rows.clear()
+            self.differs = None
         self.plan = replace(plan, fields=tuple(fields), emptied=False)
 
     def write(self, rows: Content, schema: TableSchema) -> None:
@@ -121,7 +125,13 @@ class Table:
         """What the processor hears."""
         columns = tuple(Column(column.name, pa.string()) for column in self.plan.fields)
         schema = TableSchema(columns, self.plan.keys)
-        return TargetState(schema, self.mode, self.marks, str(version), self.positions)
+        state = TargetState(schema, self.mode, self.marks, str(version), self.positions)
+        return replace(state, rows_may_differ=self.differs)
+
+    def doubt(self, batch: StagedBatch) -> None:
+        """Take in what a write says of the rows that are there before it."""
+        if self.rows:
+            self.differs = noted(self.differs, (doubt.what for doubt in batch.doubts))
 
 
 @dataclass
@@ -178,6 +188,7 @@ class FakeSink:
         if table.positions is not None and rows is not None:
             assert batch.positions == table.positions
             table.bury(rows)  # type: ignore[arg-type]
+        table.doubt(batch)
         if rows is not None:
             assert batch.table is not None or batch.mode is Mode.APPEND
             table.take_source(batch)
@@ -239,6 +250,7 @@ class FakeSink:
                 del self.tables[name]
                 self.buried[name] = marks
             else:
+                table.doubt(batch)
                 table.take_plan(plan)
                 table.marks = marks
         self._changed(name)

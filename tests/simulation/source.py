@@ -44,6 +44,10 @@ class SourceTable:
 
     columns: list[str] = field(default_factory=lambda: ["v"])
     rows: dict[int, Image] = field(default_factory=dict)
+    chars: dict[str, int] = field(default_factory=dict)
+    """Columns that were made shorter, with what they hold now."""
+    doubted: bool = False
+    """A statement may have changed rows that it has still."""
 
 
 class Source:
@@ -170,7 +174,7 @@ class Source:
         adds = [self._add, self._add, self._add_and_drop]
         makes = adds if self._shape.lanes else [
             *adds, self._drop_column, self._rename_column, self._truncate, self._drop, self._rename,
-            self._rename, self._take_place,
+            self._rename, self._take_place, self._narrow,
         ]  # fmt: skip
         sql = self._rng.choice(makes)(name, table)
         body = {"database": "s", "table": name, "isDdl": True, "type": "ALTER", "sql": sql}
@@ -214,6 +218,7 @@ class Source:
     @staticmethod
     def _take_away(table: SourceTable, gone: str) -> None:
         table.columns.remove(gone)
+        table.chars.pop(gone, None)
         for row in table.rows.values():
             del row[gone]
 
@@ -222,12 +227,24 @@ class Source:
         table.columns[table.columns.index(old)] = new
         for row in table.rows.values():
             row[new] = row.pop(old)
+        room = table.chars.pop(old, None)
+        if room is not None:
+            table.chars[new] = room
+            return f"ALTER TABLE {name} RENAME COLUMN {old} TO {new}"
         if self._rng.random() < 0.5:
             return f"ALTER TABLE {name} CHANGE {old} {new} VARCHAR(20)"
         return f"ALTER TABLE {name} RENAME COLUMN {old} TO {new}"
 
+    def _narrow(self, name: str, table: SourceTable) -> str:
+        """A type that may cut off what is stored, though it does not: nobody can tell."""
+        column = self._rng.choice(table.columns)
+        room = table.chars[column] = table.chars.get(column, 20) - 1
+        table.doubted |= bool(table.rows)
+        return f"ALTER TABLE {name} MODIFY {column} CHAR({room})"
+
     def _truncate(self, name: str, table: SourceTable) -> str:
         table.rows.clear()
+        table.doubted = False
         return f"TRUNCATE TABLE {name}"
 
     def _drop(self, name: str, table: SourceTable) -> str:

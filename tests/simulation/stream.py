@@ -43,6 +43,8 @@ class Stream:
     messages: Log = field(default_factory=dict)
     due: dict[TopicPartition, list[Due]] = field(default_factory=dict)
     tables: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
+    doubted: set[str] = field(default_factory=set)
+    """Targets whose stored rows a statement may have changed at the source alone."""
     kept: set[str] = field(default_factory=set)
     """Targets whose tables are gone in the source; the policy says what a sink has of them."""
     changelog: dict[TopicPartition, list[tuple[str, int, int, int]]] = field(default_factory=dict)
@@ -69,6 +71,7 @@ def random_stream(
         stream.tables[target_of(name)] = {
             (key,): {"id": key, **row} for key, row in table.rows.items()
         }
+    stream.doubted = {target_of(name) for name, table in source.tables.items() if table.doubted}
     stream.kept = {target_of(name) for name in source.dropped}
     return stream
 

@@ -1,0 +1,85 @@
+"""What a target makes of columns that change in the rows, of which no statement told.
+
+Rows that are stored already may have got other values with it: in a new column its default, in one
+of another type what the source made of them. Nobody tells, so it is reported and marks the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from actors import effects as fx
+from actors.buffer import TargetBuffer
+from actors.doubts import WAY_OUT
+from actors.messages import Staged
+from actors.ports import Doubt
+from changes.model import Mode, TableSchema
+from changes.types import widen
+
+
+def take_news(
+    buffer: TargetBuffer, staged: Staged, place: str, *, shared: Callable[[], bool], piece: bool
+) -> list[object]:
+    """Note what is new, for the next write to carry, and report it.
+
+    ``shared`` tells whether rows of several tables come to the target: columns may differ from row
+    to row then. ``piece``: it waits behind a write that may change the stored columns.
+    """
+    if (staged.mode or buffer.route.mode) is Mode.APPEND:
+        return []
+    out: list[object] = []
+    found = dict(_listed(buffer, staged))
+    others = {key: what for key, what in _seen(buffer, staged, piece) if key not in found}
+    if others and not shared():
+        found |= others
+    for key in [key for key in found if key not in buffer.news]:
+        text = f"{found[key]} {place}"
+        buffer.news[key] = Doubt(text)
+        fields = {"target": buffer.name, "what": text, "help": WAY_OUT}
+        out.append(fx.Log("warning", "columns_changed", fields))
+    return out
+
+
+def forget_news(buffer: TargetBuffer) -> None:
+    """What the last write carried is published."""
+    if buffer.write is not None:
+        carried = set(buffer.write.batch.doubts)
+        buffer.news = {key: each for key, each in buffer.news.items() if each not in carried}
+
+
+def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[tuple[str, str]]:
+    """What a table's own lists of columns say, by a key that tells it once."""
+    for news in staged.news:
+        stated = news.kind == "new" and f"{news.table} {news.column.lower()}" in buffer.stated
+        if news.table and not stated:
+            yield f"{news.kind} {news.column.lower()}", f"{news.table}: {news.what}"
+
+
+def _seen(buffer: TargetBuffer, staged: Staged, piece: bool) -> Iterator[tuple[str, str]]:
+    """What is told by types, and by columns that the table has not."""
+    stored, about = buffer.state.schema, buffer.name
+    for news in staged.news:
+        if not news.table:
+            yield f"{news.kind} {news.column.lower()}", f"{about}: {news.what}"
+    if piece or staged.schema is None:
+        return
+    if stored is None:
+        for name in staged.partial:
+            yield f"new {name.lower()}", f"{about}: column {name} is missing in first rows"
+    else:
+        yield from _beside(buffer, stored, staged.schema)
+
+
+def _beside(
+    buffer: TargetBuffer, stored: TableSchema, schema: TableSchema
+) -> Iterator[tuple[str, str]]:
+    """What rows have that the table has not; declared types are no news of the source's."""
+    here = {column.name.lower(): column.type for column in stored.columns}
+    declared = {name.lower() for name, _ in buffer.route.types}
+    for column in schema.columns:
+        name = column.name.lower()
+        if name not in here:
+            yield f"new {name}", f"{buffer.name}: column {column.name} is new"
+        elif name not in declared and widen(here[name], column.type) not in (None, here[name]):
+            what = f"column {column.name} from {here[name]} to {column.type}"
+            yield f"type {name}", f"{buffer.name}: {what}"

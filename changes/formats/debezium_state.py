@@ -1,0 +1,46 @@
+"""What a decoder of Debezium's records remembers from one call to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from changes.column_news import ColumnNews, ListedType, listed_otherwise
+from changes.formats.debezium_layout import Layout
+from changes.formats.debezium_shapes import Shapes
+from changes.formats.debezium_types import Field, described, source_words
+from changes.model import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Its layout, the shapes of records, and what they told beside rows."""
+
+    layout: Layout
+    shapes: Shapes = field(default_factory=Shapes)
+    covered: bool = False
+    """The record keys hold all of the configured key, so no update changes that."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """By column its type in MySQL's words, where the connector passes them on."""
+    listed: Mapping[TableName, Mapping[str, ListedType]] = field(default_factory=dict)
+    """By table the columns of its latest schema, with their types."""
+    news: tuple[ColumnNews, ...] = ()
+    """What changed in these lists and was not asked for yet."""
+
+    def with_sources(self, told: Mapping[str, Field]) -> State:
+        """Take in the source's own words for types."""
+        sources = {name: said for name, each in told.items() if (said := source_words(each))}
+        if sources.items() <= self.sources.items():
+            return self
+        return replace(self, sources={**self.sources, **sources})
+
+    def compared(self, table: TableName, fields: Mapping[str, Field]) -> State:
+        """Hold a record's list of columns against the one that its table had before."""
+        now = {name: described(each) for name, each in fields.items()}
+        was = self.listed.get(table)
+        if not now or now == was:
+            return self
+        news = () if was is None else tuple(listed_otherwise(str(table), was, now))
+        if news:  # the former list, should it come again, is to be seen
+            self.shapes.payloads.clear()
+        return replace(self, listed={**self.listed, table: now}, news=(*self.news, *news))
