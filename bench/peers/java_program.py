@@ -18,15 +18,17 @@ class JavaFailed(Exception):
     """A program that doesn't compile or that failed: what it said last."""
 
 
-def compile_class(name: str, compiler: str, classpath: str, into: Path) -> None:
-    """Compile a class of ``java/`` into a folder; raises JavaFailed.
+def compile_class(
+    name: str, compiler: str, classpath: str, into: Path, sources: Path = SOURCES
+) -> None:
+    """Compile a class of a folder of sources into another one; raises JavaFailed.
 
     A Java runtime without a compiler is enough: Eclipse's, the class path ``compiler``, does it.
     """
     done = subprocess.run(
         [find_java().java, "-XX:TieredStopAtLevel=1", "-cp", compiler,
          "org.eclipse.jdt.internal.compiler.batch.Main", "--release", "17", "-proc:none",
-         "-nowarn", "-classpath", classpath, "-d", into, SOURCES / f"{name}.java"],
+         "-nowarn", "-classpath", classpath, "-d", into, sources / f"{name}.java"],
         capture_output=True, text=True, check=False, timeout=_COMPILED_WITHIN_S,
     )  # fmt: skip
     if done.returncode:

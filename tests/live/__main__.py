@@ -12,10 +12,12 @@ from pathlib import Path
 from demo.broker import BrokerError
 from sparkwriter.jars import JarsError
 from tests.live.program import LiveError
-from tests.live.run import Bench, Shape, Tally, bench, play
+from tests.live.run import REPORT, Bench, Shape, Tally, bench, play
 
+WIDEST = 400
+"""Of a line of a report on the screen; a transaction may have many long values."""
 REGRESSION = Path(__file__).parent / "regression.txt"
-SHORT = Shape(steps=40, every=20, beside=10)
+SHORT = Shape(steps=40, every=20, beside=10, kills=False)
 
 
 def main() -> int:
@@ -26,6 +28,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=100, help="of each seed")
     parser.add_argument("--beside", type=int, default=3, help="seeds at once")
     parser.add_argument("--without", default="", help="kinds of steps to leave out")
+    parser.add_argument("--calm", action="store_true", help="nothing is killed")
     asked = parser.parse_args()
     without = frozenset(asked.without.split())
     tally = Tally()
@@ -48,9 +51,9 @@ def main() -> int:
     except (LiveError, JarsError, BrokerError) as problem:
         print(f"live: {problem}", file=sys.stderr)
         return 3
-    for found in tally.silent:
-        print(found)
     if tally.silent:
+        for line in "\n".join(tally.silent).splitlines():
+            print(line if len(line) <= WIDEST else f"{line[:WIDEST]} … ({REPORT} has it whole)")
         print(f"live: {len(tally.silent)} SILENT" + tally.line().removeprefix("live: OK"))
         return 1
     print(tally.line())
@@ -66,7 +69,7 @@ def _open(folder: Path) -> Path:
 def _rounds(
     made: Bench, seed: int, asked: argparse.Namespace, without: frozenset[str], tally: Tally
 ) -> None:
-    shape = Shape(asked.steps, min(25, asked.steps), asked.beside)
+    shape = Shape(asked.steps, min(25, asked.steps), asked.beside, not asked.calm)
     end = time.monotonic() + asked.seconds
     print(f"live: seeds from {seed}, {asked.seconds:.0f} s", flush=True)
     while not tally.silent and (time.monotonic() < end or not tally.tables):

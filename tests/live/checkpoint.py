@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from demo.lake import read_tables
 from tests.live.comparison import Found, differences
-from tests.live.connect import Connect
 from tests.live.daemon import Daemon
+from tests.live.readers import Reader
 from tests.live.schema import Name, Schema
 from tests.live.sources import MARKER
 from tests.live.told import Told
@@ -37,13 +37,14 @@ class Verdict:
         return bool(self.lines) and not self.told
 
 
-def settle(daemon: Daemon, connect: Connect, pipeline: str, topic: Topic, number: int) -> str:
+def settle(daemon: Daemon, reader: Reader, pipeline: str, topic: Topic, number: int) -> str:
     """Wait until the marker's row is applied; why that won't be, if it won't.
 
     A pipeline that has stopped by name is one reason, a connector that has failed another; one that
     does not go on and says nothing is a third, and begins with STUCK.
     """
     deadline, pause, offset = time.monotonic() + WITHIN_S, threading.Event(), None
+    restarts = RESTARTS
     while time.monotonic() < deadline:
         if offset is None:
             offset = topic.find(MARKER, number)
@@ -52,8 +53,11 @@ def settle(daemon: Daemon, connect: Connect, pipeline: str, topic: Topic, number
         if stopped := daemon.told(pipeline).stopped:
             return f"the pipeline has stopped: {stopped}"
         daemon.check()
-        if offset is None and (failure := connect.failure(pipeline)):
-            return f"Debezium has ended: {_cause(failure)}"
+        if offset is None and (failure := reader.failure(pipeline)):
+            if restarts == 0:
+                return f"its reader has ended: {_cause(failure)}"
+            restarts -= 1
+            reader.start_again(pipeline)
         pause.wait(0.2)
     where = (
         "the marker is not in the topic" if offset is None else f"offset {offset} is not applied"
@@ -62,6 +66,8 @@ def settle(daemon: Daemon, connect: Connect, pipeline: str, topic: Topic, number
 
 
 STUCK = "STUCK"
+RESTARTS = 2
+"""Of a connector, for a database that was away; what ends it again is no outage."""
 
 
 def _cause(trace: str) -> str:
@@ -71,9 +77,9 @@ def _cause(trace: str) -> str:
 
 
 def verdicts(
-    spark: SparkSession, source: Mapping[Name, Found], schema: Schema, told: Told
+    spark: SparkSession, source: Mapping[Name, Found], schema: Schema, told: Told, keeps: bool
 ) -> list[Verdict]:
-    """Compare every table that the source or the lake has."""
+    """Compare every table that the source or the lake has. ``keeps``: see ``differences``."""
     there: dict[Name, pa.Table] = {}
     for database in schema.databases:
         there |= {(database, table): rows for table, rows in read_tables(spark, database).items()}
@@ -86,6 +92,8 @@ def verdicts(
             lines = ["the source has no such table"]
         else:
             rows = None if lake is None else lake.to_pylist()
-            lines = differences(source[name], rows, () if lake is None else lake.column_names)
+            lines = differences(
+                source[name], rows, () if lake is None else lake.column_names, keeps
+            )
         found.append(Verdict(name, tuple(lines), told.about(name)))
     return found

@@ -24,12 +24,15 @@ class Found:
 
 
 def differences(
-    source: Found, lake: Sequence[Mapping[str, object]] | None, names: Sequence[str]
+    source: Found,
+    lake: Sequence[Mapping[str, object]] | None,
+    names: Sequence[str],
+    keeps: bool = True,
 ) -> list[str]:
     """Say what differs; nothing where the lake's rows are the source's.
 
     ``lake``: the rows, by columns of ``names``; None where there is no such table, which equals one
-    without rows. Columns that only the lake has are what a dropped column leaves: they don't count.
+    without rows. ``keeps``: dropped columns are kept, so those that only the lake has don't count.
     """
     wanted = Counter(
         tuple(from_source(kind, text) for (_, kind), text in zip(source.columns, row, strict=True))
@@ -42,7 +45,10 @@ def differences(
     kept = [place for place, (name, _) in enumerate(source.columns) if name in missing]
     # A column shows in the lake with the first row behind it: until then it is NULL in all.
     if any(row[place] is not None for row in wanted for place in kept):
-        return [f"column {name} is missing" for name in sorted(missing)]
+        return [f"column {name} is missing among {sorted(names)}" for name in sorted(missing)]
+    wanted_names = {name.lower() for name, _ in source.columns}
+    if lake and not keeps and (left := sorted(by_lower.keys() - wanted_names)):
+        return [f"column {by_lower[name]} is still there" for name in left]
     there = Counter(
         tuple(
             from_lake(kind, row[by_lower[name.lower()]]) if name.lower() in by_lower else None

@@ -13,6 +13,7 @@ import msgspec
 from sparkwriter.java import find_java
 from tests.live.jars import classpath, jars_of
 from tests.live.program import HOST, LiveError, Program, free_port
+from tests.live.sources import Source
 
 _UP_WITHIN_S = 180.0
 """16 s on two free cores."""
@@ -35,7 +36,10 @@ DEBEZIUM: Mapping[str, str] = {
 
 
 class Connect:
-    """A worker; its offsets are in a file, so that a killed one goes on. One thread's."""
+    """A ``Reader``: a worker, whose offsets are in a file, so that a killed one goes on."""
+
+    section: Mapping[str, Any] = {}
+    left_out: Mapping[str, str] = {}
 
     def __init__(self, folder: Path, bootstrap: str) -> None:
         """Nothing runs yet; raises JarsError."""
@@ -63,7 +67,7 @@ class Connect:
         properties.write_text("".join(f"{name}: {value}\n" for name, value in lines.items()))
         self.program.launch([
             find_java().java, "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-            "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+            "-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
             f"-Djava.io.tmpdir={self.folder}", "-cp", classpath(self._jars / "worker"),
             "org.apache.kafka.connect.cli.ConnectStandalone", properties,
         ])  # fmt: skip
@@ -71,19 +75,23 @@ class Connect:
         for name, config in self._connectors.items():
             self._ask("/connectors", {"name": name, "config": config})
 
-    def add(self, name: str, topic: str, config: Mapping[str, str]) -> None:
-        """Begin to read; raises LiveError where Connect refuses it."""
+    def kill(self) -> None:
+        self.program.kill()
+
+    def add(self, name: str, topic: str, seed: int, source: Source, folder: Path) -> None:
+        config = source.connector(seed, folder)
         whole = {**DEBEZIUM, "transforms.one.replacement": topic, "topic.prefix": name, **config}
         self._connectors[name] = whole
         self._ask("/connectors", {"name": name, "config": whole})
 
     def remove(self, name: str) -> None:
-        """Read no more."""
         del self._connectors[name]
         self._ask(f"/connectors/{name}", method="DELETE")
 
+    def start_again(self, name: str) -> None:
+        self._ask(f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true", method="POST")
+
     def failure(self, name: str) -> str:
-        """Why a connector has ended by itself; empty while it runs."""
         status = self._ask(f"/connectors/{name}/status")
         failed = [
             part for part in (status["connector"], *status["tasks"]) if part["state"] == "FAILED"

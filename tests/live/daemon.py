@@ -42,8 +42,12 @@ class Daemon:
     def start(self) -> None:
         """Start it and return when its pipelines have begun; raises LiveError."""
         before = self._running()
-        self.program.launch([sys.executable, "-m", "daemon.cli", "run", "--config", self._config])
+        self.launch()
         self.program.await_ready(lambda: self._running() > before, _UP_WITHIN_S)
+
+    def launch(self) -> None:
+        """Start it; it is up some time later."""
+        self.program.launch([sys.executable, "-m", "daemon.cli", "run", "--config", self._config])
 
     def _running(self) -> int:
         return sum('"event": "running"' in line for line in self._lines())
@@ -53,7 +57,10 @@ class Daemon:
 
     def told(self, pipeline: str) -> Told:
         """What it has said of a pipeline and its tables."""
-        return read(self._lines(), pipeline)
+        snapshot = OffsetFile(self.folder / "state", pipeline).load().snapshot
+        targets = snapshot.targets if snapshot is not None else {}
+        marks = {target: mark.rows_may_differ for target, mark in targets.items()}
+        return read(self._lines(), pipeline, marks)
 
     def frontier(self, pipeline: str) -> int:
         """Below this offset all of the pipeline's partition is applied."""

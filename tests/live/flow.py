@@ -7,10 +7,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.live.connect import Connect
 from tests.live.daemon import Pipeline
 from tests.live.generator import Generator
 from tests.live.history import History
+from tests.live.readers import Reader
 from tests.live.sources import Source
 from tests.live.topic import Topic
 
@@ -18,10 +18,13 @@ from tests.live.topic import Topic
 class Flow:
     """A seed that is under way. One thread's."""
 
-    def __init__(self, seed: int, source: Source, bootstrap: str, without: frozenset[str]) -> None:
+    def __init__(
+        self, seed: int, source: Source, reader: Reader, bootstrap: str, without: frozenset[str]
+    ) -> None:
         """Make its databases and its topic. ``without``: kinds of steps that are left out."""
         self.seed = seed
-        self.source = source
+        self.source, self.reader = source, reader
+        without |= frozenset(reader.left_out)
         self.name = f"s{seed}"
         self.history = History()
         kinds = {maker: n for maker, n in source.kinds.items() if maker.__name__ not in without}
@@ -32,13 +35,18 @@ class Flow:
 
     def pipeline(self) -> Pipeline:
         """binlogd's side of it."""
-        return Pipeline(
-            self.name, self.topic.name, section(self.seed, f"{self.source.prefix}{self.seed}_*.*")
-        )
+        settings = section(self.seed, f"{self.source.prefix}{self.seed}_*.*")
+        return Pipeline(self.name, self.topic.name, {**settings, **self.reader.section})
 
-    def read_by(self, connect: Connect, folder: Path) -> None:
-        """Have a connector read it."""
-        connect.add(self.name, self.topic.name, self.source.connector(self.seed, folder))
+    def read(self, folder: Path) -> None:
+        """Have its reader begin."""
+        self.reader.add(self.name, self.topic.name, self.seed, self.source, folder)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the lake keeps columns that the source dropped: by choice, or by ignorance."""
+        follows = self.pipeline().more["ddl.drop_column"] == "follow"
+        return not follows or not self.source.tells_statements
 
     def step(self) -> None:
         """One step on the source."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -39,21 +40,21 @@ class Session:
         return full(name)
 
 
-def spare_name(rng: Random, schema: Schema) -> Name | None:
+def spare_name(rng: Random, schema: Schema, names: Sequence[str] = TABLE_NAMES) -> Name | None:
     """A name that no table has."""
     free = [
         (database, table)
         for database in schema.databases
-        for table in TABLE_NAMES
+        for table in names
         if not schema.has((database, table))
     ]
     return rng.choice(free) if free else None
 
 
-def spare_column(rng: Random, table: Table) -> str | None:
+def spare_column(rng: Random, table: Table, names: Sequence[str] = COLUMN_NAMES) -> str | None:
     """A name that no column of a table has, in any case."""
     taken = {column.name.lower() for column in table.columns}
-    free = [name for name in COLUMN_NAMES if name.lower() not in taken]
+    free = [name for name in names if name.lower() not in taken]
     return rng.choice(free) if free else None
 
 

@@ -14,7 +14,7 @@ _KINDS = {
     "tinyint": "number", "smallint": "number", "mediumint": "number", "int": "number",
     "bigint": "number", "decimal": "number", "bit": "number", "year": "number",
     "float": "single", "double": "double", "char": "text", "varchar": "text", "tinytext": "text",
-    "text": "text", "mediumtext": "text", "longtext": "text", "enum": "text", "set": "text",
+    "text": "text", "mediumtext": "text", "longtext": "text", "enum": "text", "set": "set",
     "uuid": "text", "binary": "padded", "varbinary": "bytes", "tinyblob": "bytes", "blob": "bytes",
     "mediumblob": "bytes", "longblob": "bytes", "date": "date", "datetime": "moment",
     "timestamp": "moment", "time": "time",

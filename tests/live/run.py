@@ -7,18 +7,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import assert_never
 
 from pyspark.sql import SparkSession
 
 from demo.broker import DevBroker
 from demo.lake import open_session
+from tests.live.canal import Canal
 from tests.live.checkpoint import STUCK, Verdict, settle, verdicts
 from tests.live.connect import Connect
 from tests.live.daemon import Daemon
 from tests.live.flow import Flow
+from tests.live.jars import FOLDER
+from tests.live.kills import Victim, plan
+from tests.live.maxwell import Maxwell
+from tests.live.program import LiveError
+from tests.live.readers import Reader
 from tests.live.source_mariadb import MariaDbSource
 from tests.live.source_postgres import PostgresSource
 from tests.live.sources import Source
+
+REPORT = FOLDER / "report.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,8 @@ class Shape:
     every: int
     beside: int
     """So many seeds are under way at once."""
+    kills: bool
+    """Whether programs are killed amid it."""
 
 
 @dataclass(slots=True)
@@ -43,6 +54,12 @@ class Tally:
     silent: list[str] = field(default_factory=list)
     """One report for each difference that nobody was told of."""
 
+    def note(self, report: str) -> None:
+        """Keep a report, on disk at once."""
+        self.silent.append(report)
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        REPORT.write_text("\n".join(self.silent) + "\n")
+
     def line(self) -> str:
         """The last line of a run that found nothing."""
         return (
@@ -51,29 +68,52 @@ class Tally:
         )
 
 
+WAYS = "mpmpmxmpcp"
+"""By the last digit of a seed: MariaDB (m) and PostgreSQL (p) by Debezium, MariaDB by Maxwell (x)
+and by Canal (c)."""
+
+
 @dataclass(slots=True)
 class Bench:
     """The programs that last for the whole run."""
 
     folder: Path
     broker: DevBroker
-    connect: Connect
-    sources: Sequence[Source]
+    ways: Sequence[tuple[Source, Reader]]
+    """A seed goes the way of its last digit."""
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """Each once."""
+        return list(dict.fromkeys(source for source, _ in self.ways))
+
+    @property
+    def readers(self) -> Sequence[Reader]:
+        """Each once."""
+        return list(dict.fromkeys(reader for _, reader in self.ways))
 
 
 @contextmanager
 def bench(folder: Path) -> Iterator[Bench]:
     """Start the programs; all are gone afterwards. Raises LiveError, JarsError, BrokerError."""
     with ExitStack() as stack:
-        sources: list[Source] = [MariaDbSource(folder / "mariadb"), PostgresSource(folder / "pg")]
-        for source in sources:
+        mariadb, postgres = MariaDbSource(folder / "mariadb"), PostgresSource(folder / "pg")
+        for source in (mariadb, postgres):
             source.start()
             stack.callback(source.program.kill)
         broker = stack.enter_context(DevBroker(folder / "broker"))
         connect = Connect(folder / "connect", broker.bootstrap)
         connect.start()
-        stack.callback(connect.program.kill)
-        yield Bench(folder, broker, connect, sources)
+        stack.callback(connect.kill)
+        maxwell = Maxwell(folder / "maxwell", broker.bootstrap)
+        stack.callback(maxwell.kill)
+        canal = Canal(folder / "canal", broker.bootstrap)
+        stack.callback(canal.kill)
+        ways: dict[str, tuple[Source, Reader]] = {
+            "m": (mariadb, connect), "p": (postgres, connect), "x": (mariadb, maxwell),
+            "c": (mariadb, canal),
+        }  # fmt: skip
+        yield Bench(folder, broker, [ways[letter] for letter in WAYS])
 
 
 def play(
@@ -83,24 +123,25 @@ def play(
     folder = made.folder / f"round-{seeds[0]}"
     folder.mkdir()
     flows = [
-        Flow(seed, made.sources[seed % len(made.sources)], made.broker.bootstrap, without)
+        Flow(seed, *made.ways[seed % len(made.ways)], made.broker.bootstrap, without)
         for seed in seeds
     ]
     daemon = Daemon(folder, made.broker.bootstrap, [flow.pipeline() for flow in flows])
     before = _readers(made)
     for flow in flows:
-        flow.read_by(made.connect, folder)
+        flow.read(folder)
     spark: SparkSession | None = None
     try:
         daemon.start()
         spark = open_session(folder)
-        made.connect.program.await_ready(
-            lambda: len(_readers(made) - before) >= len(flows), _READ_WITHIN_S
-        )
+        daemon.program.await_ready(lambda: _all_read(made, before, flows), _READ_WITHIN_S)
+        victims = plan(seeds[0], shape.steps) if shape.kills else {}
         for number in range(1, shape.steps + 1):
             going = [flow for flow in flows if not flow.ended]
             for flow in going:
                 flow.step()
+            if number in victims and going:
+                _kill(made, daemon, victims[number], number)
             if number % shape.every == 0 or number == shape.steps:
                 _check(made, daemon, spark, going, number, tally)
     finally:
@@ -108,14 +149,41 @@ def play(
             spark.stop()
         daemon.program.kill()
         for flow in flows:
-            made.connect.remove(flow.name)
+            flow.reader.remove(flow.name)
             flow.topic.close()
             tally.statements += flow.history.statements
             tally.changes += flow.topic.changes
 
 
+def _kill(made: Bench, daemon: Daemon, victim: Victim, number: int) -> None:
+    """kill -9, and a start; a daemon is not waited for."""
+    print(f"step {number}: {victim.value} killed", flush=True)
+    match victim:
+        case Victim.DAEMON:
+            daemon.program.kill()
+            daemon.launch()
+        case Victim.READERS:
+            for reader in made.readers:
+                reader.kill()
+                reader.start()
+        case Victim.DATABASES:
+            for source in made.sources:
+                source.program.kill()
+                source.start()
+        case _:
+            assert_never(victim)
+
+
 def _readers(made: Bench) -> frozenset[str]:
     return frozenset[str]().union(*(source.readers() for source in made.sources))
+
+
+def _all_read(made: Bench, before: frozenset[str], flows: Sequence[Flow]) -> bool:
+    """Whether each seed has its reader. Raises LiveError where one has ended."""
+    for flow in flows:
+        if failure := flow.reader.failure(flow.name):
+            raise LiveError(f"the reader of seed {flow.seed} does not start: {failure}")
+    return len(_readers(made) - before) >= len(flows)
 
 
 _READ_WITHIN_S = 120.0
@@ -134,17 +202,19 @@ def _check(
         flow.source.mark(flow.generator.schema, number)
     for flow in flows:
         begun = time.monotonic()
-        flow.ended = settle(daemon, made.connect, flow.name, flow.topic, number)
+        flow.ended = settle(daemon, flow.reader, flow.name, flow.topic, number)
         schema, told = flow.generator.schema, daemon.told(flow.name)
         source = flow.source.read(schema)
         if flow.ended.startswith(STUCK):
-            tally.silent.append(report(flow, number, None, flow.ended))
-        found = [] if flow.ended else verdicts(spark, source, schema, told)
+            tally.note(report(flow, number, None, flow.ended))
+        found = [] if flow.ended else verdicts(spark, source, schema, told, flow.keeps)
         tally.tables += len(found) or len(source)
         tally.told += sum(bool(one.lines) for one in found if not one.silent)
         tally.told += len(source) if flow.ended else 0
         tally.equal += sum(not one.lines for one in found)
-        tally.silent += [report(flow, number, one, "") for one in found if one.silent]
+        for one in found:
+            if one.silent:
+                tally.note(report(flow, number, one, ""))
         took = time.monotonic() - begun
         print(_progress(flow, number, found, took), flush=True)
 

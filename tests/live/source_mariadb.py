@@ -19,11 +19,13 @@ class MariaDbSource:
     """A ``Source``. One thread's."""
 
     prefix = "m"
+    tells_statements = True
     kinds: Mapping[Maker, int] = KINDS
 
     def __init__(self, folder: Path) -> None:
         """Nothing runs yet; raises LiveError where MariaDB is missing."""
         self._server = MariaDb(folder)
+        self.port = self._server.port
         self.program = self._server.program
 
     def start(self) -> None:

@@ -19,11 +19,13 @@ class PostgresSource:
     """A ``Source``. One thread's."""
 
     prefix = "p"
+    tells_statements = False
     kinds: Mapping[Maker, int] = KINDS
 
     def __init__(self, folder: Path) -> None:
         """Nothing runs yet; raises LiveError where PostgreSQL is missing."""
         self._server = Postgres(folder)
+        self.port = self._server.port
         self.program = self._server.program
 
     def start(self) -> None:

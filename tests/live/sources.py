@@ -19,6 +19,9 @@ class Source(Protocol):
 
     prefix: str
     """Of the names of a seed's databases, which differ from all others' by it and the seed."""
+    port: int
+    tells_statements: bool
+    """Whether its log has them."""
     program: Program
     kinds: Mapping[Maker, int]
 

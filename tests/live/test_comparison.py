@@ -32,7 +32,17 @@ def test_a_column_that_the_lake_lacks_is_null_there() -> None:
     """It shows with the first row behind it; until then it may only be NULL."""
     null = Found(TWO.columns, (("1", None),), ("id",))
     assert differences(null, [{"id": 1}], ("id",)) == []
-    assert differences(TWO, [{"id": 1}, {"id": 2}], ("id",)) == ["column Name is missing"]
+    assert differences(TWO, [{"id": 1}, {"id": 2}], ("id",)) == [
+        "column Name is missing among ['id']"
+    ]
+
+
+def test_a_column_that_only_the_lake_has_counts_where_none_is_kept() -> None:
+    """A dropped column stays by default."""
+    lake: list[Mapping[str, object]] = [{"id": 1, "Old": 3}]
+    null = Found((("id", "number"),), (("1",),), ("id",))
+    assert differences(null, lake, ("id", "Old")) == []
+    assert differences(null, lake, ("id", "Old"), keeps=False) == ["column Old is still there"]
 
 
 def test_a_table_that_the_lake_lacks_equals_one_without_rows() -> None:

@@ -10,14 +10,9 @@ from typing import Any
 from changes.model import TargetName
 from tests.live.schema import Name
 
-OF_A_TARGET = (
-    "quarantined",
-    "ddl_not_understood",
-    "rows_may_differ",
-    "columns_changed",
-    "dead_letter",
-)
-"""Events that name a target which may differ from then on."""
+OF_A_TARGET = ("quarantined", "ddl_not_understood", "dead_letter")
+"""Events that name a target which may differ from then on. ``rows_may_differ`` is none of them: its
+mark counts, which goes with a table that is renamed, and goes away when it is filled again."""
 
 
 @dataclass(slots=True)
@@ -38,9 +33,13 @@ class Told:
         return next((what for what in self.at_large if name[1] in what), "")
 
 
-def read(lines: Iterable[str], pipeline: str) -> Told:
-    """Read a log of the format json. A line that a kill cut short is passed over."""
+def read(lines: Iterable[str], pipeline: str, marks: Mapping[str, str | None]) -> Told:
+    """Read a log of the format json, in which a kill may have cut a line short. ``marks``: what is
+    recorded of the targets as ``rows_may_differ``."""
     told = Told()
+    for target, mark in marks.items():
+        if mark is not None:
+            told.tables[_table(target)] = f"rows_may_differ: {mark}"
     for line in lines:
         try:
             event = json.loads(line)
@@ -57,7 +56,11 @@ def _note(told: Told, event: Mapping[str, Any]) -> None:
     if name == "pipeline_failed":
         told.stopped = what
     elif name in OF_A_TARGET and "target" in event:
-        target = TargetName.parse(str(event["target"]))
-        told.tables.setdefault((target.namespace, target.table), f"{name}: {what}")
+        told.tables.setdefault(_table(str(event["target"])), f"{name}: {what}")
     elif name == "ddl_not_understood":
         told.at_large.append(what)
+
+
+def _table(target: str) -> Name:
+    name = TargetName.parse(target)
+    return name.namespace, name.table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -35,7 +34,7 @@ class Topic:
             value = message.value()
             row = None if value is None or message.error() else _row(value)
             self.changes += row is not None
-            if row == (table, number):
+            if row == (table, str(number)):
                 found = message.offset()
         return found
 
@@ -44,10 +43,17 @@ class Topic:
         self._consumer.close()
 
 
-def _row(value: bytes) -> tuple[str, Any] | None:
-    """Of a change its table and the ``id`` after it; None of anything else."""
+def _row(value: bytes) -> tuple[str, str] | None:
+    """Of a change its table and the ``id`` after it, as text; None of anything else."""
     message = json.loads(value)
     payload = message.get("payload", message) if isinstance(message, dict) else None
-    if not isinstance(payload, dict) or "op" not in payload:
+    if not isinstance(payload, dict):
         return None
-    return payload["source"]["table"], (payload.get("after") or {}).get("id")
+    if "op" in payload:  # Debezium
+        return payload["source"]["table"], str((payload.get("after") or {}).get("id"))
+    data = payload.get("data")
+    if isinstance(data, list) and data:  # Canal: rows of one table
+        return payload["table"], str(data[-1].get("id"))
+    if isinstance(data, dict):  # Maxwell
+        return payload["table"], str(data.get("id"))
+    return None

@@ -6,6 +6,7 @@ BINARY has no zero bytes at its end), both sides are brought to it. Pure.
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import json
 import re
@@ -34,10 +35,20 @@ def from_lake(kind: str, value: object) -> Text:
     """
     if value is None:
         return None
+    if kind in ("bytes", "padded") and isinstance(value, str):
+        return _READ[kind](_from_base64(value))
     try:
         return _READ[kind](_spelled(value))
     except Unreadable:
         return f"{type(value).__name__} {value!r}"
+
+
+def _from_base64(text: str) -> str:
+    """Bytes in a column of text, as the formats without types have them, in hex."""
+    try:
+        return base64.b64decode(text, validate=True).hex()
+    except ValueError:
+        return f"no base64: {text!r}"
 
 
 def _spelled(value: object) -> str:
@@ -108,6 +119,11 @@ def _json(text: str) -> str:
         raise Unreadable(text) from None
 
 
+def _labels(text: str) -> str:
+    """Of a SET, which may be a list."""
+    return ",".join(json.loads(text)) if text.startswith("[") else text
+
+
 def _plain(text: str) -> str:
     return text
 
@@ -124,6 +140,6 @@ def _padded(text: str) -> str:
 _READ: Mapping[str, Callable[[str], str]] = {
     "number": _number, "double": _double, "single": _single, "text": _plain, "bytes": _hex,
     "padded": _padded, "time": _clock, "moment": _moment, "date": _plain,
-    "json": _json,
+    "json": _json, "set": _labels,
 }  # fmt: skip
 KINDS = frozenset(_READ)

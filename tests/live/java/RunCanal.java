@@ -1,0 +1,87 @@
+import com.alibaba.fastjson2.JSON;
+import com.alibaba.fastjson2.JSONWriter;
+import com.alibaba.otter.canal.connector.core.producer.MQMessageUtils;
+import com.alibaba.otter.canal.instance.manager.CanalInstanceWithManager;
+import com.alibaba.otter.canal.instance.manager.model.Canal;
+import com.alibaba.otter.canal.instance.manager.model.CanalParameter;
+import com.alibaba.otter.canal.protocol.ClientIdentity;
+import com.alibaba.otter.canal.protocol.FlatMessage;
+import com.alibaba.otter.canal.protocol.Message;
+import com.alibaba.otter.canal.server.embedded.CanalServerWithEmbedded;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Properties;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * Canal's own server, parser and flat messages, sent to one partition of a topic as its Kafka
+ * producer does, which is not on Maven Central: a batch is acknowledged when the broker has it.
+ *
+ * <p>Arguments: host, port, user, password, filter, folder, number, bootstrap servers, topic.
+ */
+public class RunCanal {
+  public static void main(String[] given) throws Exception {
+    String filter = given[4];
+    long number = Long.parseLong(given[6]);
+    CanalServerWithEmbedded server = CanalServerWithEmbedded.instance();
+    Canal canal = new Canal();
+    canal.setId(number);
+    canal.setName("live");
+    canal.setCanalParameter(parameter(given, number));
+    server.setCanalInstanceGenerator(name -> new CanalInstanceWithManager(canal, filter));
+    server.start();
+    server.start("live");
+    ClientIdentity client = new ClientIdentity("live", (short) 1001, filter);
+    server.subscribe(client);
+    Properties properties = new Properties();
+    properties.put("bootstrap.servers", given[7]);
+    properties.put("acks", "all");
+    ByteArraySerializer bytes = new ByteArraySerializer();
+    ThreadPoolExecutor pool = (ThreadPoolExecutor) Executors.newFixedThreadPool(2);
+    try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(properties, bytes, bytes)) {
+      while (true) {
+        Message message = server.getWithoutAck(client, 1000, 200L, TimeUnit.MILLISECONDS);
+        if (message.getId() == -1) {
+          continue;
+        }
+        MQMessageUtils.EntryRowData[] rows = MQMessageUtils.buildMessageData(message, pool);
+        for (FlatMessage flat : MQMessageUtils.messageConverter(rows, message.getId())) {
+          byte[] value = JSON.toJSONBytes(flat, JSONWriter.Feature.WriteNulls);
+          producer.send(new ProducerRecord<>(given[8], 0, null, value)).get();
+        }
+        server.ack(client, message.getId());
+      }
+    }
+  }
+
+  private static CanalParameter parameter(String[] given, long number) {
+    CanalParameter parameter = new CanalParameter();
+    parameter.setSourcingType(CanalParameter.SourcingType.MYSQL);
+    parameter.setIndexMode(CanalParameter.IndexMode.MEMORY_META_FAILBACK);
+    parameter.setMetaMode(CanalParameter.MetaMode.LOCAL_FILE);
+    parameter.setStorageMode(CanalParameter.StorageMode.MEMORY);
+    parameter.setMetaFileFlushPeriod(500);
+    parameter.setHaMode(CanalParameter.HAMode.HEARTBEAT);
+    parameter.setDataDir(given[5]);
+    parameter.setDbAddresses(
+        List.of(new InetSocketAddress(given[0], Integer.parseInt(given[1]))));
+    parameter.setDbUsername(given[2]);
+    parameter.setDbPassword(given[3]);
+    parameter.setSlaveId(number);
+    parameter.setConnectionCharset("UTF-8");
+    parameter.setDefaultConnectionTimeoutInSeconds(30);
+    parameter.setReceiveBufferSize(16 * 1024);
+    parameter.setSendBufferSize(16 * 1024);
+    parameter.setDetectingEnable(false);
+    parameter.setTsdbEnable(true);
+    parameter.setTsdbJdbcUrl("jdbc:h2:" + given[5] + "/tsdb;CACHE_SIZE=1000;MODE=MYSQL");
+    parameter.setTsdbJdbcUserName("canal");
+    parameter.setTsdbJdbcPassword("canal");
+    return parameter;
+  }
+}

@@ -1,0 +1,22 @@
+"""Which program is killed behind which step: by a seed, so that it can be had again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from random import Random
+
+
+class Victim(Enum):
+    """Who gets a ``kill -9`` and is started again, with the data that it has."""
+
+    DAEMON = "binlogd"
+    READERS = "the readers"
+    DATABASES = "the databases"
+
+
+def plan(seed: int, steps: int) -> Mapping[int, Victim]:
+    """Each victim once, in any order, behind a step that is neither the first nor the last."""
+    rng = Random(f"kills {seed}")
+    victims = rng.sample(list(Victim), len(Victim))
+    return dict(zip(rng.sample(range(2, steps), len(victims)), victims, strict=True))
