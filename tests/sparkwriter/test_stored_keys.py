@@ -118,3 +118,32 @@ def test_what_cannot_be_read_is_told(array: pa.Array, ids: dict[str, int], why: 
         positions_of(
             KeySet(columns([(1,)], ["long"])), fields(["long"]), stored({"k0": array}, ids)
         )
+
+
+class Watched(KeySet):
+    """Notes the bytes of all keys that are looked up together."""
+
+    sizes: tuple[int, ...] = ()
+
+    def has(self, columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+        self.sizes += (sum(column.nbytes for column in columns),)
+        return super().has(columns)
+
+
+def test_wide_keys_are_held_a_few_at_a_time() -> None:
+    """However many a row group has: nobody counts them in the memory budget."""
+    rows, width = 120_000, 1000
+    text = pa.array([f"{number:0{width}d}" for number in range(rows)])
+    file = stored({"k0": text}, {"k0": 10}, group=rows)
+    keys = Watched(columns([(text[rows - 1].as_py(),)], ["string"]))
+    assert list(positions_of(keys, fields(["string"]), file)) == [rows - 1]
+    assert sum(keys.sizes) >= text.nbytes > 3 * stored_keys.BYTES_AT_ONCE
+    assert max(keys.sizes) < stored_keys.BYTES_AT_ONCE + 2 * width * (1 << 14)
+
+
+def test_narrow_keys_are_looked_up_a_million_at_once() -> None:
+    """Each lookup builds the table of the batch's keys: many of them would cost more than it."""
+    file = stored({"k0": pa.array(range(300_000), pa.int64())}, {"k0": 10}, group=300_000)
+    keys = Watched(columns([(299_999,)], ["long"]))
+    assert list(positions_of(keys, fields(["long"]), file)) == [299_999]
+    assert len(keys.sizes) == 1
