@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from actors import messages as msg
 from actors.messages import MESSAGE_OVERHEAD
 from actors.several import TargetPart, by_target
+from actors.spellings import Spellings
 from changes.formats.base import Format, InOrder, Several
 from changes.model import BadMessage, Ddl, Kind, TableName
 from changes.names import target_problem
@@ -122,6 +123,7 @@ class Sorter:
         self.left_out: Counter[TableName] = Counter()
         """Messages of each table that is left out."""
         self._newly_left_out: dict[TableName, str] = {}
+        self._spellings = Spellings()
 
     def sort(self, fetched: msg.Fetched) -> Sorted:
         """Look at each message of a batch, in order, up to the first that is not good."""
@@ -185,6 +187,8 @@ class Sorter:
             for route in self._leads(table, 0)
         )
         takes: list[_Take] = [(slot.offsets.append, slot.values.append) for slot in found]
+        if takes:
+            self._spellings.rows_of(table)
         if self._router.left_out(table) is not None:
             takes.append(self._count_of(table))
         return tuple(takes)
@@ -200,7 +204,7 @@ class Sorter:
 
         return count, let_go
 
-    def _leads(self, table: TableName, messages: int = 1) -> list[TargetRoute]:
+    def _leads(self, table: TableName, messages: int = 1) -> tuple[TargetRoute, ...]:
         """The targets of a table's rows, those left out that no lake can have. Counted as
         ``messages`` of it."""
         why = self._router.left_out(table)
@@ -208,7 +212,10 @@ class Sorter:
             if table not in self.left_out:
                 self._newly_left_out[table] = why
             self.left_out[table] += messages
-        return [r for r in self._router.targets(table) if target_problem(r.name) is None]
+        targets = self._router.targets(table)
+        if all(table):
+            return targets
+        return tuple(route for route in targets if target_problem(route.name) is None)
 
     def _barriers(self, offset: int, value: bytes) -> list[_Slot]:
         """One for each target that the statement concerns, whatever its number of tables."""
@@ -220,7 +227,11 @@ class Sorter:
 
     def _concerned(self, statement: Ddl) -> tuple[TargetRoute, ...]:
         if all(statement.table):
-            return tuple(self._leads(statement.table))
+            if (other := self._spellings.otherwise(statement)) is not None:
+                if self._ddl_not_understood_stops:
+                    raise _NotFollowed(f"{other}: {' '.join(statement.sql.split())}")
+                self._unread.append(other)
+            return self._leads(statement.table)
         concerned = self._router.targets(statement.table)
         if not concerned:
             return ()
@@ -243,7 +254,7 @@ class Sorter:
         parts = by_target(
             format_,
             value,
-            lambda piece: self._leads(piece.table),
+            lambda piece: self._rows_lead(piece.table),
             self._format.ddl,
             self._concerned,
         )
@@ -254,6 +265,12 @@ class Sorter:
                 slot.offsets.append(offset)
                 slot.values.append(part.value)
         return [_Slot(part.route, [offset], [part.value], ddl=True) for part in parts if part.ddl]
+
+    def _rows_lead(self, table: TableName) -> tuple[TargetRoute, ...]:
+        targets = self._leads(table)
+        if targets:
+            self._spellings.rows_of(table)
+        return targets
 
     def _owner(self, part: TargetPart) -> TableName | None:
         """The one table of a part's rows, where its target is to be of one."""
