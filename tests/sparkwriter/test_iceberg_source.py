@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from actors.ports import SinkUnavailable, StagedBatch, TargetRefused
 from changes.model import DropTable, TableName, TruncateTable, Write
 from offsets.moves import MarkMoves
+from offsets.position import TopicPartition
 from sparkwriter.iceberg import IcebergWriter
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_source import SOURCE
@@ -74,6 +75,27 @@ def test_statements_of_another_table_are_refused(writer, held: Staging, rows: Ro
     writer.write(of(FIRST, held.batch(None, 2, after=1, ddl=[[TruncateTable()]])))
     assert rows(held.target) == []
     assert source(held) == ["shop", "eu_orders"]
+
+
+def test_two_members_that_race_at_the_first_write(
+    spark: SparkSession, writer, staging: Staging, orders, rows: Rows, source, monkeypatch
+) -> None:
+    """Both saw that there is no table. One makes it, the other finds whose it is."""
+    first = of(FIRST, staging.batch(orders(("U", 1, "a", 10)), 1, after=-1))
+    lane = TopicPartition("shop", 1)
+    second = of(SECOND, staging.batch(orders(("U", 1, "B", 2)), 1, after=-1, lane=lane))
+    real, made = LakeCatalog.create, []
+
+    def create(self: LakeCatalog, *given: Any) -> None:
+        if not made:
+            made.append(True)
+            IcebergWriter(spark).write(first)
+        real(self, *given)
+
+    monkeypatch.setattr(LakeCatalog, "create", create)
+    with pytest.raises(TargetRefused, match=BOTH):
+        writer.write(second)
+    assert (rows(staging.target), source(staging)) == ([(1, "a", 10)], ["shop", "eu_orders"])
 
 
 def test_a_table_made_by_an_earlier_version(writer, staging: Staging, orders, source) -> None:
