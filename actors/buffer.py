@@ -109,6 +109,8 @@ class TargetBuffer:
     """The columns' types in the source's words, by names in small letters, as far as known."""
     stated: set[str] = field(default_factory=set)
     """Columns that statements added, after their tables: rows that have them are no news."""
+    defaulted: set[str] = field(default_factory=set)
+    """Columns of which it was said that inserts don't carry their default."""
     news: dict[str, Doubt] = field(default_factory=dict)
     """What rows told of their columns and no statement did, until a write has published it."""
     era: int = 0

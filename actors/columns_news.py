@@ -6,13 +6,14 @@ of another type what the source made of them. Nobody tells, so it is reported an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from actors import effects as fx
 from actors.buffer import TargetBuffer
 from actors.doubts import WAY_OUT
 from actors.messages import Staged
 from actors.ports import Doubt
+from changes.column_news import ColumnNews
 from changes.model import Mode, TableSchema
 from changes.types import widen
 
@@ -37,6 +38,30 @@ def take_news(
         buffer.news[key] = Doubt(text)
         fields = {"target": buffer.name, "what": text, "help": WAY_OUT}
         out.append(fx.Log("warning", "columns_changed", fields))
+    # A column that is new, beside rows of before it, is told as such.
+    left_out = [
+        news
+        for news in staged.news
+        if news.kind == "default" and f"new {news.column.lower()}" not in found
+    ]
+    if left_out and not shared():
+        out += _take_defaults(buffer, left_out)
+    return out
+
+
+def _take_defaults(buffer: TargetBuffer, left_out: Sequence[ColumnNews]) -> list[object]:
+    """Columns that took a default in rows which are written now: told once in a run."""
+    out: list[object] = []
+    for news in left_out:
+        name = news.column.lower()
+        if name in buffer.defaulted:
+            continue
+        buffer.defaulted.add(name)
+        # Without a place, so that the mark says it once, over restarts too.
+        doubt = buffer.news[f"default {name}"] = Doubt(f"{buffer.name}: {news.what}")
+        help_ = "binlog_row_image = FULL at the source; then have it send the rows again"
+        fields = {"target": buffer.name, "what": doubt.what, "help": help_}
+        out.append(fx.Log("warning", "rows_may_differ", fields))
     return out
 
 
@@ -59,7 +84,7 @@ def _seen(buffer: TargetBuffer, staged: Staged, piece: bool) -> Iterator[tuple[s
     """What is told by types, and by columns that the table has not."""
     stored, about = buffer.state.schema, buffer.name
     for news in staged.news:
-        if not news.table:
+        if not news.table and news.kind != "default":
             yield f"{news.kind} {news.column.lower()}", f"{about}: {news.what}"
     if piece or staged.schema is None:
         return

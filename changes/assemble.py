@@ -147,7 +147,7 @@ def assemble(
         return _Columns(pieces, converter, declared, ops, records).upserts()
     table = _Columns(pieces, converter, declared, ops, records).changelog()
     marks = (
-        ("_op", _letters(ops)),
+        ("_op", letters(ops)),
         ("_partition", pa.repeat(pa.scalar(partition, pa.int32()), len(ops))),
         ("_offset", pa.array(list(map(offsets.__getitem__, records)), pa.int64())),
         ("_index", pa.array(_indexes(records), pa.int32())),
@@ -162,7 +162,7 @@ def _indexes(records: Sequence[int]) -> list[int]:
     return list(itertools.chain.from_iterable(map(range, Counter(records).values())))
 
 
-def _letters(ops: bytes) -> pa.Array:
+def letters(ops: bytes) -> pa.Array:
     """Make an array of texts of one letter each: text and offsets are all that it consists of."""
     offsets = array("i", range(len(ops) + 1))
     return pa.Array.from_buffers(
@@ -199,7 +199,7 @@ class _Columns:
 
     def upserts(self) -> pa.Table:
         """Rows that end a key carry just that; the rest is null there and counts as carried."""
-        marks = _letters(self._ops.replace(b"I", b"U"))
+        marks = letters(self._ops.replace(b"I", b"U"))
         gone = pc.equal(marks, "D") if b"D" in self._ops else None
         columns: dict[str, pa.Array] = {OP: marks}
         flags: dict[str, pa.Array] = {}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from changes.mysql_shapes import keeps, shape_of
 
 
 class ColumnNews(NamedTuple):
-    """One change of a column. ``table`` is empty where it is not known whose rows told it."""
+    """One change of a column. ``table`` is empty where it is not known whose rows told it.
 
-    kind: Literal["new", "gone", "type"]
+    ``default``: an insert lacks it, so that its value there is a default which nobody tells.
+    """
+
+    kind: Literal["new", "gone", "type", "default"]
     column: str
     what: str
     table: str = ""
@@ -31,6 +34,14 @@ class ListedType(NamedTuple):
 
     def __str__(self) -> str:
         return self.source or self.sent
+
+
+def left_out(names: Iterable[str]) -> tuple[ColumnNews, ...]:
+    """Columns that inserts lack."""
+    what = "has a default at the source that inserts don't carry: NULL here"
+    return tuple(
+        ColumnNews("default", name, f"column {name} {what}") for name in dict.fromkeys(names)
+    )
 
 
 def told_otherwise(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[ColumnNews]:

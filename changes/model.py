@@ -309,6 +309,8 @@ class Changes:
     columns are not there. ``POSITION`` is there, in each row, where the decoder gives
     ``positions``: then each row carries all columns that the source had at that point. ``nulled``
     counts the values that are null by configuration because the lake can't hold them (zero dates).
+    ``lacking`` are columns that an insert does not carry, in formats whose inserts are whole but
+    for what took its default.
     """
 
     table: pa.Table
@@ -316,6 +318,7 @@ class Changes:
     mode: Mode
     count: int
     nulled: int = 0
+    lacking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from actors.effects import Stage, Stretch
 from actors.messages import BadMessageAt, Staged, StageFailed
-from changes.column_news import ColumnNews, told_otherwise
+from changes.column_news import ColumnNews, left_out, told_otherwise
 from changes.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from changes.formats.base import Format, Reminded, TableDecoder, TellsColumns, TellsTypes
 from changes.model import CHANGELOG_COLUMNS, BadRecord, Changes, Mode, TargetName
@@ -96,6 +96,8 @@ class StageWork:
             return StageFailed(target, f"{path}: {error}")
         upsert = mode is Mode.UPSERT
         told, news = self._telling(target, decoder)
+        if upsert:
+            news += left_out(name for part in decoded for name in part.lacking)
         return Staged(
             target=target,
             path=path,

@@ -16,6 +16,7 @@ from changes.formats.aliyun_values import declared_types, text_of
 from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, Unfit, other_key
 from changes.formats.row_blocks import BlockLayout
+from changes.lacking import lacking_inserts
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D", "INIT": "I"}
@@ -134,7 +135,8 @@ class AliyunTableDecoder:
         self._layout, self._seen = layout, True
         self._run = reading.run.ended(reading.count)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
-        return Changes(table, layout.schema, mode, reading.count, converter.nulled)
+        lacking = lacking_inserts(table, pieces.ops)
+        return Changes(table, layout.schema, mode, reading.count, converter.nulled, lacking)
 
 
 def _bad(place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:

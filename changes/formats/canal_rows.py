@@ -19,6 +19,7 @@ from changes.formats import canal_careful as careful
 from changes.formats.canal_layout import LETTERS, CanalLayout, HandleKey, place_texts
 from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, Unfit, decoded, other_key
+from changes.lacking import lacking_inserts
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 from changes.positions import position_text
 from changes.values import Values
@@ -91,7 +92,8 @@ class CanalTableDecoder:
         self._run = reading.run.ended(reading.count)
         # Copies: the parts of a message keep all of it in memory, which is written over.
         self._types, self._names = reading.types.copy(), reading.names.copy()
-        return Changes(table, layout.schema, mode, reading.count, converter.nulled)
+        lacking = lacking_inserts(table, b"".join(part.ops for part in reading.segments))
+        return Changes(table, layout.schema, mode, reading.count, converter.nulled, lacking)
 
 
 class _Named(Struct, gc=False):

@@ -17,6 +17,7 @@ from changes.convert import Converter
 from changes.formats.flat_rows import FlatRows, spans
 from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Layout, Refused, other_key
+from changes.lacking import lacking_inserts
 from changes.model import BadRecord, Changes, Mode
 
 Cell = str | UnsetType | None
@@ -220,7 +221,8 @@ class RowBlocks:
             raise BadRecord(misfit.record, str(misfit)) from misfit
         assert table is not None
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
-        return Changes(table, layout.schema, mode, self.count, converter.nulled)
+        lacking = lacking_inserts(table, pieces.ops)
+        return Changes(table, layout.schema, mode, self.count, converter.nulled, lacking)
 
 
 def _placed(cells: Sequence[Cell], names: tuple[str, ...], every: tuple[str, ...]) -> list[Cell]:
