@@ -49,6 +49,12 @@ CATALOG_TYPES: Mapping[str, tuple[str, ...]] = {
 }
 """What Iceberg's ``type`` may be, and without what such a catalog can't be opened."""
 
+_HADOOP = (
+    "a hadoop catalog is for one daemon: two members of a group, or another tool that writes, may "
+    "overwrite each other's commits; and it renames no table"
+)
+"""Its commit is the renaming of a file, which only one process at a time does safely."""
+
 CONNECT_TIMEOUT_S = 10.0
 """For a broker to answer: as long as the daemon itself waits at its start."""
 
@@ -88,6 +94,9 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
     if config.daemon.commit_interval_s > 60:
         yield "daemon.commit_interval_s: after a crash that much is read again"
     yield from spark_warnings(config)
+    for name, sink in config.sink.items():
+        if sink.catalog.get("type") == "hadoop":
+            yield f"sink.{name}.catalog.type: {_HADOOP}"
     for name, pipeline in config.pipeline.items():
         yield from (f"pipeline.{name}.offset_stores: {line}" for line in _weak_stores(pipeline))
         if pipeline.start.at == "latest":

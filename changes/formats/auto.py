@@ -7,6 +7,7 @@ its way to whoever decodes it, and in a spill: so nobody has to tell it twice, n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby, islice
 
 from changes.column_news import ColumnNews
@@ -53,6 +54,9 @@ _AT_ONCE = 500
 """Records whose marks are taken off together. More: when a bad one comes, more of it is done
 again; fewer save nothing."""
 
+_USED_BY: Mapping[str, tuple[str, ...]] = {"encryption_key": ("maxwell-json",)}
+"""The formats that look at an option, where those are not all."""
+
 NAMES = (AUTO, *sorted(FORMATS))
 """What a configuration may say."""
 
@@ -69,7 +73,7 @@ class AutoFormat:
     """The ``Format`` of topics whose formats are told from their messages.
 
     Records come packed and marked, whatever format they are of. Raises ValueError where no format
-    can meet the options.
+    can meet the options, or one of them by itself.
     """
 
     name: str = AUTO
@@ -88,6 +92,8 @@ class AutoFormat:
                 self._unusable[name] = str(error)
         if not self._formats:
             raise ValueError("; ".join(sorted(set(self._unusable.values()))))
+        for name in options.extra:
+            _check_option(options, name)
         self._anything = {m for m, each in self._formats.items() if _reads_anything(each)}
 
     @staticmethod
@@ -309,6 +315,23 @@ class AutoTableDecoder:
     def _other(self, value: bytes) -> str:
         first, other = marked_name(self._mark), marked_name(mark_in(value))
         return f"a record of {other} in a table that was filled from {first}"
+
+
+def _check_option(options: FormatOptions, name: str) -> None:
+    """Raise ValueError for an option that none of the formats which use it can meet.
+
+    Other formats don't look at it, and so would hide that until a topic is of one that does.
+    """
+    alone = replace(options, extra={name: options.extra[name]})
+    problems = []
+    for user in _USED_BY.get(name, FORMATS):
+        try:
+            FORMATS[user](alone)
+        except ValueError as error:
+            problems.append(str(error))
+        else:
+            return
+    raise ValueError(problems[0])
 
 
 def _mark_of(value: bytes | None) -> bytes:

@@ -172,6 +172,16 @@ def test_what_is_legal_but_unwise_is_a_warning(tmp_path: Path, more: str, expect
     assert line.startswith(f"warning: {expected}")
 
 
+def test_a_catalog_for_one_daemon_is_a_warning(tmp_path: Path) -> None:
+    """Nothing in a configuration says how many members its group will have."""
+    text = TEXT.replace('type = "jdbc"', 'type = "hadoop"')
+    result = check(tmp_path, text)
+    assert result.exit_code == 0
+    (line,) = [each for each in lines(result, tmp_path) if each.startswith("warning")]
+    assert line.startswith("warning: sink.lake.catalog.type: a hadoop catalog is for one daemon")
+    assert "overwrite each other's commits" in line
+
+
 def test_a_secret_that_others_may_read_is_a_warning(tmp_path: Path) -> None:
     """In the configuration itself, or in the file that it names."""
     (tmp_path / "pw").write_text("four-words")

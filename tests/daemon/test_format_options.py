@@ -70,6 +70,9 @@ def test_encryption_key_is_a_secret(tmp_path: Path) -> None:
         ("ogg-json", 'positions = "postgres-lsn"', "ogg-json gives no positions"),
         ("canal-json", 'positions = "postgres-lsn"', "canal-json gives no other positions"),
         ("maxwell-json", 'encryption_key = "too-short"', "encryption_key"),
+        ("auto", 'encryption_key = "too-short"', "encryption_key"),
+        ("auto", 'positions = "postgres-lsn"\nencryption_key = "too-short"', "encryption_key"),
+        ("auto", 'default_table = "t"\npositions = "tidb-commit-ts"', None),
         ("auto", 'positions = "postgres-lsn"\nencryption_key = "0123456789abcdef"', None),
     ],
 )
