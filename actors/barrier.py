@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-import pyarrow as pa
 
 from actors import effects as fx
 from actors.buffer import TargetBuffer
 from actors.closing import DataError
-from actors.doubts import WAY_OUT, Known, doubts_of, known_after
+from actors.ddl_view import OF_LANES, NotFollowed, Rewrites, View, is_shadow
+from actors.doubts import Known, doubts_of, known_after
 from actors.ports import Doubt, StagedBatch
 from actors.waiting import Chunk
 from actors.wanted import AnotherTable, Wanted
 from changes.formats import declared_types
 from changes.formats.base import Format
-from changes.formats.untyped import as_declared
 from changes.model import (
     AddColumn,
     BadMessage,
-    ChangeColumn,
     Ddl,
     DdlPolicy,
-    DropColumn,
-    DropTable,
     Mode,
-    RenameColumn,
     RenameTable,
     TableName,
     TableSchema,
-    TableStep,
     TakeName,
-    TruncateTable,
 )
 from changes.routing import RouteConflict, Router
-
-_OF_LANES = " of a table that keeps source positions"
-"""Its other lanes may lag behind the statement's: what they still bring is of before it, and the
-tombstones know the table and its key by their names."""
 
 
 @dataclass(slots=True)
@@ -98,8 +84,8 @@ class BarrierPlanner:
                 if buffer.route in self._router.targets(statement.table):
                     self._take(statement, buffer, wanted, barrier, at)
                     self._doubt(statement, buffer, wanted, barrier, at)
-        except (BadMessage, RouteConflict, AnotherTable, _NotFollowed) as error:
-            quarantine = isinstance(error, _NotFollowed) and error.quarantine
+        except (BadMessage, RouteConflict, AnotherTable, NotFollowed) as error:
+            quarantine = isinstance(error, NotFollowed) and error.quarantine
             raise DataError(f"{place}: {error}", quarantine=quarantine) from error
         moved = wanted.moves_to is not None or wanted.takes_from is not None
         mode = buffer.state.mode or buffer.route.mode
@@ -128,7 +114,7 @@ class BarrierPlanner:
     def _doubt(
         self, statement: Ddl, buffer: TargetBuffer, wanted: Wanted, barrier: Barrier, place: str
     ) -> None:
-        """Note what the statement may change in stored rows without a row. Raises _NotFollowed.
+        """Note what the statement may change in stored rows without a row. Raises NotFollowed.
 
         Where several tables share the target, what was told of one column is not true of all.
         """
@@ -150,7 +136,7 @@ class BarrierPlanner:
         first = not wanted.ddl[1:]
         found = tuple(doubts_of(statement, known, stored, place, first=first))
         if found and self._policy.lossy_change != "report":
-            raise _Rewrites(statement, found, self._policy.lossy_change == "quarantine")
+            raise Rewrites(statement, found, self._policy.lossy_change == "quarantine")
         wanted.doubts += found
         if len(wanted.doubts) > before and not merges and wanted.becomes is None:
             wanted.acts(statement.table)
@@ -161,7 +147,7 @@ class BarrierPlanner:
         table, target = statement.table, buffer.route.name
         if statement.unread is not None:
             if self._policy.not_understood == "stop":
-                raise _NotFollowed(statement, statement.unread)
+                raise NotFollowed(statement, statement.unread)
             barrier.unread.append(f"{table}: {statement.unread}")
             barrier.forget = True
             return
@@ -169,11 +155,11 @@ class BarrierPlanner:
         lanes, types = self._has_lanes(buffer), declared_types(buffer.route.types)
         statement = self._lenient(statement, barrier, place, changelog=changelog, lanes=lanes)
         merges = self._router.merges(table, target)
-        view = _View(self._policy, changelog, merges, lanes, statement, types)
+        view = View(self._policy, changelog, merges, lanes, statement, types)
         steps = tuple(view.table_steps(barrier.notes))
         view.check_named(buffer.route.keys)
         if wanted.moves_to is not None and steps:
-            raise _NotFollowed(statement, "a change after a RENAME in one message")
+            raise NotFollowed(statement, "a change after a RENAME in one message")
         if steps:
             wanted.ddl.append(steps)
             if not merges:
@@ -184,14 +170,14 @@ class BarrierPlanner:
     def _lenient(
         self, statement: Ddl, barrier: Barrier, place: str, *, changelog: bool, lanes: bool
     ) -> Ddl:
-        """The statement as it is followed where stored values can't be told. Raises _NotFollowed.
+        """The statement as it is followed where stored values can't be told. Raises NotFollowed.
 
         A changelog needs none: events of the past did not have the column. Nor does a table without
         rows, but where other lanes may lag behind, those of before may come after the statement.
         """
         if statement.refused is None:
             return statement
-        refusal = _NotFollowed(statement, statement.refused)
+        refusal = NotFollowed(statement, statement.refused)
         nulls = self._policy.unknown_default == "null"
         if not statement.lenient or (lanes and not changelog and not nulls):
             raise refusal
@@ -218,7 +204,7 @@ class BarrierPlanner:
         if to is None and of is None:
             return
         if self._policy.rename_table == "stop":
-            raise _NotFollowed(statement, "RENAME TABLE")
+            raise NotFollowed(statement, "RENAME TABLE")
         if to is not None and of is not None and self._is_swap(table, to, of):
             barrier.notes.append(
                 f"{of} took the place of {table}, an online schema change whose shadow tables no "
@@ -229,7 +215,7 @@ class BarrierPlanner:
         for other in filter(None, (to, of)):
             if self._router.twin(table, target, other) is None:
                 reason = f"RENAME TABLE between {table} and {other}, which no route takes along,"
-                raise _NotFollowed(statement, reason)
+                raise NotFollowed(statement, reason)
         moves_to = None if to is None else self._router.twin(table, target, to)
         takes_from = None if of is None else self._router.twin(table, target, of)
         if to is not None and not self._router.merges(table, target):
@@ -240,11 +226,11 @@ class BarrierPlanner:
         for name in filter(None, (target, moves_to, takes_from)):
             if (rebuilt := self._router.stands_in_for(name)) is not None:
                 # What it held under its other name is in that one's messages.
-                raise _NotFollowed(statement, f"RENAME TABLE while {rebuilt} is being rebuilt")
+                raise NotFollowed(statement, f"RENAME TABLE while {rebuilt} is being rebuilt")
         if self._has_lanes(buffer):
-            raise _NotFollowed(statement, f"RENAME TABLE{_OF_LANES}")
+            raise NotFollowed(statement, f"RENAME TABLE{OF_LANES}")
         if wanted.moves_to is not None or wanted.takes_from is not None:
-            raise _NotFollowed(statement, "a second RENAME in one message")
+            raise NotFollowed(statement, "a second RENAME in one message")
         wanted.moves_to, wanted.takes_from = moves_to, takes_from
 
     def _has_lanes(self, buffer: TargetBuffer) -> bool:
@@ -258,162 +244,3 @@ class BarrierPlanner:
         """Tell whether an online schema change ends here, both its shadow tables left out."""
         routed = self._router.targets(to) or self._router.targets(of)
         return not routed and is_shadow(table, new=of, old=to)
-
-
-def is_shadow(table: TableName, *, new: TableName, old: TableName) -> bool:
-    """Tell whether the names are those that gh-ost, pt-online-schema-change and others give.
-
-    ``new`` is the table that takes the place of ``table``, ``old`` what that becomes.
-    """
-    if not (table.database == new.database == old.database):
-        return False
-    name = re.escape(table.table)
-    grown = (rf"_+{name}_(gho|new)", rf"lhmn_{name}")
-    left = (rf"_+{name}(_\d+)?_(del|old)(_\d+)?", rf"lhma_[\d_]+_{name}")
-    return any(
-        re.fullmatch(a, new.table) and re.fullmatch(b, old.table)
-        for a, b in zip(grown, left, strict=True)
-    )
-
-
-class _NotFollowed(Exception):
-    """A statement that stops the target. ``quarantine``: the configuration sends it there."""
-
-    quarantine = False
-
-    def __init__(self, statement: Ddl, reason: str) -> None:
-        sql = " ".join(statement.sql.split())
-        shown = sql if len(sql) <= 200 else f"{sql[:200]}…"
-        super().__init__(f"{statement.table}: {reason} is not followed: {shown}")
-
-
-class _Rewrites(_NotFollowed):
-    """A statement that may change stored rows."""
-
-    def __init__(self, statement: Ddl, doubts: Sequence[Doubt], quarantine: bool) -> None:
-        said = "; ".join(doubt.what.removeprefix(f"{statement.table}: ") for doubt in doubts)
-        super().__init__(statement, f"{said}, which may change stored rows without a row of it,")
-        self.args = (
-            f'{self.args[0]}. ddl.lossy_change = "report" goes on and marks the target: {WAY_OUT}',
-        )
-        self.quarantine = quarantine
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """One statement as one target sees it.
-
-    ``merges``: the target holds other tables too; ``lanes``: it keeps positions, so that the
-    table may come in several partitions. ``types`` are those that the configuration declares.
-    """
-
-    policy: DdlPolicy
-    changelog: bool
-    merges: bool
-    lanes: bool
-    statement: Ddl
-    types: Mapping[str, pa.DataType]
-
-    def table_steps(self, notes: list[str]) -> Iterator[TableStep]:
-        """The steps that the target takes; what it does not is noted. Raises _NotFollowed."""
-        for step in self.statement.steps:
-            match step:
-                case AddColumn():
-                    yield self._add_column(step)
-                case DropColumn():
-                    yield from self._drop_column(step, notes)
-                case RenameColumn():
-                    yield from self._rename_column(step, notes)
-                case ChangeColumn(old, column):
-                    if old == column.name:
-                        yield step
-                    elif self.changelog:
-                        yield self._add_column(AddColumn(column))
-                    else:
-                        yield from self._rename_column(step, notes)
-                case TruncateTable():
-                    yield from self._truncate(step, notes)
-                case DropTable():
-                    yield from self._drop_table(notes)
-                case RenameTable() | TakeName():
-                    continue
-
-    def _add_column(self, step: AddColumn) -> AddColumn:
-        declared = self.types.get(step.column.name.lower())
-        if declared is not None:
-            try:
-                step = as_declared(step, declared)
-            except ValueError as error:
-                reason = f"ADD COLUMN {step.column.name}: {error}"
-                raise _NotFollowed(self.statement, reason) from error
-        # Events of the past did not have the column: a changelog shows none there.
-        return AddColumn(step.column) if self.changelog else step
-
-    def check_named(self, keys: tuple[str, ...] | None) -> None:
-        """Refuse that a column is renamed which the configuration names: as a key, by its type."""
-        named = dict.fromkeys(self.types, "of a declared type")
-        named |= dict.fromkeys((key.lower() for key in keys or ()), "a key of the route")
-        for step in self.statement.steps:
-            if isinstance(step, RenameColumn):
-                old, new = step.old, step.new
-            elif isinstance(step, ChangeColumn):
-                old, new = step.old, step.column.name
-            else:
-                continue
-            why = named.get(old.lower())
-            if old.lower() != new.lower() and why is not None:
-                raise _NotFollowed(self.statement, f"renaming {old}, {why},")
-
-    def _drop_column(self, step: DropColumn, notes: list[str]) -> Iterator[TableStep]:
-        if self.policy.drop_column == "stop":
-            raise _NotFollowed(self.statement, f"DROP COLUMN {step.name}")
-        stays = self.changelog or self.merges or self.lanes
-        if stays or self.policy.drop_column == "keep":
-            self._note(notes, f"column {step.name} was dropped and is kept")
-            if not stays:
-                yield DropColumn(step.name, keep=True)
-        else:
-            yield step
-
-    def _rename_column(
-        self, step: RenameColumn | ChangeColumn, notes: list[str]
-    ) -> Iterator[TableStep]:
-        if self.changelog:
-            self._note(notes, f"column {step.old} was renamed: a changelog gets a new column")
-        elif self.merges:
-            raise _NotFollowed(self.statement, f"renaming {step.old} in one of several tables")
-        elif self.lanes:
-            raise _NotFollowed(self.statement, f"renaming {step.old}{_OF_LANES}")
-        else:
-            yield step
-
-    def _truncate(self, step: TruncateTable, notes: list[str]) -> Iterator[TableStep]:
-        if self.policy.truncate == "stop":
-            raise _NotFollowed(self.statement, "TRUNCATE")
-        if self.changelog or self.policy.truncate == "keep":
-            self._note(notes, "was truncated, and what is stored is kept")
-        elif self.merges:
-            raise _NotFollowed(self.statement, "TRUNCATE of one of several tables")
-        elif self.lanes:
-            raise _NotFollowed(self.statement, f"TRUNCATE{_OF_LANES}")
-        else:
-            yield step
-
-    def _drop_table(self, notes: list[str]) -> Iterator[TableStep]:
-        if self.policy.drop_table == "stop":
-            raise _NotFollowed(self.statement, "DROP TABLE")
-        if self.changelog:
-            self._note(notes, "was dropped, and what is stored is kept")
-        elif self.merges and self.policy.drop_table == "follow":
-            raise _NotFollowed(self.statement, "DROP TABLE of one of several tables")
-        elif self.merges:
-            self._note(notes, "was dropped, its rows are kept among those of other tables")
-        elif self.lanes:
-            raise _NotFollowed(self.statement, f"DROP TABLE{_OF_LANES}")
-        else:
-            keep = self.policy.drop_table == "keep"
-            self._note(notes, f"was dropped, and is {'kept' if keep else 'dropped here too'}")
-            yield DropTable(keep)
-
-    def _note(self, notes: list[str], what: str) -> None:
-        notes.append(f"{self.statement.table} {what}")

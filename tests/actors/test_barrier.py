@@ -10,9 +10,10 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from actors.barrier import Barrier, BarrierPlanner, is_shadow
+from actors.barrier import Barrier, BarrierPlanner
 from actors.buffer import TargetBuffer
 from actors.closing import DataError
+from actors.ddl_view import is_shadow
 from actors.ports import Doubt, TargetState
 from actors.waiting import Chunk
 from changes.formats.canal_json import CanalJson
