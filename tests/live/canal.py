@@ -16,10 +16,14 @@ _CLASS = "RunCanal"
 
 
 class Canal:
-    """A ``Reader``. Its place in the log is in its folder. One thread's."""
+    """A ``Reader``. Its place in the log is in its folder, the tables' definitions in its memory.
+
+    One thread's.
+    """
 
     section: Mapping[str, Any] = {"format": "canal-json"}
     left_out: Mapping[str, str] = {}
+    can_be_killed = False
 
     def __init__(self, folder: Path, bootstrap: str) -> None:
         """Nothing runs yet; raises JarsError."""

@@ -40,6 +40,7 @@ class Connect:
 
     section: Mapping[str, Any] = {}
     left_out: Mapping[str, str] = {}
+    can_be_killed = True
 
     def __init__(self, folder: Path, bootstrap: str) -> None:
         """Nothing runs yet; raises JarsError."""

@@ -58,6 +58,7 @@ class MariaDb:
             f"--bind-address={HOST}", f"--port={self.port}", f"--socket={self._socket}",
             "--server-id=2", f"--log-bin={self._folder}/bin", "--binlog-format=ROW",
             f"--binlog-row-image={self._image}", "--binlog-row-metadata=FULL",
+            "--binlog-annotate-row-events=OFF",
             "--character-set-server=utf8mb4", "--innodb-flush-log-at-trx-commit=2",
             "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M",
             "--skip-name-resolve=0", "--lower-case-table-names=0",

@@ -20,6 +20,7 @@ class Maxwell:
         "truncate": "Maxwell does not tell of TRUNCATE",
         "partitions": "nor of partitions that are emptied",
     }
+    can_be_killed = True
 
     def __init__(self, folder: Path, bootstrap: str) -> None:
         """Nothing runs yet; raises JarsError."""

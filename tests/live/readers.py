@@ -17,6 +17,9 @@ class Reader(Protocol):
     left_out: Mapping[str, str]
     """Kinds of steps of which its stream can't tell, and why."""
 
+    can_be_killed: bool
+    """Whether it knows the tables of its place in the log when it comes again."""
+
     def start(self) -> None:
         """Start it, with what it read before; raises LiveError."""
 

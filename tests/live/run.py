@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -134,7 +135,7 @@ def play(
     try:
         daemon.start()
         spark = open_session(folder)
-        daemon.program.await_ready(lambda: _all_read(made, before, flows), _READ_WITHIN_S)
+        _await_readers(made, before, flows)
         victims = plan(seeds[0], shape.steps) if shape.kills else {}
         for number in range(1, shape.steps + 1):
             going = [flow for flow in flows if not flow.ended]
@@ -164,8 +165,9 @@ def _kill(made: Bench, daemon: Daemon, victim: Victim, number: int) -> None:
             daemon.launch()
         case Victim.READERS:
             for reader in made.readers:
-                reader.kill()
-                reader.start()
+                if reader.can_be_killed:
+                    reader.kill()
+                    reader.start()
         case Victim.DATABASES:
             for source in made.sources:
                 source.program.kill()
@@ -178,12 +180,16 @@ def _readers(made: Bench) -> frozenset[str]:
     return frozenset[str]().union(*(source.readers() for source in made.sources))
 
 
-def _all_read(made: Bench, before: frozenset[str], flows: Sequence[Flow]) -> bool:
-    """Whether each seed has its reader. Raises LiveError where one has ended."""
-    for flow in flows:
-        if failure := flow.reader.failure(flow.name):
-            raise LiveError(f"the reader of seed {flow.seed} does not start: {failure}")
-    return len(_readers(made) - before) >= len(flows)
+def _await_readers(made: Bench, before: frozenset[str], flows: Sequence[Flow]) -> None:
+    """Return when each seed has its reader. Raises LiveError where one has ended, or none comes."""
+    deadline, pause = time.monotonic() + _READ_WITHIN_S, threading.Event()
+    while len(_readers(made) - before) < len(flows):
+        for flow in flows:
+            if failure := flow.reader.failure(flow.name):
+                raise LiveError(f"the reader of seed {flow.seed} does not start: {failure}")
+        if time.monotonic() > deadline:
+            raise LiveError(f"not all of the {len(flows)} readers follow a log")
+        pause.wait(0.2)
 
 
 _READ_WITHIN_S = 120.0

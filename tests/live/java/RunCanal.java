@@ -4,9 +4,14 @@ import com.alibaba.otter.canal.connector.core.producer.MQMessageUtils;
 import com.alibaba.otter.canal.instance.manager.CanalInstanceWithManager;
 import com.alibaba.otter.canal.instance.manager.model.Canal;
 import com.alibaba.otter.canal.instance.manager.model.CanalParameter;
+import com.alibaba.otter.canal.parse.inbound.mysql.AbstractMysqlEventParser;
+import com.alibaba.otter.canal.parse.inbound.mysql.tsdb.MemoryTableMeta;
+import com.alibaba.otter.canal.parse.inbound.mysql.tsdb.TableMetaTSDB;
+import com.alibaba.otter.canal.parse.inbound.mysql.tsdb.TableMetaTSDBFactory;
 import com.alibaba.otter.canal.protocol.ClientIdentity;
 import com.alibaba.otter.canal.protocol.FlatMessage;
 import com.alibaba.otter.canal.protocol.Message;
+import com.alibaba.otter.canal.protocol.position.EntryPosition;
 import com.alibaba.otter.canal.server.embedded.CanalServerWithEmbedded;
 import java.net.InetSocketAddress;
 import java.util.List;
@@ -25,7 +30,16 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * <p>Arguments: host, port, user, password, filter, folder, number, bootstrap servers, topic.
  */
 public class RunCanal {
-  public static void main(String[] given) throws Exception {
+  public static void main(String[] given) {
+    try {
+      run(given);
+    } catch (Throwable problem) {
+      problem.printStackTrace();
+      System.exit(1); // threads of Canal's would go on
+    }
+  }
+
+  private static void run(String[] given) throws Exception {
     String filter = given[4];
     long number = Long.parseLong(given[6]);
     CanalServerWithEmbedded server = CanalServerWithEmbedded.instance();
@@ -33,7 +47,7 @@ public class RunCanal {
     canal.setId(number);
     canal.setName("live");
     canal.setCanalParameter(parameter(given, number));
-    server.setCanalInstanceGenerator(name -> new CanalInstanceWithManager(canal, filter));
+    server.setCanalInstanceGenerator(name -> instance(canal, filter));
     server.start();
     server.start("live");
     ClientIdentity client = new ClientIdentity("live", (short) 1001, filter);
@@ -59,6 +73,28 @@ public class RunCanal {
     }
   }
 
+  /** Its deployer keeps the tables' definitions in H2; here they are kept in memory. */
+  private static CanalInstanceWithManager instance(Canal canal, String filter) {
+    CanalInstanceWithManager made = new CanalInstanceWithManager(canal, filter);
+    ((AbstractMysqlEventParser) made.getEventParser())
+        .setTableMetaTSDBFactory(
+            new TableMetaTSDBFactory() {
+              @Override
+              public TableMetaTSDB build(String name, String xml) {
+                return new MemoryTableMeta() {
+                  @Override
+                  public boolean rollback(EntryPosition position) {
+                    return true;
+                  }
+                };
+              }
+
+              @Override
+              public void destory(String name) {}
+            });
+    return made;
+  }
+
   private static CanalParameter parameter(String[] given, long number) {
     CanalParameter parameter = new CanalParameter();
     parameter.setSourcingType(CanalParameter.SourcingType.MYSQL);
@@ -79,9 +115,6 @@ public class RunCanal {
     parameter.setSendBufferSize(16 * 1024);
     parameter.setDetectingEnable(false);
     parameter.setTsdbEnable(true);
-    parameter.setTsdbJdbcUrl("jdbc:h2:" + given[5] + "/tsdb;CACHE_SIZE=1000;MODE=MYSQL");
-    parameter.setTsdbJdbcUserName("canal");
-    parameter.setTsdbJdbcPassword("canal");
     return parameter;
   }
 }
