@@ -1,0 +1,36 @@
+"""What the daemon is started with, and the lists of the readers' jars."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from daemon.config_file import load
+from sparkwriter.jars import read_lock
+from tests.live.daemon import Pipeline, configuration
+from tests.live.flow import section
+from tests.live.jars import jar_list, lists
+
+
+def test_every_seed_has_a_configuration_that_is_legal(tmp_path: Path) -> None:
+    """Whatever the seed draws; and equal seeds draw the same."""
+    pipelines = [
+        Pipeline(f"s{seed}", f"live-s{seed}", section(seed, f"m{seed}_*.*")) for seed in range(40)
+    ]
+    path = tmp_path / "binlogd.toml"
+    path.write_text(configuration(tmp_path, "127.0.0.1:1", pipelines))
+    assert sorted(load(path).pipeline) == sorted(pipeline.name for pipeline in pipelines)
+    assert section(3, "m3_*.*") == section(3, "m3_*.*")
+
+
+@pytest.mark.parametrize("name", lists())
+def test_every_jar_of_a_list_has_its_hash(name: str) -> None:
+    """A jar without one would be refused only when it has been fetched."""
+    found = jar_list(name)
+    named = {
+        f"{one.get('conf')}/{one.get('name')}-{one.get('rev')}.jar"
+        for one in ElementTree.parse(found.ivy).iter("dependency")
+    }
+    assert named == set(read_lock(found.lock))
