@@ -338,3 +338,6 @@ class FormatOptions:
     """IANA name of the zone in which the source prints TIMESTAMP values (Canal: its JVM's)."""
     zero_dates: ZeroDates = "null"
     extra: dict[str, str] = field(default_factory=dict)
+    types: ColumnTypes = ()
+    """For ``explain``: of columns whose types the messages don't tell. A target's are its route's.
+    """

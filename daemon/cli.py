@@ -20,6 +20,7 @@ from daemon import control
 from daemon.config import Config
 from daemon.config_file import ConfigError, load
 from daemon.decode import run_decode
+from daemon.decode_types import given_types
 from daemon.lifecycle import Exit
 from daemon.logs import set_up_logs
 from daemon.offset_file import OffsetFile
@@ -171,6 +172,10 @@ def decode(
         str | None, typer.Option(help="The database of messages that name none.")
     ] = None,
     table: Annotated[str | None, typer.Option(help="The table of messages that name none.")] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="COLUMN=TYPE", help="A type that no message tells."),
+    ] = None,
     encryption_key: Annotated[
         str | None,
         typer.Option(envvar="BINLOGD_ENCRYPTION_KEY", help="What Maxwell encrypted with."),
@@ -188,7 +193,8 @@ def decode(
     if zero_dates not in get_args(ZeroDates):
         _refuse(f"--zero-dates {zero_dates!r} is none of {', '.join(get_args(ZeroDates))}")
     try:
-        options = FormatOptions(time_zone, cast(ZeroDates, zero_dates), extra)
+        given = given_types(format_, types or ())
+        options = FormatOptions(time_zone, cast(ZeroDates, zero_dates), extra, given)
         chosen = make_format(format_, options)
     except ValueError as error:
         _refuse(str(error))

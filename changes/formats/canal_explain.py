@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats import canal_careful as careful
 from changes.formats.base import RowChange
 from changes.formats.canal_layout import LETTERS
@@ -45,7 +46,8 @@ def explain_rows(
     olds = [values or {} for values in message.before] if op == "U" else []
     known = [place < len(olds) and message.before[place] is not None for place in range(len(data))]
     converter = Converter(options.time_zone, options.zero_dates)
-    images, misfits = images_of([*data, *olds], careful.types(message), converter, keys)
+    given = Declared.of(options.types)
+    images, misfits = images_of([*data, *olds], careful.types(message), converter, keys, given)
     for place, image in enumerate(images[: len(data)]):
         if op != "U":
             key = key_of(keys, image)

@@ -13,6 +13,7 @@ from msgspec import Raw
 from changes.convert import ValueMisfit
 from changes.formats.base import RowChange
 from changes.formats.debezium_convert import DebeziumConverter
+from changes.formats.debezium_declared import Given
 from changes.formats.debezium_keys import ended, replaced
 from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_parts import columns_of, key_of
@@ -61,6 +62,7 @@ class _Shown:
 
     def __init__(self, told: Mapping[str, Field], options: FormatOptions) -> None:
         self._told = told
+        self._given = Given.of(options.types)
         self._converter = DebeziumConverter(options.zero_dates)
         self.misfit: str | None = None
 
@@ -71,12 +73,16 @@ class _Shown:
         if raw == NULL:
             return None
         field = self._told.get(name)
-        if field is None:
+        given = self._given.type_of(name)
+        if field is not None:
+            kind, said = replace(from_schema(field), wire=Wire.RAW), words(field)
+        elif given is not None:
+            kind, said = given, self._given.words_of(name)
+        else:
             return undeclared(raw)
-        kind = replace(from_schema(field), wire=Wire.RAW)
         text = pa.array([raw.decode()], pa.string())
         try:
-            value = self._converter.column(text, kind, words(field), key=False)[0].as_py()
+            value = self._converter.column(text, kind, said, key=False)[0].as_py()
         except ValueMisfit as misfit:
             self.misfit = self.misfit or f"{name}: {misfit}"
             return undeclared(raw)

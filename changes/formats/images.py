@@ -11,6 +11,7 @@ import pyarrow as pa
 from msgspec import Raw
 
 from changes.convert import Converter, ValueMisfit
+from changes.declared import NOTHING_DECLARED, Declared
 from changes.formats.json_text import text_of
 from changes.formats.layout import Refused
 from changes.mysql_types import from_mysql
@@ -32,10 +33,12 @@ def images_of(
     types: Mapping[str, str],
     converter: Converter,
     keys: Sequence[str],
+    given: Declared = NOTHING_DECLARED,
 ) -> tuple[list[Image], dict[int, str]]:
     """The rows' values, converted a column at a time, and what is wrong with which row.
 
-    A value that does not fit its type is shown as it came: whoever debugs wants to see it.
+    ``given``: types of columns that ``types`` does not have. A value that does not fit its type is
+    shown as it came: whoever debugs wants to see it.
     """
     images: list[Image] = [dict.fromkeys(values) for values in rows]
     misfits: dict[int, str] = {}
@@ -43,10 +46,11 @@ def images_of(
         places = [place for place, values in enumerate(rows) if name in values]
         raws = [bytes(rows[place][name]) for place in places]
         declared = types.get(name)
-        if declared is None:
+        kind = given.type_of(name) if declared is None else from_mysql(declared)
+        if kind is None:
             found = [undeclared(raw) for raw in raws]
         else:
-            kind = from_mysql(declared)
+            declared = declared or given.words_of(name) or ""
 
             def convert(
                 raws: Sequence[bytes],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from changes.convert import Converter
+from changes.declared import Declared
 from changes.formats.base import RowChange
 from changes.formats.images import images_of, key_of
 from changes.formats.json_rows import Row
@@ -18,7 +19,9 @@ def explain_row(
     """
     converter = Converter(options.time_zone, options.zero_dates)
     names = row.keys
-    images, misfits = images_of([row.now, row.was or {}], {}, converter, names)
+    images, misfits = images_of(
+        [row.now, row.was or {}], {}, converter, names, Declared.of(options.types)
+    )
     now, was = images
     misfit = misfits.get(0) or misfits.get(1)
     if row.op != "U":
