@@ -181,6 +181,12 @@ class Router:
             self._left_out[table] = next(problems, None)
         return self._left_out[table]
 
+    def reaches(self, target: TargetName) -> bool:
+        """Tell whether any table there may be leads to the target, which may stand for another."""
+        name = self._stand_ins.get(target, target)
+        nobody = TableName("", "")
+        return any(route.feeds(name, nobody) for route in self._routes)
+
     def twin(self, table: TableName, target: TargetName, other: TableName) -> TargetName | None:
         """Name the target of ``other`` by the route that leads ``table`` to ``target``.
 

@@ -378,6 +378,20 @@ def tables_rebuild(
     sys.exit(rebuild(_load(config), target, flags))
 
 
+@tables_app.command("discard")
+def tables_discard(
+    target: Annotated[str, typer.Argument(help="As tables list names it.")],
+    config: ConfigOption = Path("config.toml"),
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Do it; without this, say what would be lost.")
+    ] = False,
+) -> None:
+    """Give up what is kept for a target that no route wants any more, or a reset that can't be."""
+    from daemon.discard_cli import discard
+
+    sys.exit(discard(_load(config), target, execute))
+
+
 @letters_app.command("list")
 def letters_list(
     config: ConfigOption = Path("config.toml"),

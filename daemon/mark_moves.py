@@ -52,7 +52,10 @@ def _moved(name: str, mark: TargetMark, sinks: Mapping[str, ResettableSink]) -> 
         target = TargetName.parse(name)
         sink = sinks[target.sink]
     except (ValueError, KeyError) as error:
-        raise MarksNotMoved(f"{name}: a reset of it is recorded, and no sink has it") from error
+        raise MarksNotMoved(
+            f"{name}: a reset of it is recorded, and no sink has it: `binlogd tables discard "
+            f"{name}` gives the reset up"
+        ) from error
     wait_s = FIRST_WAIT_S
     for attempt in range(1, ATTEMPTS + 1):
         try:
@@ -61,7 +64,10 @@ def _moved(name: str, mark: TargetMark, sinks: Mapping[str, ResettableSink]) -> 
             log.warning("sink_unavailable", target=name, attempt=attempt, reason=str(error))
             problem = str(error)
         except TargetRefused as error:
-            raise MarksNotMoved(f"a reset is recorded and can't be carried out: {error}") from error
+            raise MarksNotMoved(
+                f"a reset is recorded and can't be carried out: {error}. Mend that, or "
+                f"`binlogd tables discard {name}` gives the reset up"
+            ) from error
         else:
             marks = {str(source): hwm for source, hwm in sorted(state.hwms.items())}
             log.info("marks_moved", target=name, marks=marks, version=state.version)

@@ -41,17 +41,13 @@ class RebuildAnswer:
             raise ControlError('"target" is wanted')
         try:
             wanted = self._request(target, request)
-            done = self._edit(wanted.pipeline, wanted)
-            done.result(ANSWER_WITHIN_S)
         except EditRefused as error:
             return {"begun": False, "line": str(error)}
-        except (EditFailed, StoreError) as error:
+        except StoreError as error:
             raise ControlError(str(error)) from error
-        except NotYet:
-            done.add_done_callback(_told(target))
-            line = f"{target}: pipeline {wanted.pipeline} is being stopped for it; see the log"
-            return {"begun": True, "line": line}
-        return {"begun": True, "line": said(target, wanted.cancel)}
+        done = self._edit(wanted.pipeline, wanted)
+        line = said(target, wanted.cancel)
+        return awaited(done, target, wanted.pipeline, line, "rebuild_not_begun")
 
     def _request(self, target: str, request: Mapping[str, Any]) -> RebuildRequest:
         """What is wanted, refused at once where what is recorded now refuses it."""
@@ -64,6 +60,24 @@ class RebuildAnswer:
         return wanted
 
 
+def awaited(
+    done: Future[None], target: str, pipeline: str, line: str, event: str
+) -> dict[str, Any]:
+    """Answer with ``line`` once it is done, or that it is under way: then ``event`` is logged
+    should it fail. Raises ControlError."""
+    try:
+        done.result(ANSWER_WITHIN_S)
+    except EditRefused as error:
+        return {"begun": False, "line": str(error)}
+    except (EditFailed, StoreError) as error:
+        raise ControlError(str(error)) from error
+    except NotYet:
+        done.add_done_callback(_told(target, event))
+        stops = f"{target}: pipeline {pipeline} is being stopped for it; see the log"
+        return {"begun": True, "line": stops}
+    return {"begun": True, "line": line}
+
+
 def said(target: str, cancel: bool) -> str:
     """What was begun, in a line."""
     if cancel:
@@ -71,11 +85,11 @@ def said(target: str, cancel: bool) -> str:
     return f"{target}: is read again into a new table, which takes its name when it has caught up"
 
 
-def _told(target: str) -> Callable[[Future[None]], None]:
+def _told(target: str, event: str) -> Callable[[Future[None]], None]:
     def tell(done: Future[None]) -> None:
         error = done.exception()
         if error is not None:
             log: Any = structlog.get_logger().bind(actor="supervisor")
-            log.error("rebuild_not_begun", target=target, reason=str(error))
+            log.error(event, target=target, reason=str(error))
 
     return tell

@@ -47,9 +47,12 @@ class Rebuilds:
         sinks: Callable[[], Mapping[str, BatchWriter]],
         spills: SpillFolder,
         save: Callable[[Snapshot], None],
+        reached: Callable[[TargetName], bool],
         attempts: int = AT_START,
     ) -> None:
-        """``save`` makes a snapshot durable, ``attempts``: at a sink that is away."""
+        """``save`` makes a snapshot durable, ``reached``: whether a route leads to a target,
+        ``attempts``: at a sink that is away."""
+        self._reached = reached
         self._attempts = attempts
         self._make = sinks
         self._sinks: Mapping[str, BatchWriter] = {}
@@ -76,6 +79,13 @@ class Rebuilds:
             self._remove(rebuild)
             snapshot = ended(snapshot, target)
             log.info("rebuild_given_up", **fields)
+        elif not self._reached(TargetName.parse(target)):
+            # What came of it was dropped: the new table would take the name with a hole in it.
+            raise RebuildNotEnded(
+                f"{target} is being rebuilt, and no route leads to it any more: what is read again "
+                f"does not come to it. `binlogd tables rebuild {target} --cancel` leaves the old "
+                "table as it is; or have a route take it again"
+            )
         elif not is_complete(snapshot, target):
             log.info("rebuilding", **fields)
             return snapshot

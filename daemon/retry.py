@@ -53,4 +53,9 @@ class Retry:
                 return {"begun": answer.begun, "line": answer.line}
         if silent:
             raise ControlError(f"{target}: a processor is busy and has not answered; try again")
-        return {"begun": False, "line": f"{target}: unknown: no message of it came since the start"}
+        line = (
+            f"{target}: unknown: no message of it came since the start. Where `binlogd tables list`"
+            f" shows a spill of it, no route wants it any more: have one take it again and restart,"
+            f" or `binlogd tables discard {target}`"
+        )
+        return {"begun": False, "line": line}

@@ -26,6 +26,7 @@ from daemon.backoff import BackOff
 from daemon.collector import calm_collector
 from daemon.config import Config
 from daemon.control import Answer
+from daemon.discard import ASK, DiscardAnswer
 from daemon.edits import (
     Change,
     Edited,
@@ -237,6 +238,7 @@ class Service:
     def _outlook(self) -> Outlook:
         answers: dict[str, Answer] = {
             **RunningResets(self._config, self.edit).answers,
+            ASK: DiscardAnswer(self._config, self.edit),
             "tables-rebuild": RebuildAnswer(self._config, lambda: self._stores, self.edit),
         }
         outlook = Outlook(self._config, self._run_id, self._notifier, self._tier.session, answers)
@@ -384,7 +386,10 @@ class Service:
         """
         moved = self._move_marks(name, recorded)
         folder, store = SpillFolder(self._config.daemon.state_dir, name), self._stores[name]
-        rebuilds = Rebuilds(self._tier.sinks, folder, lambda s: store.set(s).result(), attempts)
+        router = Router(self._config.pipeline[name].routes())
+        rebuilds = Rebuilds(
+            self._tier.sinks, folder, lambda s: store.set(s).result(), router.reaches, attempts
+        )
         return rebuilds.settle(moved)
 
     def _move_marks(self, name: str, recorded: Snapshot) -> Snapshot:

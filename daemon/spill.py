@@ -179,21 +179,24 @@ class SpillFolder:
 
         Marks of replayed spills that are not listed any more go.
         """
-        found: list[Found] = []
-        held: dict[str, SpillState] = {}
-        if self._folder.exists():
-            for path in sorted(self._folder.glob("*.spill")):
-                spill = Spill(path)
-                if spill.target is None or not spill.state.messages:
-                    continue
-                (first, *_), _ = spill.read(0, 1)
-                said = (spill.target, spill.reason, spill.state)
-                found.append(Found(*said, first, spill.records))
-                held[str(spill.target)] = spill.state
-                self._spills[spill.target] = spill
+        found = self.held()
+        states = {str(spill.target): spill.state for spill in found}
         for target, mark in listed.items():
-            self._check(target, mark, held.get(target, SpillState()))
+            self._check(target, mark, states.get(target, SpillState()))
         self._forget_done(listed)
+        return found
+
+    def held(self) -> tuple[Found, ...]:
+        """What is there, changing nothing: a daemon may be at it. Raises SpillError, OSError."""
+        found: list[Found] = []
+        for path in sorted(self._folder.glob("*.spill")):
+            spill = Spill(path)
+            if spill.target is None or not spill.state.messages:
+                continue
+            (first, *_), _ = spill.read(0, 1)
+            said = (spill.target, spill.reason, spill.state)
+            found.append(Found(*said, first, spill.records))
+            self._spills[spill.target] = spill
         return tuple(found)
 
     def of(self, target: TargetName) -> Spill:

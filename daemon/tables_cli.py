@@ -22,7 +22,7 @@ from daemon.rebuild_answer import said
 from daemon.rebuild_plan import RebuildRequest, pipeline_of
 from daemon.status_table import size
 from offsets.snapshot import Snapshot, TargetMark
-from offsets.store import StoreError
+from offsets.store import Loaded, StoreError
 
 Row = dict[str, Any]
 
@@ -31,14 +31,13 @@ def list_tables(settings: Config, console: Console, as_json: bool) -> int:
     """Print all targets, of the running daemon or else as they are recorded; the exit status."""
     try:
         status = control.ask(settings.daemon.state_dir, {"ask": "status"})
-        rows = list(_rebuilding(settings, _running(status)))
+        open_ = list(_running(status))
     except control.NotRunning:
-        return _list_recorded(settings, console, as_json)
+        open_ = None
     except (control.ControlError, OSError) as error:
         print(f"binlogd: {error}", file=sys.stderr)
         return Exit.PIPELINE_FAILED.value
-    _print(console, rows, as_json)
-    return Exit.OK.value
+    return _list(settings, open_, console, as_json)
 
 
 def retry(settings: Config, target: str) -> int:
@@ -93,17 +92,13 @@ def _rebuild_offline(settings: Config, target: str, flags: Mapping[str, bool]) -
     return Exit.OK.value
 
 
-def _list_recorded(settings: Config, console: Console, as_json: bool) -> int:
+def _list(settings: Config, open_: list[Row] | None, console: Console, as_json: bool) -> int:
+    """Print what a daemon has open (None: there is none), and what is recorded besides."""
     rows: list[Row] = []
     damaged = False
-    for name, section in settings.pipeline.items():
+    for name in settings.pipeline:
         try:
-            if "file" in section.offset_stores:
-                loaded = OffsetFile(settings.daemon.state_dir, name).load()
-            elif section.remembers:
-                loaded = export_snapshot(settings, name)
-            else:
-                continue  # the group's commit knows no target
+            loaded = _recorded(settings, name)
         except (OSError, StoreError) as error:
             said = settings.redactor.text(str(error))
             print(
@@ -113,10 +108,37 @@ def _list_recorded(settings: Config, console: Console, as_json: bool) -> int:
         for damage in loaded.damage:
             damaged = True
             print(f"binlogd: {damage}", file=sys.stderr)
-        if loaded.snapshot is not None:
-            rows += recorded_rows(name, loaded.snapshot)
+        mine = None if open_ is None else [row for row in open_ if row["pipeline"] == name]
+        rows += _with_recorded(name, mine, loaded.snapshot)
+    # A daemon may run by another configuration than the one at hand.
+    rows += [row for row in open_ or () if row["pipeline"] not in settings.pipeline]
     _print(console, rows, as_json)
     return Exit.PIPELINE_FAILED.value if damaged else Exit.OK.value
+
+
+def _recorded(settings: Config, name: str) -> Loaded:
+    """What is recorded of a pipeline. Raises OSError, StoreError."""
+    section = settings.pipeline[name]
+    if "file" in section.offset_stores:
+        return OffsetFile(settings.daemon.state_dir, name).load()
+    # The group's commit knows no target.
+    return export_snapshot(settings, name) if section.remembers else Loaded(None)
+
+
+def _with_recorded(name: str, open_: list[Row] | None, snapshot: Snapshot | None) -> list[Row]:
+    """A pipeline's targets: those that are open, and those that had no news since the start."""
+    recorded = [] if snapshot is None else list(recorded_rows(name, snapshot))
+    if open_ is None:
+        return recorded
+    filled = {} if snapshot is None else {r.into: t for t, r in snapshot.rebuilds.items()}
+    rows = {row["target"]: row for row in open_}
+    for target in rows.keys() & filled.keys():
+        rows[target] |= {"phase": f"rebuilding {filled[target]}"}
+    for row in recorded:
+        # Those in quarantine are open from the start on, where a route leads to them.
+        gone = {"phase": "quarantined, no route"} if row["phase"] == "quarantined" else {}
+        rows.setdefault(row["target"], row | gone)
+    return [rows[target] for target in sorted(rows)]
 
 
 def recorded_rows(pipeline: str, snapshot: Snapshot) -> Iterable[Row]:
@@ -134,18 +156,6 @@ def recorded_rows(pipeline: str, snapshot: Snapshot) -> Iterable[Row]:
             "last_error": None,
             "rows_may_differ": None if mark is None else mark.rows_may_differ,
         }
-
-
-def _rebuilding(settings: Config, rows: Iterable[Row]) -> Iterable[Row]:
-    """The rows, those of tables that are being filled as such."""
-    filled: dict[str, str] = {}
-    for name in settings.pipeline:
-        snapshot = OffsetFile(settings.daemon.state_dir, name).load().snapshot
-        for target, found in ({} if snapshot is None else snapshot.rebuilds).items():
-            filled[found.into] = target
-    for row in rows:
-        of = filled.get(row["target"])
-        yield row if of is None else row | {"phase": f"rebuilding {of}"}
 
 
 def _recorded_phase(snapshot: Snapshot, target: str) -> str:
@@ -173,12 +183,6 @@ def _running(status: Mapping[str, Any]) -> Iterable[Row]:
                 "last_error": None if error is None else error["reason"],
                 "rows_may_differ": target["rows_may_differ"],
             }  # fmt: skip
-        open_ = {target["target"] for target in pipeline["targets"]}
-        for name, why in pipeline["rows_may_differ"].items():
-            if name not in open_:
-                mark = TargetMark(None, {}, rows_may_differ=why)
-                recorded = Snapshot(pipeline["pipeline"], "", targets={name: mark})
-                yield from recorded_rows(pipeline["pipeline"], recorded)
 
 
 def _print(console: Console, rows: Iterable[Row], as_json: bool) -> None:

@@ -132,7 +132,8 @@ def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
         if held and request.target in (None, name):
             yield (
                 f"{name} is in quarantine with messages of {', '.join(held)}: release it first "
-                "(`binlogd tables retry`), or reset others one by one with --table"
+                "(`binlogd tables retry`), or where no route wants it any more give it up "
+                f"(`binlogd tables discard {name}`); or reset others one by one with --table"
             )
 
 

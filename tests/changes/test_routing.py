@@ -293,6 +293,18 @@ def test_whether_tables_share_a_target(routes: tuple[Route, ...], shared: bool) 
     assert Router(routes).merges(TABLE, ONE) is shared
 
 
+def test_whether_any_table_leads_to_a_target() -> None:
+    """Not one that is excluded or that no template spells; a stand-in goes by its own name."""
+    target, new = TargetName("lake", "shop", "t"), TargetName("lake", "shop", "t__rebuild_1")
+    assert Router([route("shop.*")]).reaches(target)
+    assert not Router([route("shop.*", exclude=("shop.t",))]).reaches(target)
+    assert not Router([route("crm.*")]).reaches(target)
+    assert Router([route("crm.*", template="lake.shop.t")]).reaches(target)
+    router = Router([route("shop.t")], {target: new})
+    assert router.reaches(target)
+    assert router.reaches(new)
+
+
 def test_a_table_of_a_route_that_takes_both_shares() -> None:
     """A route that leads this table elsewhere may lead another one to its target."""
     t, name = TableName("shop", "a"), TargetName("lake", "x", "t")

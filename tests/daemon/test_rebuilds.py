@@ -67,6 +67,7 @@ class World:
         self.sink = sink
         self.folder = folder
         self.saved: list[Snapshot] = []
+        self.reached = True
         records = [SpillRecord(LANE, 3, False, b"x")]
         self.spills().of(OLD).append(OLD, "refused", records)
 
@@ -77,7 +78,8 @@ class World:
         return [str(found.target) for found in self.spills().found({})]
 
     def settle(self, snapshot: Snapshot) -> Snapshot:
-        return Rebuilds(self._sinks, self.spills(), self.saved.append).settle(snapshot)
+        settled = Rebuilds(self._sinks, self.spills(), self.saved.append, lambda _: self.reached)
+        return settled.settle(snapshot)
 
     def _sinks(self) -> Mapping[str, Sink]:
         return {"lake": self.sink}
@@ -97,6 +99,18 @@ def filling(frontier: int = 10, keep_old: bool = False) -> Snapshot:
 
 
 STATE = TargetState(hwms={LANE: 9}, version="w")
+
+
+def test_a_table_that_no_route_leads_to_does_not_get_its_new_one(tmp_path: Path) -> None:
+    """What was read again since was dropped: it would take the name with a hole in it."""
+    world = World(tmp_path, Sink())
+    world.reached = False
+    snapshot = filling()
+    with pytest.raises(RebuildNotEnded, match=r"no route leads to it.*rebuild lake\.s\.t --cancel"):
+        world.settle(snapshot)
+    assert not world.sink.asked
+    world.settle(cancelled(snapshot, T))
+    assert world.sink.asked == [NEW]
 
 
 def test_a_table_that_is_not_whole_is_left_alone(tmp_path: Path) -> None:
