@@ -40,6 +40,12 @@ class Attempts:
         buffer.retry_at = now + wait
         return _again(buffer, "sink_unavailable", reason, buffer.attempts, wait)
 
+    def waits(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
+        """Another target's write comes first: said once, for nothing is wrong."""
+        said = buffer.tally.lasting and buffer.tally.error == reason
+        log = self.failed(buffer, reason, now)
+        return fx.Log("debug" if said else "info", "waits_for_name", log.fields)
+
     def raced(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
         """Another member published first: at once, unless that never ends."""
         if buffer.races >= RACES_AT_ONCE:

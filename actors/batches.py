@@ -21,6 +21,7 @@ from actors.closing import (
     problem_of,
     record_at,
     rows_batch,
+    with_configured_keys,
 )
 from actors.columns_news import take_news
 from actors.messages import WRITERS, Address
@@ -179,6 +180,7 @@ class Batches:
         """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
         closing = buffer.closing
         assert closing is not None
+        staged = with_configured_keys(staged, buffer.route.keys)
         if staged.told is not None:
             buffer.types |= {name.lower(): words for name, words in staged.told.items()}
         news = self._news(buffer, closing, staged)

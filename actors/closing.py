@@ -80,6 +80,16 @@ def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:
     return f"{stretch.source} offset {stretch.offsets[bad.index]}: {bad.reason}"
 
 
+def with_configured_keys(staged: Staged, keys: tuple[str, ...] | None) -> Staged:
+    """Have a row without its key say where that key is from: mostly a route's ``keys`` are meant
+    for another of its tables."""
+    bad = staged.bad
+    if bad is None or not keys or "key column " not in bad.reason:
+        return staged
+    reason = f"{bad.reason}; the configuration's `keys` names {', '.join(keys)} as the key"
+    return replace(staged, bad=replace(bad, reason=reason))
+
+
 def after_bad(
     closing: Closing, bad: BadMessageAt, now: float, *, anew: bool = False
 ) -> list[Chunk]:

@@ -54,10 +54,11 @@ class WriteFigures:
 
 @dataclass(frozen=True, slots=True)
 class ErrorFigures:
-    """The last thing that went wrong. ``lasting``: it did not go well since."""
+    """The last thing that went wrong. ``age_s`` None: it was so before this process began.
+    ``lasting``: it did not go well since."""
 
     reason: str
-    age_s: float
+    age_s: float | None
     lasting: bool
 
 
@@ -179,15 +180,21 @@ class Tally:
     ddl_not_understood: int = 0
     write_since: float | None = None
     error: str | None = None
-    error_at: float = 0.0
+    error_at: float | None = None
     lasting: bool = field(default=False)
 
-    def failed(self, reason: str, now: float) -> None:
-        """Note what went wrong."""
+    def failed(self, reason: str, now: float | None) -> None:
+        """Note what went wrong; None: in an earlier run, nobody knows when."""
         self.error, self.error_at, self.lasting = reason, now, True
 
     def last_error(self, now: float) -> ErrorFigures | None:
         """The last error and its age."""
         if self.error is None:
             return None
-        return ErrorFigures(self.error, max(0.0, now - self.error_at), self.lasting)
+        age_s = None if self.error_at is None else max(0.0, now - self.error_at)
+        return ErrorFigures(self.error, age_s, self.lasting)
+
+
+def bare(target: str, reason: str) -> str:
+    """A reason without the target's name before it, for those who name it themselves."""
+    return reason.removeprefix(f"{target}: ")

@@ -323,6 +323,8 @@ class FailureKind(Enum):
 
     RETRY = "retry"
     """It may pass: offer the same again later."""
+    WAITS = "waits"
+    """It will pass: another target's write comes first, in a renaming."""
     REFUSED = "refused"
     """The target can't hold what the source has."""
     FENCED = "fenced"

@@ -29,6 +29,7 @@ from actors.ports import (
     Stager,
     Straggler,
     TargetRefused,
+    WaitsForName,
 )
 from actors.shell import Directory, Run
 from changes.model import TargetName
@@ -247,6 +248,8 @@ class WriterEffects:
             return act(self._sinks[target.sink])
         except LostRace as error:
             return msg.Failed(target, msg.FailureKind.RACED, str(error))
+        except WaitsForName as error:
+            return msg.Failed(target, msg.FailureKind.WAITS, str(error))
         except SinkUnavailable as error:
             return msg.Failed(target, msg.FailureKind.RETRY, str(error))
         except TargetRefused as error:

@@ -315,6 +315,10 @@ class LostRace(SinkUnavailable):
     """Another writer published first. The sink is well: the same batch may be offered at once."""
 
 
+class WaitsForName(SinkUnavailable):
+    """The sink is well: what another target has still to write comes first, in a renaming."""
+
+
 class TargetRefused(Exception):
     """The target can't hold what the source has (a type that can't widen, another key)."""
 

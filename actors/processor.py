@@ -18,7 +18,7 @@ from actors.buffer import Phase, TargetBuffer
 from actors.closing import DataError
 from actors.columns_news import forget_news
 from actors.doubts import remarks_of
-from actors.figures import Figures, ProcessorFigures
+from actors.figures import Figures, ProcessorFigures, bare
 from actors.handover import Settlements, as_staged, give_up, moved_back, over
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
@@ -94,7 +94,7 @@ class ProcessorLogic:
             buffer = self._new_buffer(spill.route)
             buffer.phase = Phase.QUARANTINED
             buffer.quarantine = Quarantine(spill.reason, spill.state)
-            buffer.tally.failed(spill.reason, 0.0)
+            buffer.tally.failed(spill.reason, None)
         self._drain_after: int | None = None
         self._drained = False
         self._hasten_after: int | None = None
@@ -357,7 +357,9 @@ class ProcessorLogic:
             return [self._attempts.raced(buffer, failed.reason, now)]
         if kind is msg.FailureKind.RETRY:
             return [self._attempts.failed(buffer, failed.reason, now)]
-        said = f"{buffer.name}: {failed.reason}{_place(buffer)}"
+        if kind is msg.FailureKind.WAITS:
+            return [self._attempts.waits(buffer, failed.reason, now)]
+        said = f"{buffer.name}: {bare(buffer.name, failed.reason)}{_place(buffer)}"
         if fenced:
             said += (
                 ": another writer moves this target. Two daemons share one only as members of one"
@@ -380,7 +382,8 @@ class ProcessorLogic:
     def _give_up(self, buffer: TargetBuffer, reason: str = "") -> list[object]:
         if buffer.quarantine is not None:
             # The messages of a release are in the spill: from there they are read again.
-            return self._ended_in_refusal(buffer, f"{buffer.name}: {reason}{_place(buffer)}")
+            said = f"{buffer.name}: {bare(buffer.name, reason)}{_place(buffer)}"
+            return self._ended_in_refusal(buffer, said)
         fetcher = Address(self._me.pipeline, "fetcher")
         return give_up(buffer, self._epochs, fetcher) + self._stop_if_doomed(buffer)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from actors import effects as fx
 from actors import messages as msg
 from actors.buffer import Phase, TargetBuffer
-from actors.figures import QuarantineFigures
+from actors.figures import QuarantineFigures, bare
 from actors.messages import Address
 from actors.ports import SpillRecord, SpillState
 from actors.undone import chunks_of, covered, no_more_at_hand, stop_all_but_flying
@@ -56,6 +56,8 @@ class Quarantine:
     ending: bool = False
     """It is replayed and written, and the disk is to let it go: nothing more goes into it."""
     full: bool = False
+    let_go: bool = False
+    """What has no room in the spill is dropped, and that was said."""
     busy: bool = False
     """The disk has been asked, and its answer comes next."""
     again_at: float | None = None
@@ -190,6 +192,8 @@ class Quarantines:
         assert quarantine is not None
         if buffer.phase is Phase.STOPPED or quarantine.busy:
             return []
+        if draining and quarantine.full and quarantine.waiting:
+            return self._let_go(buffer, quarantine)
         if quarantine.again_at is not None and now < quarantine.again_at:
             return []
         if self._spill_due(quarantine, now, draining):
@@ -249,11 +253,24 @@ class Quarantines:
 
     def _full(self, buffer: TargetBuffer, quarantine: Quarantine, bound: int) -> list[object]:
         quarantine.full = True
-        reason = f"{buffer.name}: its quarantine is full ({bound} bytes): {quarantine.reason}"
+        why = bare(buffer.name, quarantine.reason)
+        reason = f"{buffer.name}: its quarantine is full ({bound} bytes): {why}"
         if self._settings.stop:
             failed = msg.PipelineFailed(self._me.pipeline, reason)
             return [fx.Tell(self._supervisor, failed)]
         return [fx.Log("error", "quarantine_full", {"target": buffer.name, "bytes": bound})]
+
+    def _let_go(self, buffer: TargetBuffer, quarantine: Quarantine) -> list[object]:
+        """At a stop nothing waits for room: what is not in the spill holds the frontier, and is
+        read again. Kept, it would hold what others still have to be given."""
+        messages = sum(len(chunk.offsets) for chunk in quarantine.waiting)
+        buffer.tally.messages_dropped += messages
+        quarantine.waiting.clear()
+        if quarantine.let_go:
+            return []
+        quarantine.let_go = True
+        fields = {"target": buffer.name, "messages": messages, "reason": "its quarantine is full"}
+        return [fx.Log("warning", "left_for_the_next_start", fields)]
 
     def spilled(self, buffer: TargetBuffer, state: SpillState) -> list[object]:
         """All that waited is on disk: listed, then done."""

@@ -86,7 +86,9 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
             yield f"daemon.{key}: a folder for temporary files may be emptied by the system"
     processors = len(config.pipeline) * config.daemon.processors
     held = config.memory.buffer_bytes(processors)
-    if config.batch.max_bytes > held:
+    asked = "max_bytes" in config.batch.model_fields_set
+    asked = asked or "budget_bytes" in config.memory.model_fields_set
+    if asked and config.batch.max_bytes > held:  # what nobody set is nobody's to change
         yield (
             f"batch.max_bytes: {config.batch.max_bytes} is more than the {held} bytes that "
             "memory.budget_bytes leaves each processor: a batch of that size is staged in pieces"

@@ -284,7 +284,7 @@ def _error(error: ErrorFigures | None) -> dict[str, Any] | None:
         return None
     return {
         "reason": error.reason,
-        "seconds_ago": round(error.age_s, 3),
+        "seconds_ago": None if error.age_s is None else round(error.age_s, 3),
         "lasting": error.lasting,
     }
 
@@ -292,7 +292,11 @@ def _error(error: ErrorFigures | None) -> dict[str, Any] | None:
 def _last_error(targets: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
     """The newest of the targets' last errors; one that lasts goes before one that is over."""
     errors = [{"target": t["target"], **t["last_error"]} for t in targets if t["last_error"]]
-    return min(errors, key=lambda e: (not e["lasting"], e["seconds_ago"]), default=None)
+    newest = (error for error in errors if error["seconds_ago"] is not None)
+    found = min(newest, key=lambda e: (not e["lasting"], e["seconds_ago"]), default=None)
+    # What lasts since before this run goes before what is over.
+    lasting = found is not None and found["lasting"]
+    return found if lasting else next((e for e in errors if e["lasting"]), found)
 
 
 def _sum(items: Iterable[Mapping[str, Any]], key: str) -> int:

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from actors.figures import bare
+
 _DOUBTED = 5
 """Targets whose stored rows may differ that are named one by one: a screen holds no more."""
 
@@ -102,7 +104,8 @@ def _troubles(p: Mapping[str, Any]) -> Iterable[str]:
         yield f"so may those of {more} more targets: binlogd tables list"
     error = p["last_error"]
     if error and error["lasting"]:
-        yield f"{error['target']}: {error['reason']} ({duration(error['seconds_ago'])} ago)"
+        why = bare(error["target"], error["reason"])
+        yield f"{error['target']}: {why} ({_ago(error['seconds_ago'])})"
 
 
 def _partitions(partitions: Iterable[Mapping[str, Any]]) -> Table:
@@ -130,7 +133,9 @@ def _targets(targets: Iterable[Mapping[str, Any]]) -> Table:
             escape(t["target"]), t["phase"], _lag(t), duration(t["freshness_seconds"]),
             f"{t['buffered_messages']:,}", size(t["staged_bytes"]), flying,
             f"{t['rows_written']:,}",
-            escape(f"{duration(error['seconds_ago'])} ago: {error['reason']}") if error else "-",
+            escape(f"{_ago(error['seconds_ago'])}: {bare(t['target'], error['reason'])}")
+            if error
+            else "-",
         )  # fmt: skip
     return table
 
@@ -142,6 +147,10 @@ def _lag(item: Mapping[str, Any]) -> str:
     if not item["lag_messages"]:
         return "no lag"
     return f"{item['lag_messages']:,} behind, {duration(item['lag_seconds'])}"
+
+
+def _ago(seconds: float | None) -> str:
+    return "since before the start" if seconds is None else f"{duration(seconds)} ago"
 
 
 def duration(seconds: float | None) -> str:

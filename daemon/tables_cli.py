@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from actors.figures import bare
 from daemon import control
 from daemon.config import Config
 from daemon.edits import EditRefused, edit_offline
@@ -197,7 +198,8 @@ def _print(console: Console, rows: Iterable[Row], as_json: bool) -> None:
     for row in rows:
         marks = ", ".join(f"{s}={hwm}" for s, hwm in row["high_water_marks"].items())
         spilled = "-" if row["spill"] is None else _spilled(row["spill"])
-        texts = (row["target"], row["phase"], marks or "-", spilled, row["last_error"] or "-")
+        error = bare(row["target"], row["last_error"] or "-")
+        texts = (row["target"], row["phase"], marks or "-", spilled, error)
         why = (row["rows_may_differ"] or "-",) if doubted else ()
         table.add_row(*map(escape, (*texts, *why)))
     console.print(table)

@@ -85,6 +85,7 @@ class ProcessorRig:
         self.recorded: dict[str, TargetMark] = {}
         self.begins = 0
         self.disk_full = False
+        self.held = False
         self.tables = MemoryTables()
         self.told: list[tuple[Address, Any]] = []
         self.logs: list[fx.Log] = []
@@ -179,7 +180,9 @@ class ProcessorRig:
                 replies.append(value)
             case fx.Log():
                 self.logs.append(effect)
-            case fx.WakeAt() | fx.RemoveStaged() | fx.Hold():
+            case fx.Hold(hold):
+                self.held = hold
+            case fx.WakeAt() | fx.RemoveStaged():
                 pass
             case _:
                 raise TypeError(effect)

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from actors import effects as fx
 from actors import messages as msg
+from actors.mailbox import Tick
 from actors.messages import Address
 from actors.ports import TargetState
 from actors.processor import ProcessorLogic
@@ -76,6 +77,22 @@ def test_what_the_disk_did_not_take_is_still_held() -> None:
     assert [e.route.name.table for e in out if isinstance(e, fx.Stage)] == ["small"]
     out = logic.handle(msg.StageFailed(route("small").name, "disk full"), 1.0)
     assert fx.Hold(True) in out
+
+
+def test_a_wait_for_another_target_is_said_once_and_is_no_sink_that_is_away() -> None:
+    """Dozens of ``sink_unavailable`` for a renaming made operators look for what was not broken."""
+    logic = processor(writers=1)
+    logic.handle(batch(0, waits=1), 0.0)
+    out = logic.handle(msg.Opened(route("waits").name, TargetState()), 0.0)
+    (request,) = (effect for effect in out if isinstance(effect, fx.Stage))
+    logic.handle(staged(request), 0.0)
+    failed = msg.Failed(route("waits").name, msg.FailureKind.WAITS, "waits until it has its name")
+    said = []
+    for second in range(3):
+        out = logic.handle(failed, float(second))
+        said += [(e.level, e.event) for e in out if isinstance(e, fx.Log)]
+        logic.handle(Tick(), second + 0.9)
+    assert said == [("info", "waits_for_name"), *[("debug", "waits_for_name")] * 2]
 
 
 def test_a_write_that_waits_for_its_next_attempt_holds_no_writer() -> None:

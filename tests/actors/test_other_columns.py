@@ -10,6 +10,8 @@ import pytest
 
 from actors import messages as msg
 from actors.ports import TargetState
+from changes.model import Mode
+from changes.routing import Route
 from tests.actors.processor_rig import S0, ProcessorRig, canal
 from tests.changes.formats import wire
 
@@ -29,6 +31,17 @@ def number(key: int, name: str = "7", **more: Any) -> bytes:
 def types_of(state: TargetState) -> list[pa.DataType]:
     assert state.schema is not None
     return [column.type for column in state.schema.columns]
+
+
+def test_a_missing_key_that_was_configured_says_so() -> None:
+    """Of one table among many the message read as if the source had lost its key."""
+    route = Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, ("order_id",))
+    rig = ProcessorRig(routes=(route,))
+    rig.send("t", (1, text(1)))
+    rig.settle()
+    (failed,) = rig.heard(msg.PipelineFailed)
+    assert "key column order_id is missing" in failed.reason
+    assert "the configuration's `keys` names order_id as the key" in failed.reason
 
 
 def test_rows_of_another_type_are_written_apart_from_those_before() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from actors import messages as msg
+from actors.figures import Figures, ProcessorFigures
 from actors.ports import TargetState
 from daemon import spill
 from offsets.position import TopicPartition
@@ -266,6 +267,48 @@ def test_a_full_spill_lets_nothing_pass(tmp_path: Path) -> None:
     rig.send("t", (9, canal("t", 9, "z")))
     rig.settle()
     assert rig.done(T) == 5
+
+
+def test_a_stop_does_not_wait_for_room_in_a_full_spill(tmp_path: Path) -> None:
+    """What has no room held the memory, so what came behind it was not taken, until the drain's
+    time was over; nothing was named. It is read again: the frontier is below it."""
+    rig = quarantined(tmp_path, quarantine_bytes=900, memory_bytes=100)
+    rig.send("t", (9, canal("t", 9, "z")))
+    rig.settle()
+    assert rig.held
+    rig.feed(msg.Drain(5))
+    assert not rig.held
+    assert not rig.heard(msg.Drained)
+    rig.send("t", (10, canal("t", 10, "z")))  # waited in the mailbox
+    assert rig.heard(msg.Drained)
+    assert rig.done(T) == 5
+    (left,) = [log.fields for log in rig.logs if log.event == "left_for_the_next_start"]
+    assert (left["target"], left["messages"]) == (T, 1)
+
+
+def test_after_a_restart_nobody_knows_how_old_a_quarantine_is(tmp_path: Path) -> None:
+    """Its age was the machine's uptime, the clock's own beginning."""
+    rig = quarantined(tmp_path)
+    rig.start()
+    rig.now = 86_400.0
+    (reply,) = rig.feed(Figures())
+    assert isinstance(reply, ProcessorFigures)
+    (figures,) = reply.targets
+    assert figures.error is not None
+    assert (figures.error.age_s, figures.error.lasting) == (None, True)
+
+
+def test_a_target_is_named_once(tmp_path: Path) -> None:
+    """The sink names it already, and so does who shows the reason."""
+    rig = quarantined(tmp_path, quarantine_bytes=900, quarantine_full_stops=True)
+    rig.refusing["lake.db.u"] = "lake.db.u: the type can't widen"
+    rig.send("u", (8, canal("u", 1, "a")))
+    rig.settle()
+    reasons = [log.fields["reason"] for log in rig.logs if log.event == "quarantined"]
+    assert [str(reason).count("lake.db.") for reason in reasons] == [1, 1]
+    rig.send("t", (9, canal("t", 9, "z")))
+    rig.settle()
+    assert rig.heard(msg.PipelineFailed)[0].reason.count(T) == 1
 
 
 def test_a_full_spill_stops_the_pipeline_where_that_is_configured(tmp_path: Path) -> None:

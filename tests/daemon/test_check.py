@@ -182,6 +182,20 @@ def test_a_catalog_for_one_daemon_is_a_warning(tmp_path: Path) -> None:
     assert "overwrite each other's commits" in line
 
 
+@pytest.mark.parametrize(
+    ("more", "warned"), [("", False), ("[batch]\nmax_bytes = 16777216\n", True)]
+)
+def test_defaults_that_nobody_set_are_no_folly(tmp_path: Path, more: str, warned: bool) -> None:
+    """With many pipelines a batch is staged in pieces; that is a warning for who set its size."""
+    section = TEXT.split("[pipeline.shop]")[1]
+    others = "".join(
+        f"[pipeline.p{n}]{section.replace('shop', f's{n}')}".replace("{table}", f"{{table}}_{n}")
+        for n in range(7)
+    )
+    said = lines(check(tmp_path, TEXT + others + more), tmp_path)
+    assert any("batch.max_bytes" in line for line in said) is warned
+
+
 def test_a_secret_that_others_may_read_is_a_warning(tmp_path: Path) -> None:
     """In the configuration itself, or in the file that it names."""
     (tmp_path / "pw").write_text("four-words")

@@ -187,14 +187,15 @@ def a_full_spill_is_released(world: World, log: Log) -> None:  # noqa: F811
     world.quarantined()
     world.configure(quarantine_bytes=1 << 20)
     live = Live(world, log)
-    row = {"id": 4, "name": "x" * (1 << 20), "qty": 4}
-    world.rig.produce(canal(f"{world.rig.db}.t", "INSERT", [row]))
+    for key in (4, 5):
+        row = {"id": key, "name": "x" * 700_000, "qty": key}
+        world.rig.produce(canal(f"{world.rig.db}.t", "INSERT", [row]))
     log.of(None, "quarantine_full")
     world.put_right()
     world.command("tables", "retry", world.target)
     log.of("p", "released")
     live.stop()
-    world.check(1, 2, 3, 4)
+    world.check(1, 2, 3, 4, 5)
 
 
 def a_rebuild_is_given_up(world: World, log: Log) -> None:  # noqa: F811
