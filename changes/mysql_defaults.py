@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from changes.convert import convert
 from changes.model import AddColumn, Column
-from changes.mysql_columns import BINARIES, NUMBERS, TEXTS, Definition, is_introducer
+from changes.mysql_columns import BINARIES, DECIMALS, NUMBERS, TEXTS, Definition, is_introducer
 from changes.mysql_tokens import Token, words
 from changes.mysql_types import from_mysql
 from changes.types import TIMESTAMP_UTC, Reading, SourceType
@@ -39,7 +39,7 @@ def as_added(column: Definition) -> AddColumn:
     if column.default is not None:
         if _is_null(column.default):
             return AddColumn(added)
-        return AddColumn(added, _value(column, kind, _literal(column.default, kind)))
+        return AddColumn(added, _value(column, kind, _literal(column, kind, column.default)))
     if column.nullable is False:
         return AddColumn(added, _implicit(column, kind))
     if column.base == "TIMESTAMP" and column.nullable is None:
@@ -51,7 +51,7 @@ def _is_null(default: Sequence[Token]) -> bool:
     return len(default) == 1 and default[0].kind == "word" and default[0].text.upper() == "NULL"
 
 
-def _literal(default: Sequence[Token], kind: SourceType) -> str:
+def _literal(column: Definition, kind: SourceType, default: Sequence[Token]) -> str:
     """A constant default as text; raises Unknowable where it is computed."""
     sign = ""
     tokens = list(default)
@@ -64,6 +64,7 @@ def _literal(default: Sequence[Token], kind: SourceType) -> str:
         if only.kind == "number" or (only.kind == "string" and not sign):
             if kind.reading is Reading.BYTES and not only.text.isascii():
                 raise Unknowable("the bytes of its DEFAULT depend on a session's character set")
+            _check_kind(column, kind, sign, only)
             return sign + only.text
         if only.kind in ("bits", "hex") and not sign:
             return _bit_string(only, kind)
@@ -71,6 +72,23 @@ def _literal(default: Sequence[Token], kind: SourceType) -> str:
             return "1" if only.text.upper() == "TRUE" else "0"
     said = " ".join(token.text for token in default)
     raise Unknowable(f"DEFAULT {said} is not a constant")
+
+
+def _check_kind(column: Definition, kind: SourceType, sign: str, token: Token) -> None:
+    """Refuse a number where text is wanted, or the other way, that the server reads its own way.
+
+    It writes ``1e3`` as 1000, takes a number for the place of a label, and the text ``'1'`` for
+    the bytes of a BIT or the year 2001.
+    """
+    number = token.kind == "number"
+    labels = kind.reading in (Reading.ENUM, Reading.SET)
+    texts = kind.reading is Reading.BYTES or pa.types.is_string(kind.arrow)
+    plain = re.fullmatch(r"-?[1-9]\d{0,17}|-?(0|[1-9]\d{0,8})\.\d*[1-9]\d*|0", sign + token.text)
+    own_way = number and (labels or (texts and plain is None))
+    if not number and (column.base == "BIT" or (column.base == "YEAR" and len(token.text) != 4)):
+        own_way = True
+    if own_way:
+        raise Unknowable(f"DEFAULT {token.text} of a {column.type} column is not followed")
 
 
 def _check_character_set(introducer: Token, text: Token) -> None:
@@ -125,6 +143,8 @@ def _as_printed(column: Definition, kind: SourceType, text: str) -> str | None:
     """The constant as a message would carry it; None where that can't be told."""
     if kind.reading in (Reading.ENUM, Reading.SET):
         return _numbered(kind, text)
+    if column.base in NUMBERS and not _is_kept(column, text):
+        return None
     if column.base == "DATETIME":
         return text if _keeps_fraction(column, text) else None
     if kind.reading is Reading.BYTES:
@@ -138,6 +158,18 @@ def _as_printed(column: Definition, kind: SourceType, text: str) -> str | None:
             return None
         return text.rstrip(" ") if column.base in ("CHAR", "NCHAR") else text
     return text
+
+
+def _is_kept(column: Definition, text: str) -> bool:
+    """Whether a number stays what it is: FLOAT(m,d) rounds and clamps, unsigned cuts at 0."""
+    if "unsigned" in column.type.lower() and text.lstrip().startswith("-"):
+        return False
+    digits = [token.text for token in column.arguments if token.kind == "number"]
+    if len(digits) < 2 or column.base in DECIMALS:
+        return True
+    whole, places = int(digits[0]) - int(digits[1]), int(digits[1])
+    found = re.fullmatch(r"[+-]?(\d*)\.?(\d*)", text)
+    return found is not None and len(found[1]) <= whole and len(found[2]) <= places
 
 
 def _keeps_fraction(column: Definition, text: str) -> bool:
