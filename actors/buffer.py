@@ -86,6 +86,8 @@ class TargetBuffer:
     """What the target is known to have published: by the last run, then by our own writes."""
     fed: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     """Of each lane, its assignment and the first offset that still comes under it."""
+    unrecorded: set[TopicPartition] = field(default_factory=set)
+    """Those of these lanes of which nobody knows how far they were read before."""
     fenced_at: Mapping[TopicPartition, int] | None = None
     """The marks as they were known when a write was fenced, until they are read again."""
     closing: Closing | None = None

@@ -65,6 +65,7 @@ class _Reading:
     epoch: int
     log: Watermarks
     start: int
+    unrecorded: bool = False
 
 
 def _behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:
@@ -273,7 +274,13 @@ class FetcherLogic:
         for to, mine in by_shard.items():
             size = sum(share.size for share in mine)
             batch = msg.RecordBatch(
-                reading.epoch, source, tuple(mine), size, reading.log, reading.start
+                reading.epoch,
+                source,
+                tuple(mine),
+                size,
+                reading.log,
+                reading.start,
+                reading.unrecorded,
             )
             out += self._offers.give(to, batch)
         if problem is None:
@@ -350,7 +357,7 @@ class FetcherLogic:
         for source, start in assigned.starts.items():
             self._epoch += 1
             log = assigned.logs[source]
-            self._reading[source] = _Reading(self._epoch, log, start)
+            self._reading[source] = _Reading(self._epoch, log, start, source in assigned.unrecorded)
             self._positions[source] = start
             running = assigned.running.get(source)
             at_frontier = source in assigned.at_frontier

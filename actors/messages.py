@@ -89,6 +89,8 @@ class Assigned:
     """Those whose start is a recorded frontier: what began below it was applied."""
     running: Mapping[TopicPartition, Running] = field(default_factory=dict)
     """The producer's numbers at the starts, where they are recorded."""
+    unrecorded: frozenset[TopicPartition] = frozenset()
+    """Those of which neither a record nor the group says how far they were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,8 @@ class Share:
 class RecordBatch:
     """The shares of one processor, of one partition, under one assignment epoch.
 
-    ``start`` is where the partition's reading began with that assignment.
+    ``start`` is where the partition's reading began with that assignment; ``unrecorded``: nobody
+    knows how far it was read before.
     """
 
     epoch: int
@@ -172,6 +175,7 @@ class RecordBatch:
     size: int
     log: Watermarks
     start: int = 0
+    unrecorded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,7 +192,7 @@ class ProcessorLogic:
                 # Its marks are read for the first time: not once more for this assignment.
                 buffer.marked[batch.source] = batch.epoch
                 out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
-            fed(buffer, batch.source, batch.epoch, batch.start)
+            fed(buffer, batch)
             buffer.tally.messages_read += len(share.offsets)
             if buffer.phase is Phase.STOPPED or buffer.doomed is not None:
                 buffer.tally.messages_dropped += len(share.offsets)

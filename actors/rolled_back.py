@@ -7,19 +7,27 @@ when it is released from quarantine.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from actors import effects as fx
 from actors import messages as msg
 from actors.buffer import TargetBuffer
 from actors.ports import TargetState
-from offsets.position import TopicPartition
+from offsets.position import NO_OFFSET, TopicPartition
 from offsets.rollback import gaps, ways_out
 from offsets.snapshot import TargetMark
 
 
-def fed(buffer: TargetBuffer, source: TopicPartition, epoch: int, start: int) -> None:
+def fed(buffer: TargetBuffer, batch: msg.RecordBatch) -> None:
     """Note where the reading of a partition began that feeds the target."""
-    if buffer.fed.get(source, (-1, 0))[0] != epoch:
-        buffer.fed[source] = (epoch, start)
+    source = batch.source
+    if buffer.fed.get(source, (-1, 0))[0] == batch.epoch:
+        return
+    buffer.fed[source] = (batch.epoch, batch.start)
+    if batch.unrecorded:
+        buffer.unrecorded.add(source)
+    else:
+        buffer.unrecorded.discard(source)
 
 
 def published(buffer: TargetBuffer, written: msg.Written, renamed: bool) -> None:
@@ -42,9 +50,11 @@ def published(buffer: TargetBuffer, written: msg.Written, renamed: bool) -> None
 
 def gap_in(buffer: TargetBuffer, found: TargetState, pipeline: str) -> str | None:
     """Why the target can't be written on from here, None where all is well."""
+    starts = {source: start for source, (_, start) in buffer.fed.items()}
+    if (skipped := _skipped(buffer, found, starts, pipeline)) is not None:
+        return skipped
     if buffer.recorded is None:
         return None
-    starts = {source: start for source, (_, start) in buffer.fed.items()}
     if buffer.quarantine is not None:  # a release begins with what is spilled
         starts |= {source: first for source, (first, _) in buffer.quarantine.spill.lanes.items()}
     missing = gaps(buffer.recorded.hwms, found.hwms, starts)
@@ -55,6 +65,29 @@ def gap_in(buffer: TargetBuffer, found: TargetState, pipeline: str) -> str | Non
         f"{buffer.name}: {what}: {'; '.join(map(str, missing))}: changes in between would be "
         f"missing for ever. {ways_out(pipeline, buffer.name, missing[0])}"
     )
+
+
+def _skipped(
+    buffer: TargetBuffer,
+    found: TargetState,
+    starts: Mapping[TopicPartition, int],
+    pipeline: str,
+) -> str | None:
+    """Why a target has a hole below where reading begins: every record of positions was lost (or
+    the group is another), and the configured start is beyond what the target holds."""
+    known = {} if buffer.recorded is None else buffer.recorded.hwms
+    for source in sorted(buffer.unrecorded - known.keys()):
+        hwm = found.hwms.get(source, NO_OFFSET)
+        if hwm > NO_OFFSET and hwm + 1 < starts[source]:
+            return (
+                f"{buffer.name}: holds {source} through {hwm}, no position is recorded, and "
+                f"reading begins at {starts[source]}, as configured: changes in between would be "
+                f"missing for ever. `binlogd offsets reset --pipeline {pipeline} --topic "
+                f"{source.topic} --partition {source.partition} --to earliest` reads what the log "
+                "still has, and targets drop what they hold; where they are right as they are, "
+                "force the start"
+            )
+    return None
 
 
 def remarks(buffer: TargetBuffer, found: TargetState) -> list[object]:

@@ -125,7 +125,10 @@ class PositionResolver:
             and state.running is not None
             and state.running.at == at
         }
-        return Assigned(starts, logs, confirmed, epochs, frontiers, running)
+        # A forced start says that the targets are right as they are.
+        known = recorded.partitions.keys() | commits.keys()
+        unrecorded = frozenset() if self.apply_force else frozenset(starts.keys() - known)
+        return Assigned(starts, logs, confirmed, epochs, frontiers, running, unrecorded)
 
     def _decide(
         self,

@@ -78,6 +78,12 @@ def start_position(
         start = Start(log.low, "new partition", remark)
     else:
         start = _configured(configured, configured_offset, log)
+        if start.offset > log.low:
+            remark = (
+                "no position is recorded and the group has no commit: what the log holds from "
+                f"{log.low} on is passed over"
+            )
+            start = Start(start.offset, start.origin, remark)
     if not log.low <= start.offset <= log.high:
         raise PositionError(
             f"{source}: the position {start.offset} ({start.origin}) is outside the log, "

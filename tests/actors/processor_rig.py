@@ -84,6 +84,7 @@ class ProcessorRig:
         self.listed: dict[str, SpillMark] = {}
         self.recorded: dict[str, TargetMark] = {}
         self.begins = 0
+        self.unrecorded = False
         self.disk_full = False
         self.held = False
         self.tables = MemoryTables()
@@ -134,7 +135,9 @@ class ProcessorRig:
         owner = None if ddl else self.router.owner(_name(table), route.name)
         share = msg.Share(route, offsets, values, sum(map(len, values)), ddl, owner)
         log = Watermarks(0, max(self.log) + 1)
-        self.feed(msg.RecordBatch(self.epoch, S0, (share,), share.size, log, self.begins))
+        self.feed(
+            msg.RecordBatch(self.epoch, S0, (share,), share.size, log, self.begins, self.unrecorded)
+        )
 
     def feed(self, message: object) -> list[object]:
         """One message; gives the replies to it."""

@@ -44,6 +44,27 @@ def test_a_target_rolled_back_while_nobody_ran_stops_with_the_commands() -> None
     assert rig.states[T].hwms == {S0: 50}
 
 
+@pytest.mark.parametrize(("mark", "stops"), [(50, True), (100, False), (None, False)])
+def test_a_start_beyond_a_mark_that_nothing_records_stops(mark: int | None, stops: bool) -> None:
+    """File and commit are lost, and ``latest`` begins at the end: what the target holds says less,
+    so there is a hole. One that holds all of it goes on, and so does one that never had any."""
+    rig = ProcessorRig()
+    if mark is not None:
+        rig.states[T] = TargetState(SCHEMA, Mode.UPSERT, {S0: mark}, "v3")
+    rig.begins, rig.unrecorded = 101, True
+    rig.send("t", (101, canal("t", 1, "a")))
+    rig.settle()
+    reasons = [failed.reason for failed in rig.heard(msg.PipelineFailed)]
+    if not stops:
+        assert reasons == []
+        assert rig.states[T].hwms == {S0: 101}
+        return
+    (reason,) = reasons
+    assert "holds binlog:0 through 50, no position is recorded, and reading begins at 101" in reason
+    assert "--topic binlog --partition 0 --to earliest" in reason
+    assert rig.states[T].hwms == {S0: 50}
+
+
 def test_a_table_that_somebody_dropped_is_not_begun_anew_in_the_middle() -> None:
     """It would hold the new rows alone."""
     rig = restarted(100, None, 101)

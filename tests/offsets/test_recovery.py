@@ -114,6 +114,15 @@ def test_an_offset_that_names_the_new_partition_counts() -> None:
     assert start(configured=StartAt.OFFSET, topic_is_read=True).offset == 100
 
 
+def test_what_a_configured_start_passes_over_is_told() -> None:
+    """Where both stores of positions were lost, ``latest`` began at the end without a word."""
+    skipping = start(configured=StartAt.LATEST)
+    assert skipping.remark is not None
+    assert "what the log holds from 100 on is passed over" in skipping.remark
+    assert start(configured=StartAt.EARLIEST).remark is None
+    assert start(configured=StartAt.LATEST, log=Watermarks(7, 7)).remark is None
+
+
 def test_a_forced_start_overrules_that_the_topic_is_read() -> None:
     """Force is the operator's word for every partition."""
     decided = start(None, None, StartAt.LATEST, forced=True, topic_is_read=True)
