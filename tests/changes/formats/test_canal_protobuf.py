@@ -148,6 +148,16 @@ def test_a_statement_is_told_by_its_flag() -> None:
     assert FORMAT.peek(wire.canal_packet(remark)).kind is Kind.NOTHING
 
 
+def test_the_sessions_database_is_beside_that_of_the_new_name() -> None:
+    """So names across databases can all be told; an old Canal tells none, and that is refused."""
+    sql = "RENAME TABLE orders TO archive.x, fresh TO orders"
+    told = FORMAT.ddl(wire.canal_packet(wire.canal_ddl("QUERY", sql, "x", "archive", "shop")))
+    assert {str(ddl.table) for ddl in told} == {"shop.orders", "archive.x", "shop.fresh"}
+    assert not any(ddl.refused for ddl in told)
+    old = FORMAT.ddl(wire.canal_packet(wire.canal_ddl("QUERY", sql, "x", "archive", "")))
+    assert all("session's is not told" in str(ddl.refused) for ddl in old)
+
+
 def test_many_rows_keep_their_order_over_blocks() -> None:
     """Blocks of columns close in the midst of an event and between a key's end and its new row."""
     events = [wire.canal_packet(inserts(*range(at, at + 100))) for at in range(0, 700, 100)]

@@ -198,6 +198,16 @@ def test_statements_of_ticdc() -> None:
     assert str(FORMAT.ddl(value)[0].table) == "shop.orders"
 
 
+def test_a_renaming_across_databases_is_refused() -> None:
+    """Debezium names the database of the new name alone: the old one's may be any."""
+    source = {"connector": "mysql", "db": "archive", "table": "x"}
+    ddl = "RENAME TABLE orders TO archive.x"
+    value = record({"source": source, "databaseName": "archive", "ddl": ddl, "tableChanges": []})
+    told = FORMAT.ddl(value)
+    assert {str(statement.table) for statement in told} == {".orders", "archive.x"}
+    assert all("session's is not told" in str(statement.refused) for statement in told)
+
+
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 VARIABLE = ("struct", "io.debezium.data.VariableScaleDecimal")
 BITS = ("bytes", "io.debezium.data.Bits", {"length": "64"})

@@ -63,9 +63,14 @@ def canal_rows(event: str, rows: Sequence[bytes], table: str = "t", database: st
     return fields({1: header, 2: 2, 3: change})
 
 
-def canal_ddl(event: str, sql: str, table: str = "t", database: str = "s") -> bytes:
+def canal_ddl(
+    event: str, sql: str, table: str = "t", database: str = "s", session: str | None = None
+) -> bytes:
+    """``session``: the database that a name without one is in, that of the table if None."""
     header = fields({6: 1_700_000_000_000, 8: database, 9: table, 11: CANAL_EVENTS[event]})
-    change = fields({2: CANAL_EVENTS[event], 10: True, 11: sql, 14: database})
+    change = fields(
+        {2: CANAL_EVENTS[event], 10: True, 11: sql, 14: database if session is None else session}
+    )
     return fields({1: header, 2: 2, 3: change})
 
 
