@@ -78,7 +78,8 @@ def statements(format_: Format, router: Router, touch: Touch) -> Sequence[Ddl]:
 
 def keeps_rows(ddl: Ddl) -> bool:
     """Whether rows of before it and after it are the same rows, by the same names."""
-    return ddl.refused is None and all(
+    readable = ddl.refused is None and ddl.unread is None
+    return readable and all(
         isinstance(step, AddColumn)
         or (isinstance(step, ChangeColumn) and step.old == step.column.name)
         for step in ddl.steps

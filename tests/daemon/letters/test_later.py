@@ -114,6 +114,7 @@ def test_a_row_that_was_moved_to_its_key_speaks_against_it() -> None:
         ("TRUNCATE TABLE t", "TRUNCATE", True),
         ("DROP TABLE t", "ERASE", True),
         ("RENAME TABLE t TO u", "RENAME", True),
+        ("ALTER TABLE t FROBNICATE a", "ALTER", True),
     ],
 )
 def test_statements_that_take_rows_or_names_away_speak_against_it(
