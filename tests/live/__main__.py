@@ -12,7 +12,7 @@ from pathlib import Path
 from demo.broker import BrokerError
 from sparkwriter.jars import JarsError
 from tests.live.program import LiveError
-from tests.live.run import REPORT, Bench, Shape, Tally, bench, play
+from tests.live.run import LETTERS, REPORT, WAYS, Bench, Shape, Tally, bench, play
 
 WIDEST = 400
 """Of a line of a report on the screen; a transaction may have many long values."""
@@ -28,14 +28,17 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=100, help="of each seed")
     parser.add_argument("--beside", type=int, default=3, help="seeds at once")
     parser.add_argument("--without", default="", help="kinds of steps to leave out")
+    parser.add_argument("--ways", default=WAYS, help="databases and readers, by last digit: mpxc")
     parser.add_argument("--calm", action="store_true", help="nothing is killed")
     asked = parser.parse_args()
+    if not asked.ways or not LETTERS.issuperset(asked.ways):
+        parser.error(f"--ways: letters of {''.join(sorted(LETTERS))}")
     without = frozenset(asked.without.split())
     tally = Tally()
     try:
         with (
             tempfile.TemporaryDirectory(prefix="binlogd-live-") as folder,
-            bench(_open(Path(folder))) as made,
+            bench(_open(Path(folder)), asked.ways) as made,
         ):
             if asked.seed == "regression":
                 play(

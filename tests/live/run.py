@@ -69,9 +69,10 @@ class Tally:
         )
 
 
-WAYS = "mpmpmxmpcp"
-"""By the last digit of a seed: MariaDB (m) and PostgreSQL (p) by Debezium, MariaDB by Maxwell (x)
-and by Canal (c)."""
+WAYS = "mpmpmpmpmp"
+"""By the last digit of a seed: MariaDB (m) and PostgreSQL (p) by Debezium. ``--ways`` knows MariaDB
+by Maxwell (x) and by Canal (c), too."""
+LETTERS = frozenset("mpxc")
 
 
 @dataclass(slots=True)
@@ -95,26 +96,28 @@ class Bench:
 
 
 @contextmanager
-def bench(folder: Path) -> Iterator[Bench]:
-    """Start the programs; all are gone afterwards. Raises LiveError, JarsError, BrokerError."""
+def bench(folder: Path, ways: str) -> Iterator[Bench]:
+    """Start the programs of some ways; all are gone afterwards.
+
+    Raises LiveError, JarsError, BrokerError.
+    """
     with ExitStack() as stack:
         mariadb, postgres = MariaDbSource(folder / "mariadb"), PostgresSource(folder / "pg")
         for source in (mariadb, postgres):
             source.start()
             stack.callback(source.program.kill)
         broker = stack.enter_context(DevBroker(folder / "broker"))
-        connect = Connect(folder / "connect", broker.bootstrap)
-        connect.start()
-        stack.callback(connect.kill)
-        maxwell = Maxwell(folder / "maxwell", broker.bootstrap)
-        stack.callback(maxwell.kill)
-        canal = Canal(folder / "canal", broker.bootstrap)
-        stack.callback(canal.kill)
-        ways: dict[str, tuple[Source, Reader]] = {
-            "m": (mariadb, connect), "p": (postgres, connect), "x": (mariadb, maxwell),
-            "c": (mariadb, canal),
+        known: dict[str, tuple[Source, type[Connect | Maxwell | Canal]]] = {
+            "m": (mariadb, Connect), "p": (postgres, Connect), "x": (mariadb, Maxwell),
+            "c": (mariadb, Canal),
         }  # fmt: skip
-        yield Bench(folder, broker, [ways[letter] for letter in WAYS])
+        readers: dict[type[Connect | Maxwell | Canal], Reader] = {}
+        for kind in dict.fromkeys(known[letter][1] for letter in ways):
+            reader = readers[kind] = kind(folder / kind.__name__.lower(), broker.bootstrap)
+            reader.start()
+            stack.callback(reader.kill)
+        taken = [(known[letter][0], readers[known[letter][1]]) for letter in ways]
+        yield Bench(folder, broker, taken)
 
 
 def play(
