@@ -25,6 +25,7 @@ _DECIMALS = words("DECIMAL NUMERIC DEC FIXED")
 _DOUBLES = words("DOUBLE REAL FLOAT8")
 _CHARS = words("CHAR CHARACTER NCHAR VARCHAR NVARCHAR NATIONAL LONG JSON")
 _CLOCKS = words("DATETIME TIMESTAMP TIME")
+_MOST_BITS = 64
 _CHARACTER_BYTES = 4
 """At most, of any character set."""
 
@@ -197,7 +198,8 @@ def _shape(column: Definition, charset: str | None) -> Shape | None:
         places = ",".join(map(str, numbers)) if len(numbers) == 2 else ""
         return Shape(Family.FLOAT, 0, 64 if wide else 32, unsigned=unsigned, name=places)
     if base == "BIT":
-        return Shape(Family.BITS, 1, 1 if first is None else first)
+        bits = 1 if first is None else first
+        return Shape(Family.BITS, 1, bits) if bits <= _MOST_BITS else None
     if base in ("ENUM", "SET"):
         labels = from_mysql(column.type).labels
         return Shape(Family(base.lower()), labels=labels, charset=charset)
