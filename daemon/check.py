@@ -29,7 +29,7 @@ from daemon.letters.topic_made import find_topic
 from daemon.secrets import MASK, SHORTEST, looks_secret
 from sparkwriter.jars import JarsError, lake_jars, local_jar
 from sparkwriter.java import JavaMissing, find_java
-from sparkwriter.session import check_warehouse
+from sparkwriter.warehouse import check_warehouse
 
 StartTier = Callable[[], None]
 """Starts the real sinks and stops them again. Raises SinkUnavailable, JarsError, JavaMissing."""

@@ -28,7 +28,8 @@ from sparkwriter.java_garbage import JavaGarbage
 from sparkwriter.jvm import SparkJvm
 from sparkwriter.keeper import KeeperSettings, SessionFigures, SessionKeeper
 from sparkwriter.living_sink import LivingSink
-from sparkwriter.session import check_warehouse, start_session
+from sparkwriter.session import start_session
+from sparkwriter.warehouse import check_warehouse
 from sparkwriter.warm_up import CATALOG, warm_up, warm_up_catalog
 
 

@@ -92,6 +92,10 @@ public class DurableFiles extends BareLocalFileSystem {
       this.file = file;
     }
 
+    public void write(int one) throws IOException {
+      write(new byte[] {(byte) one}, 0, 1);
+    }
+
     /** Not byte by byte, as the class above would. */
     public void write(byte[] bytes, int from, int count) throws IOException {
       boolean written = false;
@@ -99,7 +103,10 @@ public class DurableFiles extends BareLocalFileSystem {
         stream.write(bytes, from, count);
         written = true;
       } finally {
-        whole = whole && written;
+        if (!written) {
+          whole = false;
+          file.delete(); // at once: whoever made it may never close it
+        }
       }
     }
 
@@ -114,9 +121,12 @@ public class DurableFiles extends BareLocalFileSystem {
         durable = true;
       } finally {
         stream.close();
-        if (!whole || !durable) {
+        if (!durable) {
           file.delete();
         }
+      }
+      if (!whole) {
+        throw new IOException(file + " could not be written whole");
       }
       syncFolder(folderOf(file));
     }

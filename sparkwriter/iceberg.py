@@ -66,7 +66,7 @@ from sparkwriter.schema import (
     missing_columns,
     plan_schema,
 )
-from sparkwriter.session import check_warehouse
+from sparkwriter.warehouse import check_warehouse
 
 SETTLE_ATTEMPTS = 5
 """Looks at a table before a write until nothing is to be changed in its schema: one when it

@@ -7,13 +7,19 @@ was made, and the catalog takes it if that metadata is still the current one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import structlog
 
 from actors.ports import LostRace, SinkUnavailable
+from sparkwriter.commit_failures import never_lands
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, reason
 from sparkwriter.iceberg_publish import MAIN, SWAP_ATTEMPTS, remove_files
+
+log: Any = structlog.get_logger(__name__)
 
 
 class Update(NamedTuple):
@@ -33,43 +39,71 @@ def publish_update(
 
     ``also`` changes columns or properties in that commit. Raises LostRace when main shows anything
     else, SinkUnavailable when the commit never lands. A commit whose reply was lost is found to be
-    done. What was written for a snapshot that lost its race is removed. After any other failure it
-    stays: the commit may still land.
+    done. What was written for it is removed where it is sure that no commit landed nor will;
+    after any other failure it stays: the commit may still land.
     """
-    failure: BaseException | None = None
-    snapshot: Java | None = None
+    tries = _Tries()
     table.in_turn(update.java)
     try:
-        for _ in range(SWAP_ATTEMPTS):
-            table.refresh()
-            _check(table, expected, failure)
-            snapshot = update.java.apply()
-            table.see_current()  # on which it was made
-            _check(table, expected, failure)
-            head = int(snapshot.snapshotId())
-            try:
-                table.commit(partial(_add, snapshot=snapshot, also=also))
-            except JavaFailure as error:
-                failure = error
-                table.refresh()
-                if table.head(MAIN) == head:
-                    return head
-            else:
-                return head
+        return _publish(table, expected, update, also, tries)
     except LostRace:
         # Main moved, so the metadata that a late commit would need is not the current one again,
         # ever. But an earlier commit, its reply lost, may be what main has moved on from.
-        if snapshot is None or not table.holds(int(snapshot.snapshotId())):
-            remove_files(table, _written(table, update, snapshot))
+        if tries.snapshot is None or not table.holds(int(tries.snapshot.snapshotId())):
+            _remove(table, update)
         raise
+    except (SinkUnavailable, *JavaFailure):
+        if not tries.may_land:
+            _remove(table, update)
+        raise
+
+
+@dataclass(slots=True)
+class _Tries:
+    """What has become of one publish so far."""
+
+    snapshot: Java | None = None
+    """The snapshot that was to be committed last; its id is that of each before it."""
+    may_land: bool = False
+    """A commit failed of which it is not sure that it did not, or will not, land."""
+
+
+def _publish(
+    table: LakeTable,
+    expected: int,
+    update: Update,
+    also: Callable[[Java], object] | None,
+    tries: _Tries,
+) -> int:
+    failure: BaseException | None = None
+    for _ in range(SWAP_ATTEMPTS):
+        table.refresh()
+        _check(table, expected, failure)
+        tries.snapshot = snapshot = update.java.apply()
+        table.see_current()  # on which it was made
+        _check(table, expected, failure)
+        head = int(snapshot.snapshotId())
+        try:
+            table.commit(partial(_add, snapshot=snapshot, also=also))
+        except JavaFailure as error:
+            failure = error
+            tries.may_land = tries.may_land or not never_lands(error)
+            table.refresh()
+            if table.head(MAIN) == head:
+                return head
+        else:
+            return head
     assert failure is not None
     raise SinkUnavailable(f"the catalog takes no commit: {reason(failure)}") from failure
 
 
-def _written(table: LakeTable, update: Update, snapshot: Java | None) -> Iterator[str]:
-    yield from update.files
-    if snapshot is not None:
-        yield from table.files_of(snapshot).difference(update.files)
+def _remove(table: LakeTable, update: Update) -> None:
+    """Delete what was written for an update that is no snapshot of the table, nor becomes one."""
+    remove_files(table, update.files)
+    try:
+        table.clean_up(update.java)
+    except JavaFailure as error:
+        log.warning("attempt_left_behind", reason=reason(error))
 
 
 def _check(table: LakeTable, expected: int, failure: BaseException | None) -> None:

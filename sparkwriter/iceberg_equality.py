@@ -61,18 +61,17 @@ class EqualityWrites:
 
         Without ``deletes`` its rows alone: the stored rows of its keys are gone already.
         """
-        with laid_files(plan, path, with_keys=deletes) as (rows, keys):
+        laid = laid_files(plan, path, with_keys=deletes)
+        with laid as (rows, keys), self._files.together(table) as places:
             if not rows.rows and not keys.rows:
                 return Update(table.table.newFastAppend().set(HWM, stamp))
-            delta, files = table.table.newRowDelta().set(HWM, stamp), []
+            delta = table.table.newRowDelta().set(HWM, stamp)
             if keys.rows:
                 ids = [key.id for key in plan.keys if key.id is not None]
-                files.append(self._files.keys(table, keys, ids))
-                delta.addDeletes(files[-1])
+                delta.addDeletes(self._files.keys(table, keys, ids))
             if rows.rows:
-                files.append(self._files.rows(table, rows))
-                delta.addRows(files[-1])
-            return Update(delta, tuple(str(file.location()) for file in files))
+                delta.addRows(self._files.rows(table, rows))
+            return Update(delta, tuple(places))
 
 
 @contextmanager

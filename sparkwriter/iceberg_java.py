@@ -307,6 +307,15 @@ class LakeTable:
         change(builder)
         self.operations.commit(self.metadata, builder.build())
 
+    def clean_up(self, update: Java) -> None:
+        """Remove the manifests that an update of Iceberg's API has written. None of its snapshots
+        may be the table's, nor become it. Raises one of JavaFailure.
+
+        Iceberg does so itself where its own commit fails; ours are not made by that.
+        """
+        reflect = self._jvm.org.apache.commons.lang3.reflect.MethodUtils
+        reflect.invokeMethod(update, True, "cleanAll")
+
     def stamp(self, branch: str, name: str, value: str) -> None:
         """Commit an append of no files to the branch, with one entry in its summary."""
         self.table.refresh()

@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 
 from actors.ports import LostRace, SinkUnavailable
+from sparkwriter.commit_failures import never_lands
 from sparkwriter.iceberg_java import Java, JavaFailure, LakeTable, reason
 
 MAIN = "main"
@@ -24,6 +25,10 @@ such failure means that somebody else got on. Fewer: a busy table refuses good w
 catalog that can't take commits is noticed later."""
 
 log: Any = structlog.get_logger(__name__)
+
+
+class NotLanded(SinkUnavailable):
+    """No commit landed, and surely none will: what was written for it may go."""
 
 
 def create_branch(table: LakeTable, branch: str, at: int) -> None:
@@ -80,9 +85,9 @@ def publish_attempt(
 
     try:
         _swap(table, change, expected=expected, done=lambda: table.head(MAIN) == head)
-    except LostRace:
+    except (LostRace, NotLanded):
         # Main moved, so the metadata that a late commit would need is not the current one again,
-        # ever. After any other failure the commit may still land.
+        # ever; or no commit got so far. After any other failure it may still land.
         if not table.holds(head):
             discard(table, attempt, expected)
         raise
@@ -173,6 +178,7 @@ def _swap(
     A failed commit is looked at again, not believed: its reply may have been lost.
     """
     failure: BaseException | None = None
+    may_land = False
     for _ in range(SWAP_ATTEMPTS):
         table.refresh()
         if done():
@@ -185,7 +191,9 @@ def _swap(
             table.commit(change)
         except JavaFailure as error:
             failure = error
+            may_land = may_land or not never_lands(error)
         else:
             return
     assert failure is not None
-    raise SinkUnavailable(f"the catalog takes no commit: {reason(failure)}") from failure
+    kind = SinkUnavailable if may_land else NotLanded
+    raise kind(f"the catalog takes no commit: {reason(failure)}") from failure

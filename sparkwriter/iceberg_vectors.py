@@ -108,15 +108,15 @@ class VectorWrites:
         keys = KeySet(keys_of(plan, path))
         found = [one for file in files if (one := self._found(seen.table, plan, keys, file))]
         table = seen.table.table
-        with laid_files(plan, path, with_keys=False) as (rows, _):
+        laid = laid_files(plan, path, with_keys=False)
+        with laid as (rows, _), self._files.together(seen.table) as places:
             if not rows.rows and not found:
                 return Update(table.newFastAppend().set(HWM, stamp))
             delta = table.newRowDelta().validateFromSnapshot(seen.main).set(HWM, stamp)
-            written = self._delete(seen.table, delta, found, Path(f"{path}.puffin"))
+            self._delete(seen.table, delta, found, Path(f"{path}.puffin"))
             if rows.rows:
-                written.append(self._files.rows(seen.table, rows))
-                delta.addRows(written[-1])
-            return Update(delta, tuple({str(file.location()) for file in written}))
+                delta.addRows(self._files.rows(seen.table, rows))
+            return Update(delta, tuple(places))
 
     def _found(
         self, table: LakeTable, plan: EqualityPlan, keys: KeySet, file: Candidate
@@ -149,10 +149,8 @@ class VectorWrites:
             return vector_of(blob), delete
         return BitMap64(), None
 
-    def _delete(
-        self, table: LakeTable, delta: Java, found: list[_Found], local: Path
-    ) -> list[Java]:
-        """Have the update delete what was found; gives what was written for it."""
+    def _delete(self, table: LakeTable, delta: Java, found: list[_Found], local: Path) -> None:
+        """Have the update delete what was found."""
         former = [one.former for one in found if one.former is not None]
         for vector in self._files.deletes(table, former) if former else ():
             delta.removeDeletes(vector)
@@ -161,7 +159,7 @@ class VectorWrites:
                 delta.removeRows(one.file.task.file())
         left = {one.file.location: one.gone for one in found if len(one.gone) < one.file.rows}
         if not left:
-            return []
+            return
         try:
             make_private_file(local)
             placed = write_vectors(local, left)
@@ -170,4 +168,3 @@ class VectorWrites:
             local.unlink(missing_ok=True)
         for vector in vectors:
             delta.addDeletes(vector)
-        return vectors

@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,10 @@ ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExt
 ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 
 FILE_SYSTEM = "spark.hadoop.fs.file.impl"
+SQLITE_SYNC = "EXTRA"
+"""SQLite's own default syncs all but the removal of its journal: after a power cut that may be
+there again, and what it undoes is a commit whose positions were stored already."""
+
 CLASSES = "classes"
 """The folder for classes of our own in the JVM's scratch folder."""
 
@@ -132,6 +135,8 @@ def session_conf(
         key = f"spark.sql.catalog.{name}"
         merged.setdefault(key, ICEBERG_CATALOG)
         merged.update({f"{key}.{option}": value for option, value in properties.items()})
+        if properties.get("uri", "").startswith("jdbc:sqlite:"):
+            merged.setdefault(f"{key}.jdbc.synchronous", SQLITE_SYNC)
         # A cached table hides what another process published: marks must come from the catalog.
         merged[f"{key}.cache-enabled"] = "false"
     merged["spark.master"] = master
@@ -239,25 +244,6 @@ def start_session(
             if isinstance(error, (PySparkRuntimeError, OSError, *JavaFailure)):
                 raise SinkUnavailable(text) from error
             raise
-
-
-def check_warehouse(sink: str, properties: Mapping[str, str]) -> None:
-    """Raise SinkUnavailable, naming sink and path, where a local warehouse can't be written.
-
-    Makes the folder when it is missing. A warehouse with a scheme other than ``file`` is left to
-    the catalog to check.
-    """
-    warehouse = properties.get("warehouse", "")
-    if not warehouse or re.match(r"(?!file:)[a-zA-Z][a-zA-Z0-9+.-]*:", warehouse):
-        return
-    path = Path(re.sub(r"^file:(//)?", "", warehouse))
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path, prefix=".binlogd-probe-"):
-            pass
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise SinkUnavailable(f"sink {sink}: can't write warehouse {path}: {reason}") from error
 
 
 def is_local(master: str) -> bool:

@@ -27,11 +27,16 @@ class Disk:
 
     warehouse: str
     catalog: str
+    offsets: str
+    """The file of positions: written when all that it stands for is durable, the catalog too."""
     unsynced: set[str] = field(default_factory=set)
     """Paths whose content may be lost."""
     unnamed: set[str] = field(default_factory=set)
     """Paths whose name may be."""
     files: set[str] = field(default_factory=set)
+    undone: set[str] = field(default_factory=set)
+    """Of the catalog: content that may be lost, and a journal that may be there again and undo."""
+    saved: int = 0
     pointers: int = 0
     early: list[tuple[str, ...]] = field(default_factory=list)
     """What could have been lost, at each pointer's write at which something could."""
@@ -72,6 +77,8 @@ class Disk:
             return
         if call in ("unlink", "unlinkat", "rmdir"):
             self._gone(paths[0])
+            if paths[0] == f"{self.catalog}-journal":
+                self.undone.add(paths[0])
         elif call.startswith(("rename", "link")):
             if paths[0] in self.unsynced:
                 self.unsynced.add(paths[-1])
@@ -91,8 +98,13 @@ class Disk:
             paths.discard(path)
 
     def _wrote(self, path: str) -> None:
+        if path == self.offsets:
+            self.saved += 1
+            if self.undone:
+                self.early.append(tuple(sorted(self.undone)))
         if path == self.catalog:
             self.pointers += 1
+            self.undone.add(path)
             if lost := (*sorted(self.unsynced), *sorted(f"name of {x}" for x in self.unnamed)):
                 self.early.append(lost)
         elif self._counts(path):
@@ -100,6 +112,9 @@ class Disk:
 
     def _synced(self, path: str) -> None:
         self.unsynced.discard(path)
+        self.undone.discard(path)
+        if path == str(PurePosixPath(self.catalog).parent):
+            self.undone.discard(f"{self.catalog}-journal")
         for named in [each for each in self.unnamed if str(PurePosixPath(each).parent) == path]:
             self.unnamed.discard(named)
 

@@ -13,7 +13,7 @@ import pytest
 from tests.sparkwriter.disk_order import CALLS, Disk
 
 WRITES = """
-import sys
+import os, sys
 from pathlib import Path
 import pyarrow as pa
 from changes.model import Column, TableSchema, TargetName, Write
@@ -24,6 +24,7 @@ from sparkwriter.jars import lake_jars
 from sparkwriter.session import start_session
 from tests.sparkwriter.conftest import Staging
 
+os.umask(0o027)
 folder = Path(sys.argv[1])
 warehouse = folder / "warehouse"
 lake = {
@@ -51,6 +52,7 @@ def write(way, name, *batches):
         ops, ids, notes = zip(*rows)
         table = pa.table({"__binlogd_op": ops, "id": ids, "note": notes})
         writer.write(staging.batch(table, number))
+        (folder / "offsets").write_text("written")
     return writer, staging
 
 
@@ -63,13 +65,15 @@ write(Write.EQUALITY, "equal", inserted, changed, changed)
 spark.sql("CREATE TABLE lake.shop.made AS SELECT * FROM lake.shop.merged")
 spark.sql("DELETE FROM lake.shop.made WHERE id = 5")
 print(spark.sql("SELECT count(*) FROM lake.shop.merged").first()[0])
+made = {(path.is_dir(), oct(path.stat().st_mode & 0o777)) for path in warehouse.rglob("*")}
+print(sorted(made))
 spark.stop()
 """
 
 
 def a_trace(*lines: str) -> Disk:
     """What a few calls leave."""
-    disk = Disk("/w", "/w/catalog.db")
+    disk = Disk("/w", "/w/catalog.db", "/offsets")
     disk.replay(lines)
     return disk
 
@@ -92,6 +96,17 @@ def test_the_replay_sees_what_a_power_cut_would_take() -> None:
     assert a_trace(MADE, WRITTEN, late, ended, folder, WRITTEN, POINTED).early == [lost]
 
 
+def test_the_replay_sees_a_commit_that_a_power_cut_would_undo() -> None:
+    """The catalog's content, and its journal, which undoes a commit while it is there."""
+    removed = '8  unlink("/w/catalog.db-journal") = 0'
+    synced = "8  fsync(9</w/catalog.db>) = 0"
+    folder = "8  fsync(4</w>) = 0"
+    saved = '7  write(5</offsets>, "x", 1) = 1'
+    assert a_trace(POINTED, removed, folder, saved).early == [("/w/catalog.db",)]
+    assert a_trace(POINTED, synced, removed, saved).early == [("/w/catalog.db-journal",)]
+    assert a_trace(POINTED, synced, removed, folder, saved).early == []
+
+
 @pytest.mark.integration
 @pytest.mark.timeout(500)
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed here")
@@ -99,7 +114,8 @@ def test_no_pointer_is_durable_before_what_it_points_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tables made, appended to, changed in each way and compacted: whenever the catalog is
-    written to, all other files and their names are on the disk."""
+    written to, all other files and their names are on the disk; when positions are, so is the
+    catalog. And what is made has the modes of the process's umask, whoever of us makes it."""
     from sparkwriter.java import find_java
 
     monkeypatch.setenv("JAVA_HOME", str(find_java().home))
@@ -116,10 +132,13 @@ def test_no_pointer_is_durable_before_what_it_points_at(
     if "ptrace" in run.stderr and "Operation not permitted" in run.stderr:
         pytest.skip("this machine does not let a process be traced")
     assert run.returncode == 0, run.stderr[-3000:]
-    disk = Disk(f"{tmp_path}/warehouse", f"{tmp_path}/warehouse/catalog.db")
+    warehouse = f"{tmp_path}/warehouse"
+    disk = Disk(warehouse, f"{warehouse}/catalog.db", f"{tmp_path}/offsets")
     with trace.open(encoding="utf-8", errors="replace") as lines:
         disk.replay(line.rstrip("\n") for line in lines)
+    assert run.stdout.splitlines()[-2:] == ["100", "[(False, '0o640'), (True, '0o750')]"]
     assert disk.early == []
+    assert disk.saved >= 7
     assert disk.pointers > 12
     kinds = {re.sub(r".*(?=\.)", "", path) for path in disk.files}
     assert kinds >= {".parquet", ".puffin", ".avro", ".json"}

@@ -16,11 +16,11 @@ from sparkwriter.iceberg import check_catalog
 from sparkwriter.session import (
     FILE_SYSTEM,
     ICEBERG_EXTENSIONS,
-    check_warehouse,
     launch_conf,
     session_conf,
     start_session,
 )
+from sparkwriter.warehouse import check_warehouse
 
 LOG = Path("/logs/log4j2.properties")
 BARE = Path("/jars/local/bare.jar")
@@ -32,6 +32,19 @@ def test_user_wins() -> None:
     conf = {"spark.driver.memory": "5g", "spark.scheduler.mode": "FIFO"}
     merged = session_conf(conf, "local[2]", [], {}, LOG, BARE, TEMP)
     assert conf.items() <= merged.items()
+
+
+def test_a_commit_of_sqlite_is_not_undone_by_a_power_cut() -> None:
+    """Its journal's removal is synced, too. Whoever asks for less gets it."""
+    key = "spark.sql.catalog.lake.jdbc.synchronous"
+    lake = {"type": "jdbc", "uri": "jdbc:sqlite:file:/w/catalog.db"}
+    for catalog, expected in (
+        (lake, "EXTRA"),
+        ({**lake, "jdbc.synchronous": "FULL"}, "FULL"),
+        ({**lake, "uri": "jdbc:postgresql://host/db"}, None),
+    ):
+        merged = session_conf({}, "local[1]", [], {"lake": catalog}, LOG, BARE, TEMP)
+        assert merged.get(key) == expected
 
 
 def test_user_does_not_win_where_it_would_be_wrong() -> None:
