@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
 from structlog.testing import capture_logs
+from typer.testing import CliRunner
 
+from daemon.cli import app
 from daemon.config import PipelineSection
 from daemon.config_file import load
 from daemon.lifecycle import Exit
@@ -102,6 +105,31 @@ def test_a_partition_first_seen_in_a_topic_that_the_group_reads_is_new(rig: Rig)
         assert starts() == {added: 0}
     (event,) = [event for event in said if event["event"] == "start_position"]
     assert (event["origin"], event["log_level"]) == ("new partition", "warning")
+
+
+def test_both_stores_lost_and_a_start_beyond_the_marks_stops_with_a_way_out(rig: Rig) -> None:
+    """The marks say less than where reading would begin; the command that is named mends it."""
+    rig.produce(*insert(rig, 1))
+    assert rig.run(leaving(rig)) is Exit.OK
+    for path in (rig.folder / "state").glob("p.offsets*.json"):
+        path.unlink()
+    group = f"g-{rig.db}"
+    client = admin(rig)  # without it the answer never comes
+    client.delete_consumer_groups([group])[group].result(20)
+    rig.produce(*insert(rig, 2, 3))
+    start = {"at": "offset", "offsets": {f"{rig.topic}:0": 2}}
+    config = rig.write_config(p=rig.pipeline(start=start, kafka={"group.instance.id": ""}))
+    assert rig.run(config) is Exit.PIPELINE_FAILED
+    assert f"holds {rig.topic}:0 through 0, no position is recorded" in rig.stderr
+    (event,) = [e for e in rig.events("start_position") if e["level"] == "warning"]
+    assert "is passed over" in event["remark"]
+    command = re.search(r"`binlogd (offsets reset [^`]*)`", rig.stderr)
+    assert command is not None
+    words = [*command[1].split(), "--execute", "--config", str(config)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert rig.run(config) is Exit.OK, rig.stderr
+    assert [row[0] for row in rig.rows("orders")] == [1, 2, 3]
 
 
 def patient(rig: Rig, name: str, group: str) -> Path:
