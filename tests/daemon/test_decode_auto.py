@@ -38,7 +38,6 @@ def decoded(file: Path, content: bytes, **extra: str) -> tuple[bool, list[Any], 
         (CANAL + b"\n" + CANAL, "canal-json", 2),
         (b"\n" + ogg("I", {"id": 1}), "ogg-json", 1),
         (json.dumps(json.loads(ogg("I", {"id": 1})), indent=2).encode(), "ogg-json", 1),
-        (b'{"key":{"id":1},"value":null}\n' + dumps(envelope("c", {"id": 1})), "debezium-json", 1),
         (AVRO, "aliyun-dts-avro", 1),
         (varint(len(AVRO)) + AVRO + varint(len(AVRO)) + AVRO, "aliyun-dts-avro", 2),
         (wire.canal_packet(ENTRY), "canal-protobuf", 1),
@@ -48,6 +47,14 @@ def test_a_file_tells_its_format(tmp_path: Path, content: bytes, name: str, coun
     """It is said which one, and nothing of what was looked at is lost."""
     good, told, said = decoded(tmp_path / "f", content)
     assert (good, len(told), said) == (True, count, [f"read as {name}"])
+
+
+def test_a_file_that_begins_with_a_tombstone_tells_its_format_behind_it(tmp_path: Path) -> None:
+    """What was looked at before is read as that format too: the tombstone, which names no table."""
+    tombstone, row = b'{"key":{"id":1},"value":null}', dumps(envelope("c", {"id": 1}))
+    good, told, said = decoded(tmp_path / "f", tombstone + b"\n" + row)
+    assert (good, len(told), said[0]) == (False, 1, "read as debezium-json")
+    assert "a tombstone whose delete is not known" in said[1]
 
 
 def test_what_is_of_another_format_is_bad(tmp_path: Path) -> None:

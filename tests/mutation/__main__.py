@@ -70,8 +70,8 @@ MUTATIONS = (
     Mutation(
         "a column that is added beside rows divides their message",
         "actors/several.py",
-        "    return isinstance(step, ChangeColumn) and step.old == step.column.name\n",
-        '    return hasattr(step, "default") or isinstance(step, ChangeColumn)\n',
+        "    return not (ddl.steps or ddl.redefined or ddl.refused or ddl.unread)\n",
+        "    return not (ddl.refused or ddl.unread)\n",
         ("tests/actors/test_fetcher_parts.py",),
     ),
     Mutation(
@@ -122,8 +122,8 @@ MUTATIONS = (
     Mutation(
         "what came before a statement is written first",
         "actors/buffer.py",
-        "            if self.chunks[0].is_barrier and taken:\n                break\n",
-        "",
+        "if taken and (self.chunks[0].is_barrier or self.chunks[0].table != taken[0].table):",
+        "if taken and self.chunks[0].table != taken[0].table:",
         (f"{SIMULATION}/test_flow.py",),
     ),
     Mutation(
