@@ -17,7 +17,7 @@ LEFT_OUT: Mapping[str, str] = {
     "YEAR 0": "Debezium writes 1900",
     "zero dates": "Debezium writes NULL, or 1970 where the column is NOT NULL",
     "the text __debezium_unavailable_value": "Debezium's own word for a value that is not sent",
-    "PostgreSQL: names beyond ASCII": "Debezium 3.4 takes each byte of such a name for a letter",
+    "PostgreSQL: names beyond ASCII": "columns were missing in the lake; at whom it lies is open",
     "ON DELETE CASCADE": "the rows that go are not in the binary log",
 }
 """What no reader of the stream can know, or what ends Debezium before binlogd sees anything."""

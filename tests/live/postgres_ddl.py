@@ -19,7 +19,7 @@ from tests.live.schema import Column, Name, Schema, Step, Table
 
 TABLES = [name for name in TABLE_NAMES if name.isascii()]
 COLUMNS = [name for name in COLUMN_NAMES if name.isascii()]
-"""Of others Debezium makes other names: see LEFT_OUT."""
+"""Others are left out: see LEFT_OUT."""
 
 
 def _new_column(rng: Random, name: str) -> Column:
