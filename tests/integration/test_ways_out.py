@@ -190,7 +190,7 @@ def a_full_spill_is_released(world: World, log: Log) -> None:  # noqa: F811
     for key in (4, 5):
         row = {"id": key, "name": "x" * 700_000, "qty": key}
         world.rig.produce(canal(f"{world.rig.db}.t", "INSERT", [row]))
-    log.of(None, "quarantine_full")
+    log.of("p", "quarantine_full")
     world.put_right()
     world.command("tables", "retry", world.target)
     log.of("p", "released")
