@@ -162,7 +162,8 @@ class Batches:
         # Once is enough, and cheaper: the decoder remembers, and a hundred types take 1 ms to send.
         stored = None if buffer.reminded == buffer.era else buffer.state.schema
         buffer.reminded = buffer.era
-        return fx.Stage(buffer.route, paths, stretches, buffer.era, stored)
+        forgotten = not buffer.types
+        return fx.Stage(buffer.route, paths, stretches, buffer.era, stored, tell_types=forgotten)
 
     def spill(self, buffer: TargetBuffer) -> list[object]:
         """Decode and stage what waits behind the write, one lane a piece, up to a barrier."""

@@ -108,7 +108,10 @@ class TargetBuffer:
     """What is wrong with the next message: the target stops when what came before is written."""
     passed: Passed | None = None
     types: dict[str, str] = field(default_factory=dict)
-    """The columns' types in the source's words, by names in small letters, as far as known."""
+    """The columns' types in the source's words, by names in small letters, as far as known.
+
+    They go with what is planned and staged, ahead of what the target shows: whenever that is looked
+    at again they are forgotten, for what they came from may be given up, or another member's."""
     stated: set[str] = field(default_factory=set)
     """Columns that statements added, after their tables: rows that have them are no news."""
     defaulted: set[str] = field(default_factory=set)

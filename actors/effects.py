@@ -143,6 +143,8 @@ class Stage:
     so what is known of them from earlier messages is forgotten."""
     stored: TableSchema | None = None
     """The target's columns, for messages that tell no types: with an era's first batch."""
+    tell_types: bool = False
+    """Answer with the types that the rows tell also where they were answered before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,7 +223,8 @@ class Staged:
     positions: str | None = None
     bad: BadMessageAt | None = None
     told: Mapping[str, str] | None = None
-    """The columns' types in the source's words (``TellsTypes``); None: as they were told last."""
+    """The columns' types in the source's words (``TellsTypes``) that are not as they were told
+    last, or all that the rows tell where that was asked for."""
     news: tuple[ColumnNews, ...] = ()
 
 

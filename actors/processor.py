@@ -402,7 +402,7 @@ class ProcessorLogic:
         if (gap := gap_in(buffer, state, self._me.pipeline)) is not None:
             return self._refused(buffer, gap)
         out = remarks(buffer, state)
-        buffer.state, buffer.passed = as_staged(buffer, state), None
+        buffer.state, buffer.passed, buffer.types = as_staged(buffer, state), None, {}
         if buffer.phase is Phase.OPENING:
             passed = self._releases.passed(buffer)
             if passed is not None:

@@ -5,7 +5,7 @@ Plain work without threads or processes: ``stage_process`` has it done beside th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -19,7 +19,7 @@ from actors.messages import BadMessageAt, Staged, StageFailed
 from changes.column_news import ColumnNews, left_out, told_otherwise
 from changes.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from changes.formats.base import Format, Reminded, TableDecoder, TellsColumns, TellsTypes
-from changes.model import CHANGELOG_COLUMNS, BadRecord, Changes, Mode, TargetName
+from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, BadRecord, Changes, Mode, TargetName
 from sparkwriter.private import make_private_file
 
 
@@ -95,7 +95,7 @@ class StageWork:
         except OSError as error:
             return StageFailed(target, f"{path}: {error}")
         upsert = mode is Mode.UPSERT
-        told, news = self._telling(target, decoder)
+        told, news = self._telling(target, decoder, table if request.tell_types else None)
         if upsert:
             news += left_out(name for part in decoded for name in part.lacking)
         return Staged(
@@ -117,17 +117,26 @@ class StageWork:
         )
 
     def _telling(
-        self, target: TargetName, decoder: TableDecoder
+        self, target: TargetName, decoder: TableDecoder, again: pa.Table | None
     ) -> tuple[Mapping[str, str] | None, tuple[ColumnNews, ...]]:
-        """The types as messages tell them by now, where they are not what was answered last; and
-        what changed without a statement."""
+        """The types that messages tell otherwise than was answered last, and those of the columns
+        that the rows of ``again`` have; and what changed without a statement."""
         news = decoder.take_news() if isinstance(decoder, TellsColumns) else ()
         told = dict(decoder.told) if isinstance(decoder, TellsTypes) else {}
-        was = self._told.get(target, {})
-        if told == was:
-            return None, news
-        self._told[target] = told
-        return told, news if news else tuple(told_otherwise(was, told))
+        was, self._told[target] = self._told.get(target, {}), told
+        fresh = {name: words for name, words in told.items() if was.get(name) != words}
+        news = news or tuple(told_otherwise(was, told))
+        if again is not None and told:
+            fresh |= {name: told[name] for name in _in_rows(again) if name in told}
+        return fresh or None, news
+
+
+def _in_rows(changes: pa.Table) -> Iterator[str]:
+    """The columns that some row has: others may be known of earlier messages alone."""
+    for name in changes.column_names:
+        has = HAS_PREFIX + name
+        if has not in changes.column_names or pc.any(changes[has]).as_py():
+            yield name
 
 
 def _decode_all(

@@ -200,6 +200,65 @@ def test_the_rows_tell_what_the_columns_were(tmp_path: Path) -> None:
     assert rig.logged("rows_may_differ") == [what]
 
 
+def lost_and_read_again(rig: ProcessorRig) -> None:
+    """The write that waits is overtaken by a straggler: its lane is read again."""
+    target = rig.work.popleft().batch.target
+    rig.feed(msg.Failed(target, msg.FailureKind.STRAGGLER, "moved"))
+    rig.epoch += 1
+    rig.settle()
+
+
+def test_a_statement_that_is_planned_again_finds_what_the_rows_are(tmp_path: Path) -> None:
+    """Given up, it has changed no row: the type that it gave the column is not the stored one's,
+    nor is what rows behind it told. It was written without its mark."""
+    rig = filled(tmp_path, buffer_bytes=1)
+    alter = (2, statement("ALTER TABLE t MODIFY name char(8)"))
+    rig.send("t", alter, ddl=True)
+    rig.send("t", (3, canal("t", 2, "b", mysqlType={"id": "int(11)", "name": "char(8)"})))
+    lost_and_read_again(rig)
+    rig.send("t", alter, ddl=True)
+    rig.settle()
+    assert rig.states[T].rows_may_differ == (
+        "db.t: column name from what is stored as string to char(8) at binlog:0 offset 2"
+    )
+
+
+def test_a_statement_that_a_release_comes_to_finds_what_the_rows_are(tmp_path: Path) -> None:
+    """Its write was refused, so it is planned a second time, from the spill."""
+    rig = filled(tmp_path, quarantine=True)
+    rig.refusing[T] = "no"
+    rig.send("t", (2, statement("ALTER TABLE t MODIFY name char(8)")), ddl=True)
+    rig.settle()
+    assert rig.listed[T].lanes == {S0: (2, 2)}
+    rig.refusing.clear()
+    rig.feed(msg.RetryTarget(T))
+    rig.settle()
+    assert rig.states[T].hwms == {S0: 2}
+    assert "char(8)" in str(rig.states[T].rows_may_differ)
+
+
+def test_what_another_member_may_have_done_is_not_known(tmp_path: Path) -> None:
+    """It had the partition meanwhile, and a statement that made the column longer."""
+    rig = filled(tmp_path)
+    rig.feed(msg.Forget((S0,), rig.epoch))
+    rig.epoch += 1
+    rig.states[T] = replace(rig.states[T], hwms={S0: 2})
+    rig.send("t", (3, statement("ALTER TABLE t MODIFY name varchar(20)")), ddl=True)
+    rig.settle()
+    assert "what is stored as string" in str(rig.states[T].rows_may_differ)
+
+
+def test_rows_tell_their_types_again_after_a_hand_over(tmp_path: Path) -> None:
+    """So that what is harmless goes on being followed without a word."""
+    rig = filled(tmp_path)
+    rig.feed(msg.Forget((S0,), rig.epoch))
+    rig.epoch += 1
+    rig.send("t", (2, canal("t", 2, "b")))
+    rig.send("t", (3, statement("ALTER TABLE t MODIFY name varchar(10)")), ddl=True)
+    rig.settle()
+    assert (rig.states[T].hwms, rig.states[T].rows_may_differ) == ({S0: 3}, None)
+
+
 def test_a_lossy_change_quarantines_its_target_alone(tmp_path: Path) -> None:
     """Also where targets that are refused stop: others go on, and a release comes to it again."""
     rig = filled(tmp_path, ddl=DdlPolicy(lossy_change="quarantine"))

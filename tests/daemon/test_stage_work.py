@@ -188,5 +188,18 @@ def test_types_are_told_once_and_again_in_another_era(work: StageWork, tmp_path:
     assert done(work.stage(first, path)).told is None
     wider = message("INSERT", 1, "a").replace(b"varchar(9)", b"varchar(99)")
     grown = Stage(UPSERT, (), (stretch(wider),))
-    assert done(work.stage(grown, path)).told == told | {"v": "varchar(99)"}
+    assert done(work.stage(grown, path)).told == {"v": "varchar(99)"}
     assert done(work.stage(Stage(UPSERT, (), first.stretches, 1), path)).told == told
+
+
+def test_types_that_were_told_are_asked_for_again(work: StageWork, tmp_path: Path) -> None:
+    """Of the columns that the rows have: what is known of others is of before."""
+    path = str(tmp_path / "1.parquet")
+    whole = (stretch(message("INSERT", 1, "a")),)
+    assert done(work.stage(Stage(UPSERT, (), whole), path)).told is not None
+    again = Stage(UPSERT, (), whole, tell_types=True)
+    assert done(work.stage(again, path)).told == {"id": "int", "v": "varchar(9)"}
+    body = msgspec.json.decode(message("INSERT", 1, "a"))
+    lacking = body | {"data": [{"id": "1"}], "mysqlType": {"id": "int"}}
+    part = Stage(UPSERT, (), (stretch(msgspec.json.encode(lacking)),), tell_types=True)
+    assert done(work.stage(part, path)).told == {"id": "int"}
