@@ -19,8 +19,8 @@ from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_parts import columns_of, key_of
 from changes.formats.debezium_places import moment
 from changes.formats.debezium_record import Record
-from changes.formats.debezium_shapes import Unavailable
 from changes.formats.debezium_types import Field, Sense, Wire, WireType, from_schema, words
+from changes.formats.debezium_unsent import Unavailable
 from changes.formats.images import shortest
 from changes.formats.layout import Refused
 from changes.model import FormatOptions, TableName
@@ -46,6 +46,7 @@ def explain_row(
         return
     if record.after is None:
         raise Refused("an insert or update without the new row")
+    unavailable = unavailable.within(record.payload or {})
     after = shown.image(unavailable.without(record.after))
     image = {name: after[name] for name in keys if name in after}
     if len(image) < len(keys) and key is not None:

@@ -22,9 +22,9 @@ from changes.formats.debezium_parts import members
 from changes.formats.debezium_places import moment
 from changes.formats.debezium_record import Record
 from changes.formats.debezium_rows import DebeziumTableDecoder
-from changes.formats.debezium_shapes import Unavailable
 from changes.formats.debezium_sign import sign_of
 from changes.formats.debezium_tombstones import Tombstones
+from changes.formats.debezium_unsent import Unavailable
 from changes.formats.layout import Refused
 from changes.model import (
     BadMessage,
@@ -46,7 +46,6 @@ POSITIONS = "postgres-lsn"
 """The positions that records of PostgreSQL carry. MySQL's number files, which another server
 numbers anew."""
 
-_PLACEHOLDER = "__debezium_unavailable_value"
 _MARK = b'"payload":'
 _TAIL = 96
 """Bytes before the payload by which beginnings are told apart: the schema's name is in them."""
@@ -78,7 +77,8 @@ class DebeziumJson:
 
     The options ``default_database`` and ``default_table`` name the table of records that don't:
     tombstones without schema, flattened rows. ``tombstones`` is ``delete`` where these are the
-    stream's deletes. ``unavailable_value`` is the connector's ``unavailable.value.placeholder``.
+    stream's deletes. ``unavailable_value`` is the connector's ``unavailable.value.placeholder``:
+    where it is given, that of every connector, else none of those that send all values.
     """
 
     name: str = "debezium-json"
@@ -94,7 +94,7 @@ class DebeziumJson:
         self._names = Names(
             options.extra.get("default_database"), options.extra.get("default_table")
         )
-        self._unavailable = Unavailable.of(options.extra.get("unavailable_value", _PLACEHOLDER))
+        self._unavailable = Unavailable.of(options.extra.get("unavailable_value"))
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str | None, ...], Head] = {}
         self._beginnings: dict[tuple[int, bytes], bytes] = {}

@@ -20,9 +20,9 @@ from changes.formats.debezium_parts import NEW_KEY, OLD_KEY, Key, key_of
 from changes.formats.debezium_places import Place, place_texts, position_of
 from changes.formats.debezium_record import Record
 from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
-from changes.formats.debezium_shapes import Unavailable
 from changes.formats.debezium_state import State
 from changes.formats.debezium_types import Field, from_schema, words
+from changes.formats.debezium_unsent import Unavailable
 from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, decoded, other_key, spelled
 from changes.model import Kind
@@ -57,6 +57,7 @@ class Reading:
         self._fixed = fixed
         self._names = names
         self._unavailable = unavailable
+        self._values: Sequence[bytes] = ()
         self._ended: _Ended | None = None
 
     @property
@@ -71,6 +72,7 @@ class Reading:
 
     def read(self, values: Sequence[bytes]) -> Refused | None:
         """Take the records in; give what stopped it at ``place``, None when all are in."""
+        self._values = values
         try:
             while self.place < len(values):
                 self._take_block(values[self.place : self.place + BLOCK_ROWS])
@@ -88,7 +90,7 @@ class Reading:
         layout = self.state.layout
         if self._segment_layout is not layout:
             self._segment_layout = layout
-            segment = RawSegment(layout.columns, unavailable=self._unavailable)
+            segment = RawSegment(layout.columns, unavailable=self._unavailable, values=self._values)
             segment.keyed = bool(layout.keys)
             self.segments.append(segment)
         return self.segments[-1]
@@ -314,7 +316,8 @@ class Reading:
             raise Refused("an insert or update without the new row")
         if not after:
             raise Refused("a row without columns")
-        sent = self._unavailable.without(after)
+        unavailable = self._unavailable.within(record.payload or {})
+        sent = unavailable.without(after)
         lost = next((name for name in (*after, *(record.fields or ())) if name not in sent), None)
         if lost is not None and self.positions is not None:
             raise Refused(
@@ -322,7 +325,7 @@ class Reading:
                 "put in order by a position a row"
             )
         if record.letter == "U" and not keys:  # a changelog's: what was not sent did not change
-            sent = self._unavailable.without(record.before or {}) | sent
+            sent = unavailable.without(record.before or {}) | sent
         old = None
         if record.letter == "U" and keys:
             old = replaced(record, key, keys, configured=self._fixed)

@@ -13,8 +13,8 @@ from changes.formats.debezium_declared import Given
 from changes.formats.debezium_layout import Layout
 from changes.formats.debezium_names import Names
 from changes.formats.debezium_reading import Reading
-from changes.formats.debezium_shapes import Unavailable
 from changes.formats.debezium_state import State
+from changes.formats.debezium_unsent import Unavailable
 from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, Unfit
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema

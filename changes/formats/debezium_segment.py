@@ -14,8 +14,9 @@ from msgspec.structs import astuple
 
 from changes.assemble import Misfit, Segment, Text
 from changes.formats.debezium_layout import NULL
-from changes.formats.debezium_shapes import NOTHING_UNAVAILABLE, Unavailable
 from changes.formats.debezium_types import Wire, WireType
+from changes.formats.debezium_unsent import NOTHING_UNAVAILABLE, Unavailable
+from changes.formats.layout import Refused
 
 NOT_AT_HAND = "a new row without this value, and the row that had it is not at hand"
 """What is wrong with an insert that holds a placeholder."""
@@ -29,6 +30,8 @@ class RawSegment(Segment):
     """
 
     unavailable: Unavailable = NOTHING_UNAVAILABLE
+    values: Sequence[bytes] = ()
+    """The packed records, whose places are ``records``."""
     keyed: bool = True
     """Whether the rows become a table; in a changelog what was not sent is null."""
 
@@ -54,7 +57,7 @@ class RawSegment(Segment):
 
     def _sent(self, name: str, values: Sequence[Any]) -> Sequence[Any]:
         """A column's values, UNSET for those that were not sent."""
-        placeholders = self.unavailable.among(values)
+        placeholders = self._unsent(name, values)
         if not placeholders:
             return values
         first = len(self.ops) - len(self.rows)
@@ -62,6 +65,21 @@ class RawSegment(Segment):
             if self.keyed and self.ops[first + place] == ord("I"):
                 raise Misfit(self.records[first + place], f"{name}: {NOT_AT_HAND}")
         return [UNSET if place in placeholders else value for place, value in enumerate(values)]
+
+    def _unsent(self, name: str, values: Sequence[Any]) -> set[int]:
+        """The places of a column's values that were not sent, each by what its own record says."""
+        found = self.unavailable.among(values)
+        first = len(self.records) - len(self.rows)
+        records = {place: self.records[first + place] for place in sorted(found)}
+        if not self.unavailable.doubts(map(self.values.__getitem__, records.values())):
+            return found
+        for place, record in records.items():
+            try:
+                if not self.unavailable.stands_in(self.values[record]):
+                    found.remove(place)
+            except Refused as refused:
+                raise Misfit(record, f"{name}: {refused}") from refused
+        return found
 
     def _raw(self, name: str, values: Sequence[Any]) -> Text:
         """The JSON of values, which the decoder has not looked into."""

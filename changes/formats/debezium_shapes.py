@@ -6,17 +6,12 @@ compared, not parsed.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
-from msgspec.structs import astuple
+from msgspec import Raw
 
 from changes.formats.base import VALUE_AT, sizes
 from changes.formats.debezium_parts import announces
@@ -110,81 +105,3 @@ class Shapes:
                 "Key", cells, rename=rename, gc=False, forbid_unknown_fields=True
             )
             self.bare_key = msgspec.json.Decoder(key).decode
-
-
-_PLACES = frozenset(
-    (
-        b'{"wkb":"AQEAACDmEAAAAAAA/IPXl8EAAAD8g9eXwQ==","srid":4326}',
-        b'{"wkb":"AQEAACDmEAAADCHn/f9/ZkAYQs77/39WQA==","srid":4326}',
-        b'{"x":-9.9999999E7,"y":-9.9999999E7,"wkb":"AQEAAAAAAAD8g9eXwQAAAPyD15fB","srid":null}',
-    )
-)
-"""Places that stand for a geometry, geography and point which were not sent: none is on Earth."""
-
-
-def _structured(octets: bytes, text: str) -> Iterator[Any]:
-    """The lists that stand for one which was not sent: of texts, or with a number for each byte."""
-    yield [text]
-    yield [_coded(octets)]
-    yield [str(uuid.UUID(bytes=hashlib.md5(octets, usedforsecurity=False).digest(), version=3))]
-    numbers = [byte - 256 if byte > 127 else byte for byte in octets]  # Java's bytes have a sign
-    yield numbers
-    yield list(map(float, numbers))
-    decimals = [_coded(bytes((byte,))) for byte in octets]
-    yield decimals
-    yield [{"scale": 0, "value": decimal} for decimal in decimals]
-
-
-def _coded(octets: bytes) -> str:
-    return base64.b64encode(octets).decode()
-
-
-def _dumped(form: Any) -> str:
-    return json.dumps(form, separators=(",", ":"), ensure_ascii=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Unavailable:
-    """What stands where the source did not send a value (PostgreSQL: an unchanged TOAST value).
-
-    Text as it is, bytes in base64, lists and maps holding it.
-    """
-
-    texts: frozenset[str]
-    raws: frozenset[bytes]
-
-    @classmethod
-    def of(cls, placeholder: str) -> Unavailable:
-        """By the connector's ``unavailable.value.placeholder``; raises ValueError for bad hex."""
-        octets = placeholder.encode()
-        if placeholder.startswith("hex:"):
-            octets = bytes.fromhex(placeholder.removeprefix("hex:"))
-        text = octets.decode("utf-8", "replace")
-        mapped = _dumped({text: text})
-        texts = (text, _coded(octets), octets.hex(), mapped)
-        raws = {_dumped(form).encode() for form in (*texts, *_structured(octets, text))}
-        return cls(frozenset(texts), frozenset(raws | {mapped.encode()} | _PLACES))
-
-    def among(self, values: Sequence[Any]) -> set[int]:
-        """The places of values, text or raw JSON, that stand for one that was not sent."""
-        if isinstance(next((v for v in values if v is not None and v is not UNSET), ""), str):
-            if self.texts.isdisjoint(values):
-                return set()
-            return {place for place, value in enumerate(values) if value in self.texts}
-        return {
-            place
-            for place, value in enumerate(values)
-            if isinstance(value, Raw) and bytes(value) in self.raws
-        }
-
-    def spares(self, rows: Sequence[Struct]) -> bool:
-        """Tell whether all values of these rows were sent, and none is missing."""
-        columns = zip(*map(astuple, rows), strict=True)
-        return not any(UNSET in values or self.among(values) for values in columns)
-
-    def without(self, values: Mapping[str, Raw]) -> dict[str, Raw]:
-        """The values that were sent."""
-        return {name: raw for name, raw in values.items() if bytes(raw) not in self.raws}
-
-
-NOTHING_UNAVAILABLE = Unavailable(frozenset(), frozenset())

@@ -14,6 +14,7 @@ from changes.formats.base import unpack
 from daemon.lifecycle import Exit
 from tests.changes.formats.debezium_messages import (
     MYSQL,
+    POSTGRES,
     UNAVAILABLE,
     dumps,
     envelope,
@@ -45,9 +46,9 @@ def row(key: int, name: str | None = "a", cents: int = 150) -> dict[str, Any]:
 def change(
     rig: Rig, op: str, after: Any, before: Any = None, table: str = "orders", **headers: bytes
 ) -> bytes:
-    """A change with schemas, of the rig's database."""
+    """A change with schemas, of the rig's database, by PostgreSQL's connector."""
     key = {"id": (after or before)["id"]}
-    value = envelope(op, after, before, {**MYSQL, "db": rig.db, "table": table})
+    value = envelope(op, after, before, {**POSTGRES, "schema": rig.db, "table": table})
     name = f"s.{rig.db}.{table.replace(' ', '_')}"
     return record(
         wrapped(value, FIELDS, name),

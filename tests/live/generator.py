@@ -16,7 +16,7 @@ LEFT_OUT: Mapping[str, str] = {
     "CREATE OR REPLACE TABLE": "Debezium 3.4 ends itself",
     "YEAR 0": "Debezium writes 1900",
     "zero dates": "Debezium writes NULL, or 1970 where the column is NOT NULL",
-    "the text __debezium_unavailable_value": "Debezium's own word for a value that is not sent",
+    "PostgreSQL: __debezium_unavailable_value": "Debezium's word for a value that is not sent",
     "PostgreSQL: names beyond ASCII": "columns were missing in the lake; at whom it lies is open",
     "ON DELETE CASCADE": "the rows that go are not in the binary log",
 }

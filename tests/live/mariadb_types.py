@@ -13,6 +13,9 @@ TEXTS = (
     "🙂", "NULL", "null", "0", "1e5", "{}", "trailing  ",
 )  # fmt: skip
 
+UNAVAILABLE = "__debezium_unavailable_value"
+"""What Debezium's connectors for other databases write for a value that they leave out."""
+
 
 def quoted(text: str) -> str:
     """A text as a literal."""
@@ -40,13 +43,15 @@ def _text(longest: int) -> Callable[[Random], str]:
     def literal(rng: Random) -> str:
         if longest >= 20 and rng.random() < 0.1:
             return quoted("x" * longest)
-        return quoted(rng.choice(TEXTS)[:longest])
+        return quoted(rng.choice((*TEXTS, UNAVAILABLE))[:longest])
 
     return literal
 
 
 def _bytes(longest: int) -> Callable[[Random], str]:
     def literal(rng: Random) -> str:
+        if longest >= len(UNAVAILABLE) and rng.random() < 0.1:
+            return f"x'{UNAVAILABLE.encode().hex()}'"
         return f"x'{rng.randbytes(rng.randint(0, longest)).hex()}'"
 
     return literal

@@ -104,10 +104,12 @@ def change(
     return record(envelope(op, after, before, source), key, headers)
 
 
-def typed(op: str, fields: Fields, after: Any = None, before: Any = None) -> bytes:
+def typed(
+    op: str, fields: Fields, after: Any = None, before: Any = None, source: Any = MYSQL
+) -> bytes:
     """A change of a row with schemas; its key is ``id``."""
     key = key_with_schema({"id": (after or before)["id"]}, {"id": fields["id"]})
-    return record(wrapped(envelope(op, after, before), fields), key)
+    return record(wrapped(envelope(op, after, before, source), fields), key)
 
 
 def decode(

@@ -14,6 +14,7 @@ from changes.formats.debezium_json import DebeziumJson
 from changes.model import HAS_PREFIX, BadRecord, FormatOptions, Mode
 from tests.changes.formats.debezium_messages import (
     FORMAT,
+    POSTGRES,
     UNAVAILABLE,
     dumps,
     envelope,
@@ -35,7 +36,8 @@ def coded(unscaled: int) -> str:
 
 def row(items: dict[str, Any], value: Any, op: str = "c", key: int = 1) -> bytes:
     """A row with an array of such items."""
-    change = wrapped(envelope(op, {"id": key, "v": value}), {"id": "int32", "v": "array"})
+    after, fields = {"id": key, "v": value}, {"id": "int32", "v": "array"}
+    change = wrapped(envelope(op, after, source=POSTGRES), fields)
     for side in change["schema"]["fields"][:2]:
         side["fields"][1]["items"] = items
     return record(change, key_with_schema({"id": key}, {"id": "int32"}))

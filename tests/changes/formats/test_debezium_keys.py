@@ -178,7 +178,7 @@ def test_keys_that_are_swapped() -> None:
 
 def test_what_was_not_sent_keeps_its_stored_value() -> None:
     """Absent, not null; an earlier value of the batch is taken over."""
-    kept = change("u", {"id": 1, "name": UNAVAILABLE, "n": 2})
+    kept = change("u", {"id": 1, "name": UNAVAILABLE, "n": 2}, source=POSTGRES)
     assert rows(change("c", {**ROW, "n": 1}), kept)[1][HAS_PREFIX + "name"] is False
     assert net(change("c", {**ROW, "n": 1}), kept) == [{OP: "U", "id": "1", "name": "a", "n": "2"}]
     assert net(kept)[0][HAS_PREFIX + "name"] is False
@@ -196,7 +196,7 @@ def test_what_was_not_sent_in_every_type() -> None:
         "b": base64.b64encode(UNAVAILABLE.encode()).decode(),
         "n": list(UNAVAILABLE.encode()), "m": {UNAVAILABLE: UNAVAILABLE},
     }  # fmt: skip
-    first, second = typed("c", fields, whole), typed("u", fields, gone)
+    first, second = typed("c", fields, whole), typed("u", fields, gone, source=POSTGRES)
     assert net(first, second) == net(first)
     assert net(*[first] * 5, *[second] * 300) == net(first)
     (told,) = FORMAT.explain(second)
@@ -216,7 +216,7 @@ def test_a_changed_key_takes_what_was_not_sent_from_the_old_row() -> None:
     old, new = {"id": 1, "name": "long", "n": 1}, {"id": 2, "name": UNAVAILABLE, "n": 1}
     values = [
         change("d", None, old, key={"id": 1}, headers=NEW),
-        change("c", new, headers=OLD),
+        change("c", new, headers=OLD, source=POSTGRES),
     ]
     names = {row["id"]: row["name"] for row in net(change("c", old), *values)}
     assert names == {"1": None, "2": "long"}
@@ -227,7 +227,7 @@ def test_a_changed_key_takes_what_was_not_sent_from_the_old_row() -> None:
 
 def test_a_new_row_that_is_not_whole_is_refused() -> None:
     """Its value stands nowhere: a null in its place would be a loss in silence."""
-    value = change("c", {"id": 2, "name": UNAVAILABLE})
+    value = change("c", {"id": 2, "name": UNAVAILABLE}, source=POSTGRES)
     for before in (0, 1, 300):
         with pytest.raises(BadRecord, match="name: a new row without this value") as error:
             decode(*[change("c", ROW)] * before, value)
@@ -322,6 +322,6 @@ def test_positions_of_others_are_refused() -> None:
 
 def test_a_changelog_shows_null_for_what_was_not_sent() -> None:
     """It lists what was told; no row of a table is made of it."""
-    value = change("c", {"id": 2, "name": UNAVAILABLE, "n": 1})
+    value = change("c", {"id": 2, "name": UNAVAILABLE, "n": 1}, source=POSTGRES)
     found = decode(*[change("c", {**ROW, "n": 1})] * 2, value, mode=Mode.APPEND).table
     assert found["name"].to_pylist() == ["a", "a", None]

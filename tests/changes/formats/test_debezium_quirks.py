@@ -15,6 +15,7 @@ from changes.formats.base import pack
 from changes.model import HAS_PREFIX, BadMessage, BadRecord, Kind
 from tests.changes.formats.debezium_messages import (
     FORMAT,
+    POSTGRES,
     UNAVAILABLE,
     column,
     decode,
@@ -152,7 +153,7 @@ PLACEHOLDERS: dict[str, tuple[Any, Any]] = {
 def test_values_that_were_not_sent(kind: Any, given: Any) -> None:
     """Each type has a placeholder of its own form: what is stored stays."""
     fields = {"id": "int32", "v": kind}
-    (row,) = rows(typed("u", fields, {"id": 1, "v": given}))
+    (row,) = rows(typed("u", fields, {"id": 1, "v": given}, source=POSTGRES))
     assert row[f"{HAS_PREFIX}v"] is False
 
 
@@ -160,7 +161,7 @@ def test_a_point_that_was_not_sent() -> None:
     """Java prints its coordinates with an exponent."""
     point = b'{"x":-9.9999999E7,"y":-9.9999999E7,"wkb":"AQEAAAAAAAD8g9eXwQAAAPyD15fB","srid":null}'
     value = wrapped(
-        envelope("u", {"id": 1, "v": "POINT"}),
+        envelope("u", {"id": 1, "v": "POINT"}, source=POSTGRES),
         {"id": "int32", "v": ("struct", "io.debezium.data.geometry.Point")},
     )
     (row,) = rows(pack(b'{"id":1}', dumps(value).replace(b'"POINT"', point)))
