@@ -17,6 +17,11 @@ from changes.column_news import ColumnNews
 from changes.model import Mode, TableSchema
 from changes.types import widen
 
+_KEEP_NULLS = (
+    "value.converter.replace.null.with.default=false in Kafka Connect 3.5 or later, the same for"
+    " key.converter; then have it send the rows again. Where it is set nothing is wrong"
+)
+
 
 def take_news(
     buffer: TargetBuffer, staged: Staged, place: str, *, shared: Callable[[], bool], piece: bool
@@ -26,9 +31,9 @@ def take_news(
     ``shared`` tells whether rows of several tables come to the target: columns may differ from row
     to row then. ``piece``: it waits behind a write that may change the stored columns.
     """
+    out = _take_filled(buffer, staged.news)
     if (staged.mode or buffer.route.mode) is Mode.APPEND:
-        return []
-    out: list[object] = []
+        return out
     found = dict(_listed(buffer, staged))
     others = {key: what for key, what in _seen(buffer, staged, piece) if key not in found}
     if others and not shared():
@@ -65,6 +70,26 @@ def _take_defaults(buffer: TargetBuffer, left_out: Sequence[ColumnNews]) -> list
     return out
 
 
+def _take_filled(buffer: TargetBuffer, news: Sequence[ColumnNews]) -> list[object]:
+    """Columns whose NULLs may come as their defaults: told once for each table in a run.
+
+    Without the mark: nobody knows whether a row differs, and it would stand on nearly all tables
+    of a source, so that it told nothing there of what did happen.
+    """
+    found: dict[str, list[str]] = {}
+    for each in news:
+        key = f"{each.table} {each.column}"
+        if each.kind == "filled" and key not in buffer.filled:
+            buffer.filled.add(key)
+            found.setdefault(each.table, []).append(each.column)
+    out: list[object] = []
+    for table, columns in found.items():
+        what = f"{table}: NULL may have come as the column's default: {', '.join(columns)}"
+        fields = {"target": buffer.name, "what": what, "help": _KEEP_NULLS}
+        out.append(fx.Log("warning", "nulls_may_be_defaults", fields))
+    return out
+
+
 def forget_news(buffer: TargetBuffer) -> None:
     """What the last write carried is published."""
     if buffer.write is not None:
@@ -75,6 +100,8 @@ def forget_news(buffer: TargetBuffer) -> None:
 def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[tuple[str, str]]:
     """What a table's own lists of columns say, by a key that tells it once."""
     for news in staged.news:
+        if news.kind == "filled":
+            continue
         stated = news.kind == "new" and f"{news.table} {news.column.lower()}" in buffer.stated
         if news.table and not stated:
             yield f"{news.kind} {news.column.lower()}", f"{news.table}: {news.what}"

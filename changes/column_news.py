@@ -1,4 +1,5 @@
-"""What rows tell of columns that no statement told: one is new, is gone, or has another type."""
+"""What rows tell of columns that no statement told: one is new, is gone, or has another type, or
+its values may not be what the source has."""
 
 from __future__ import annotations
 
@@ -12,9 +13,10 @@ class ColumnNews(NamedTuple):
     """One change of a column. ``table`` is empty where it is not known whose rows told it.
 
     ``default``: an insert lacks it, so that its value there is a default which nobody tells.
+    ``filled``: its default may have been written in the place of NULL; always with the table.
     """
 
-    kind: Literal["new", "gone", "type", "default"]
+    kind: Literal["new", "gone", "type", "default", "filled"]
     column: str
     what: str
     table: str = ""
@@ -42,6 +44,12 @@ def left_out(names: Iterable[str]) -> tuple[ColumnNews, ...]:
     return tuple(
         ColumnNews("default", name, f"column {name} {what}") for name in dict.fromkeys(names)
     )
+
+
+def filled(table: str, names: Iterable[str]) -> tuple[ColumnNews, ...]:
+    """Columns whose NULLs may come as their default."""
+    what = "has a default, and a NULL may have come as that"
+    return tuple(ColumnNews("filled", name, f"column {name} {what}", table) for name in names)
 
 
 def told_otherwise(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[ColumnNews]:

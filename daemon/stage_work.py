@@ -125,7 +125,8 @@ class StageWork:
         told = dict(decoder.told) if isinstance(decoder, TellsTypes) else {}
         was, self._told[target] = self._told.get(target, {}), told
         fresh = {name: words for name, words in told.items() if was.get(name) != words}
-        news = news or tuple(told_otherwise(was, told))
+        if all(each.kind == "filled" for each in news):  # no list of columns says it better
+            news += tuple(told_otherwise(was, told))
         if again is not None and told:
             fresh |= {name: told[name] for name in _in_rows(again) if name in told}
         return fresh or None, news

@@ -223,7 +223,7 @@ class TellsColumns(Protocol):
     """What a ``TableDecoder`` also offers whose messages list all columns of their table."""
 
     def take_news(self) -> tuple[ColumnNews, ...]:
-        """What changed in these lists since it was asked last."""
+        """What changed in these lists since it was asked last, and whose values may be others."""
         ...
 
 

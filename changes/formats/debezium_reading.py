@@ -220,8 +220,7 @@ class Reading:
         else:
             self._change(packed, record, key)
             self._ended = None
-        if record.table is not None and record.fields:
-            self.state = self.state.compared(record.table, record.fields)
+        self.state = self.state.compared(record)
         if record.prefix is not None:
             self.state.shapes.learn_payload(record.prefix, record.added)
         if not self._fixed and key is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from changes.column_news import ColumnNews, ListedType, listed_otherwise
-from changes.formats.debezium_layout import Layout
+from changes.column_news import ColumnNews, ListedType, filled, listed_otherwise
+from changes.formats.debezium_layout import NULL, Layout
+from changes.formats.debezium_record import Record
 from changes.formats.debezium_shapes import Shapes
 from changes.formats.debezium_types import Field, described, source_words
 from changes.model import TableName
@@ -24,6 +25,8 @@ class State:
     """By column its type in MySQL's words, where the connector passes them on."""
     listed: Mapping[TableName, Mapping[str, ListedType]] = field(default_factory=dict)
     """By table the columns of its latest schema, with their types."""
+    filled: Mapping[TableName, frozenset[str]] = field(default_factory=dict)
+    """By table the columns in which a NULL may come as the default, as far as judged."""
     news: tuple[ColumnNews, ...] = ()
     """What changed in these lists and was not asked for yet."""
 
@@ -34,8 +37,28 @@ class State:
             return self
         return replace(self, sources={**self.sources, **sources})
 
-    def compared(self, table: TableName, fields: Mapping[str, Field]) -> State:
+    def compared(self, record: Record) -> State:
         """Hold a record's list of columns against the one that its table had before."""
+        if record.table is None or not record.fields:
+            return self
+        return self._filled(record.table, record)._listed(record.table, record.fields)
+
+    def _filled(self, table: TableName, record: Record) -> State:
+        """Take in the columns whose NULLs may come as their defaults.
+
+        A null in one of them shows that they come as NULL: the converter does one or the other.
+        """
+        told = [name for name, each in (record.fields or {}).items() if each.may_be_filled]
+        known = self.filled.get(table, frozenset())
+        if known.issuperset(told):
+            return self
+        image = record.after or record.before or {}
+        nulls = any(name in image and bytes(image[name]) == NULL for name in told)
+        news = () if nulls else filled(str(table), [name for name in told if name not in known])
+        judged = {**self.filled, table: known | {*told}}
+        return replace(self, filled=judged, news=(*self.news, *news))
+
+    def _listed(self, table: TableName, fields: Mapping[str, Field]) -> State:
         now = {name: described(each) for name, each in fields.items()}
         was = self.listed.get(table)
         if not now or now == was:

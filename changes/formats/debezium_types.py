@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 import pyarrow as pa
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from changes.column_news import ListedType
 from changes.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_UTC, SourceType
@@ -98,6 +98,17 @@ class Field(Struct, gc=False):
     parameters: dict[str, Any] | None = None
     fields: list[Field] | None = None
     items: Field | None = None
+    optional: Any = None
+    default: Raw = Raw(b"null")
+
+    @property
+    def may_be_filled(self) -> bool:
+        """Whether its default may stand where the source has NULL.
+
+        Kafka Connect's converters write it so unless they are told otherwise
+        (``replace.null.with.default``), and no record says which.
+        """
+        return self.optional is True and bytes(self.default) != b"null"
 
 
 UNDECLARED = WireType(pa.string())

@@ -20,11 +20,12 @@ T = "lake.db.t"
 FIELDS = {"id": "int32", "name": "string"}
 
 
-def debezium(row: Mapping[str, Any], fields: Mapping[str, str], table: str = "t") -> bytes:
-    """An insert into a table of PostgreSQL whose schema lists these columns."""
+def debezium(row: Mapping[str, Any], fields: Mapping[str, Any], table: str = "t") -> bytes:
+    """An insert into a table of PostgreSQL whose schema lists these columns: types, or members."""
+    told = {name: {"type": t} if isinstance(t, str) else t for name, t in fields.items()}
     struct = {
         "type": "struct", "optional": True, "name": f"s.db.{table}.Value",
-        "fields": [{"type": t, "optional": True, "field": name} for name, t in fields.items()],
+        "fields": [{"optional": True, "field": name, **each} for name, each in told.items()],
     }  # fmt: skip
     source = {"connector": "postgresql", "schema": "db", "table": table, "ts_ms": 1}
     envelope = {"before": None, "after": dict(row), "op": "c", "source": source, "ts_ms": 1}
@@ -48,7 +49,7 @@ class Stream:
         self.rig = ProcessorRig(folder, "debezium-json", **settings)
         self.offset = 0
 
-    def send(self, *rows: tuple[Mapping[str, Any], Mapping[str, str]], table: str = "t") -> None:
+    def send(self, *rows: tuple[Mapping[str, Any], Mapping[str, Any]], table: str = "t") -> None:
         messages = []
         for values, fields in rows:
             self.offset += 1

@@ -16,7 +16,7 @@ from changes.model import OP, Column, FormatOptions, KeyBound, Mode, TableSchema
 from changes.routing import TargetRoute
 from daemon.stage_work import ParquetTables, StageWork
 from offsets.position import TopicPartition
-from tests.changes.formats.debezium_messages import change
+from tests.changes.formats.debezium_messages import MYSQL, change, envelope, record, wrapped
 
 UPSERT = TargetRoute(TargetName("lake", "s", "t"), Mode.UPSERT, None)
 LOG = TargetRoute(TargetName("lake", "s", "log"), Mode.APPEND, None)
@@ -203,3 +203,20 @@ def test_types_that_were_told_are_asked_for_again(work: StageWork, tmp_path: Pat
     lacking = body | {"data": [{"id": "1"}], "mysqlType": {"id": "int"}}
     part = Stage(UPSERT, (), (stretch(msgspec.json.encode(lacking)),), tell_types=True)
     assert done(work.stage(part, path)).told == {"id": "int"}
+
+
+def test_a_default_beside_a_type_told_otherwise_hides_nothing(tmp_path: Path) -> None:
+    """A table that was renamed has no list of columns yet: its types are held against the words."""
+    work = StageWork(FORMATS["debezium-json"](FormatOptions()), ParquetTables())
+    path, found = str(tmp_path / "1.parquet"), []
+    for table, size in (("orders", "20"), ("sales", "5")):
+        words = {
+            "__debezium.source.column.type": "VARCHAR",
+            "__debezium.source.column.length": size,
+        }
+        row = envelope("c", {"id": 1, "v": "a"}, source=MYSQL | {"table": table})
+        value = wrapped(row, {"id": "int32", "v": ("string", None, words)}, f"s.shop.{table}")
+        value["schema"]["fields"][1]["fields"][1]["default"] = "b"
+        request = Stage(UPSERT, (), (stretch(record(value, {"id": 1})),))
+        found.append([news.kind for news in done(work.stage(request, path)).news])
+    assert found == [["filled"], ["filled", "type"]]
