@@ -9,9 +9,10 @@ from itertools import chain, groupby
 from actors.buffer import DeadRecord, TargetBuffer
 from actors.effects import Stretch
 from actors.messages import MESSAGE_OVERHEAD, BadMessageAt, Staged
+from actors.one_lane import has_order, second_lane
 from actors.ports import Span, StagedBatch
 from actors.waiting import Chunk, Closing, Part, Piece
-from changes.model import Mode, TableName
+from changes.model import TableName
 from changes.routing import TargetRoute
 from changes.values import Values
 from offsets.position import TopicPartition
@@ -171,38 +172,21 @@ def check_step(buffer: TargetBuffer, source: TopicPartition, last: int, *files: 
 
 
 def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
-    """Rows with keys from two partitions have no order between them: refused, not guessed.
+    """Refuse rows of a second partition without an order (``actors.one_lane``). Raises DataError.
 
-    Unless they carry source positions, and the target keeps those. The lanes of a write under way
-    count as the target's: its first one moves no mark before it is done. Raises DataError.
+    The lanes of a write under way count as the target's: its first one moves no mark before it is
+    done. Those of other members the sink finds, when it publishes.
     """
-    if staged.mode is not Mode.UPSERT:
-        return
     kept = staged.positions if buffer.state.schema is None else buffer.state.positions
-    if staged.positions is not None and staged.positions == kept:
+    if has_order(staged.mode, staged.positions, kept):
         return
     flying = () if buffer.write is None else buffer.write.batch.lanes
     known = {*buffer.state.hwms, *buffer.through, *flying}
     for part in closing.parts:
-        source = part.stretch.source
-        others = known - {source}
-        if others and part.stretch.offsets:
-            raise DataError(
-                f"{source} offset {part.stretch.offsets[0]}: {buffer.name} already holds changes "
-                f"of {', '.join(map(str, sorted(others)))}: partitions have no order between "
-                f"them, so a table's changes must all be in one ({_way_out(staged)})",
-                *(() if staged.path is None else (staged.path,)),
-            )
+        source, offsets = part.stretch.source, part.stretch.offsets
+        if offsets:
+            place = f"offset {offsets[0]}"
+            why = second_lane(buffer.name, source, place, known, staged.positions)
+            if why is not None:
+                raise DataError(why, *(() if staged.path is None else (staged.path,)))
         known.add(source)
-
-
-def _way_out(staged: Staged) -> str:
-    if staged.positions is not None:
-        return (
-            f"the table was made without the positions {staged.positions}: make it anew, or route "
-            "the second one to another target"
-        )
-    return (
-        'route the second one to another target, use mode = "append", or set positions where the '
-        "messages carry any"
-    )

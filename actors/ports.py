@@ -180,8 +180,9 @@ class BatchWriter(Protocol):
         retry after a lost reply is harmless. Raises Fenced when a lane's mark is neither ``after``
         nor ``through``, or it is elsewhere in the step's message, Straggler where the batch's own
         group moved it; LostRace when another writer published meanwhile (the marks then decide);
-        SinkUnavailable when trying again may help; TargetRefused when the schema can't fit.
-        Whatever it raises, readers saw nothing.
+        SinkUnavailable when trying again may help; TargetRefused when the schema can't fit, or
+        rows would come beside another lane's without an order (``actors.one_lane``). Whatever it
+        raises, readers saw nothing.
         """
         ...
 

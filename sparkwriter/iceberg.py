@@ -13,13 +13,8 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-from actors.ports import (
-    SinkUnavailable,
-    StagedBatch,
-    Swap,
-    TargetRefused,
-    TargetState,
-)
+from actors.one_lane import check_one_lane
+from actors.ports import SinkUnavailable, StagedBatch, Swap, TargetRefused, TargetState
 from changes.model import POSITION, Mode, TargetName
 from offsets.moves import MarkMoves
 from offsets.position import NO_OFFSET, TopicPartition, still_open
@@ -166,6 +161,7 @@ class IcebergWriter:
                 check_source(batch, seen.source if seen else None)
                 if seen is not None:
                     check_positions(batch, seen)
+                check_one_lane(batch, here.marks, seen.positions if seen else batch.positions)
                 steps = plan_schema(batch.schema, batch.mode, seen.stored if seen else None)
                 if seen is not None and not steps:
                     state = self._publish(seen, batch)

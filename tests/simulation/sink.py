@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from actors.one_lane import check_one_lane
 from actors.ports import LostRace, SinkUnavailable, StagedBatch, TargetRefused, TargetState
 from changes.model import Column, DropTable, Mode, TableName, TableSchema
 from offsets.doubts import noted
@@ -179,6 +180,8 @@ class FakeSink:
         if table is not None and table.plan.dropped and rows is not None:
             self._move_aside(name)
             table = None
+        kept = batch.positions if table is None else table.positions
+        check_one_lane(batch, self.marks(name), kept)
         if table is None:
             fields = (LakeField(None, column.name, "string") for column in batch.schema.columns)
             table = Table(DdlTable((), batch.schema.keys), batch.mode, batch.positions)

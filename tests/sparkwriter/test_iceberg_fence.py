@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from actors.ports import Fenced, LostRace, SinkUnavailable, Span, Straggler, TargetRefused
-from changes.model import OP, TargetName
+from changes.model import OP, Mode, TargetName
 from offsets.position import TopicPartition
 from sparkwriter.iceberg import STAMP_CONF, IcebergWriter
 from sparkwriter.iceberg_catalog import LakeCatalog
@@ -74,7 +74,7 @@ def test_one_lane_covered_another_not(writer, begun, rows: Rows, orders) -> None
 
 def test_who_moved_a_mark_is_kept_beside_it(writer, begun, spark: SparkSession, orders) -> None:
     """In the snapshot of the rows, lane by lane: a write says so of those that it moves."""
-    batch = begun.batch(orders(("U", 2, "b", 2)), 7, after=-1, lane=OTHER)
+    batch = begun.batch(None, 7, after=-1, lane=OTHER)
     writer.write(replace(batch, group="g@here"))
     table = load(spark, begun.target)
     assert json.loads(table.summary(table.head(MAIN), HWM)) == {
@@ -108,13 +108,58 @@ def test_a_stranger_in_one_lane_is_not_hidden_by_a_straggler_in_another(
 ) -> None:
     """All lanes that moved must be the group's own."""
     writer.write(replace(begun.batch(orders(("U", 2, "b", 2)), 5), group="g@here"))
-    stranger = begun.batch(orders(("U", 3, "c", 3)), 6, after=-1, lane=OTHER)
+    stranger = begun.batch(None, 6, after=-1, lane=OTHER)
     writer.write(replace(stranger, group="g2@here"))
     late = begun.batch(orders(("U", 2, "old", 1)), 4)
     lanes = {LANE: Span(1, 4), OTHER: Span(-1, 7)}
     with pytest.raises(Fenced, match="g2@here") as fenced:
         writer.write(replace(late, lanes=lanes, group="g@here"))
     assert type(fenced.value) is Fenced
+
+
+UNORDERED = (
+    r"shop:1 up to offset 7: .* already holds changes of shop:0: partitions have no order between "
+    r'them, .*route the second one to another target, use mode = "append", or set positions'
+)
+
+
+def test_a_second_lane_without_an_order(writer, begun, rows: Rows, orders) -> None:
+    """It knows the first one's mark, or not: its rows may be older than the table's."""
+    with pytest.raises(TargetRefused, match=UNORDERED):
+        writer.write(begun.batch(orders(("U", 1, "old", 0)), 7, after=-1, lane=OTHER))
+    assert rows(begun.target) == [(1, "a", 1)]
+    assert writer.open(begun.target).hwms == {LANE: 1}
+    both = begun.batch(orders(("U", 1, "old", 0)), 2)
+    with pytest.raises(TargetRefused, match="no order between them"):
+        writer.write(replace(both, lanes={LANE: Span(1, 2), OTHER: Span(-1, 7)}))
+    listed = replace(begun.batch(None, 7, after=-1, lane=OTHER), mode=Mode.APPEND)
+    assert writer.write(listed).hwms == {LANE: 1, OTHER: 7}
+
+
+@pytest.mark.parametrize("step", ["create", "commit"])
+def test_two_lanes_that_race_at_the_first_write(
+    spark: SparkSession, writer, staging, rows: Rows, orders, monkeypatch, step: str
+) -> None:
+    """Both saw that there is no table: whoever comes second, to make it or to publish its rows,
+    finds the other's lane."""
+    first = staging.batch(orders(("U", 1, "a", 1)), 1, after=-1)
+    second = staging.batch(orders(("U", 1, "old", 0)), 7, after=-1, lane=OTHER)
+    kind: Any = LakeCatalog if step == "create" else LakeTable
+    real = getattr(kind, step)
+
+    def overtaken(*given: Any) -> Any:
+        monkeypatch.undo()
+        IcebergWriter(spark).write(first)
+        return real(*given)
+
+    monkeypatch.setattr(kind, step, overtaken)
+    if step == "commit":
+        with pytest.raises(LostRace, match="main moved"):
+            writer.write(second)
+    with pytest.raises(TargetRefused, match=UNORDERED):
+        writer.write(second)
+    assert rows(staging.target) == [(1, "a", 1)]
+    assert writer.open(staging.target).hwms == {LANE: 1}
 
 
 def test_table_that_went_away(writer, begun, spark: SparkSession, orders) -> None:
