@@ -11,6 +11,7 @@ from actors.debt import DebtBounds, FrontierDebt, Held
 from actors.figures import CommitterFigures, Figures, LaneFigures, PartitionFigures
 from actors.mailbox import Tick
 from actors.messages import Address
+from offsets.group_commit import below_spills
 from offsets.ledger import LaneLedger
 from offsets.log_epochs import LogEpochs
 from offsets.position import Lane, TopicPartition
@@ -305,16 +306,17 @@ class CommitterLogic:
     def _saved_as(self, saved: msg.Saved) -> list[object]:
         """They are durable: only now may the group hear of these frontiers."""
         self._on_disk, self._saving = self._saving or self._on_disk, None
+        shared = below_spills(saved.frontiers, self._confirmed, self._spills.values())
         if self._releasing:
             sources, self._releasing = self._releasing, ()
             # Only what was read here: a position that was refused must not be committed back.
             mine = [source for source in sources if source in self._epochs]
-            frontiers = {s: saved.frontiers[s] for s in mine if s in saved.frontiers}
+            frontiers = {s: shared[s] for s in mine if s in shared}
             self._let_go(sources)
             return [fx.Reply(frontiers if self._commits else {})]
         news = {
             source: frontier
-            for source, frontier in saved.frontiers.items()
+            for source, frontier in shared.items()
             if self._commits and source in self._epochs and self._confirmed.get(source) != frontier
         }
         if not news and not self._ending:

@@ -10,7 +10,7 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from actors.ports import LostRace, SinkUnavailable
+from actors.ports import LostRace, SinkUnavailable, TargetRefused
 from changes.model import TargetName, Write
 from offsets.position import TopicPartition
 from sparkwriter.iceberg import IcebergWriter
@@ -99,16 +99,16 @@ def test_a_catalog_that_takes_nothing(writer: IcebergWriter, begun, spark: Spark
     assert writer.open(begun.target).hwms == {LANE: 1}
 
 
-def test_two_writers_of_two_lanes(
-    spark: SparkSession, writer: IcebergWriter, begun, rows: Rows, orders, monkeypatch
+def test_a_write_that_was_overtaken(
+    spark: SparkSession, begun, rows: Rows, orders, monkeypatch
 ) -> None:
-    """One that was overtaken loses, reads the marks again, and carries the other's lane over."""
+    """It loses, looks again, and leaves what the other wrote."""
     late = IcebergWriter(spark)
     real = late._equality.update
 
     def overtaken(*args: Any) -> Any:
         monkeypatch.undo()
-        writer.write(begun.batch(None, 7, after=-1, lane=OTHER))
+        spark.sql(f"INSERT INTO {'.'.join(begun.target)} VALUES (5, 'other', 5)")
         return real(*args)
 
     monkeypatch.setattr(late._equality, "update", overtaken)
@@ -116,8 +116,8 @@ def test_two_writers_of_two_lanes(
     with pytest.raises(LostRace, match="main moved"):
         late.write(batch)
     late.write(batch)
-    assert rows(begun.target) == [(1, "b", 2), (2, "b", 2)]
-    assert late.open(begun.target).hwms == {LANE: 2, OTHER: 7}
+    assert rows(begun.target) == [(1, "b", 2), (2, "b", 2), (5, "other", 5)]
+    assert late.open(begun.target).hwms == {LANE: 2}
 
 
 def files(warehouse: Path, target: TargetName) -> set[str]:
@@ -146,8 +146,9 @@ def test_what_lost_its_race_leaves_no_file(
     left = files(warehouse, begun.target)
     assert {name for name in left if name.endswith(".parquet")} <= before
     assert len(after - left) == 5  # rows, keys, a manifest of each, their list
-    late.write(batch)
-    assert late.open(begun.target).hwms == {LANE: 2, OTHER: 7}
+    with pytest.raises(TargetRefused, match="no order between them"):
+        late.write(batch)
+    assert late.open(begun.target).hwms == {LANE: 1, OTHER: 7}
 
 
 def test_what_landed_unheard_and_was_overtaken_keeps_its_files(
