@@ -29,6 +29,7 @@ from sparkwriter.jvm import SparkJvm
 from sparkwriter.keeper import KeeperSettings, SessionFigures, SessionKeeper
 from sparkwriter.living_sink import LivingSink
 from sparkwriter.session import start_session
+from sparkwriter.thread_bounds import thread_bounds
 from sparkwriter.warehouse import check_warehouse
 from sparkwriter.warm_up import CATALOG, warm_up, warm_up_catalog
 
@@ -80,7 +81,7 @@ class SparkTier:
         begun = time.monotonic()
         launch = partial(
             start_session,
-            conf=config.spark.conf,
+            conf={**thread_bounds(config.spark.writers, config.spark.conf), **config.spark.conf},
             master=config.spark.master,
             jars=lake_jars(),
             catalogs=catalogs | {CATALOG: warm_up_catalog(warm_up_dir)},
