@@ -21,7 +21,7 @@ _BEYOND_ASCII = words("ascii binary latin1 latin2 latin5 latin7 greek hebrew euc
 
 _FRACTION = re.compile(r"\.(\d+)\s*")
 
-_CLOCK = re.compile(r"-?\d{2,3}:[0-5]\d:[0-5]\d")
+_CLOCK = re.compile(r"-?\d{2,3}:[0-5]\d:[0-5]\d(\.\d{1,6})?")
 
 
 class Unknowable(Exception):
@@ -88,7 +88,7 @@ def _check_kind(column: Definition, kind: SourceType, sign: str, token: Token) -
     if not number and (column.base == "BIT" or (column.base == "YEAR" and len(token.text) != 4)):
         own_way = True
     if own_way:
-        raise Unknowable(f"DEFAULT {token.text} of a {column.type} column is not followed")
+        raise Unknowable(f"DEFAULT {token.text} of a {column.type} column can't be told")
 
 
 def _check_character_set(introducer: Token, text: Token) -> None:
@@ -132,7 +132,7 @@ def _value(column: Definition, kind: SourceType, text: str) -> object:
         raise Unknowable("a TIMESTAMP's default depends on the time zone of who ran the statement")
     shown = _as_printed(column, kind, text)
     if shown is None:
-        raise Unknowable(f"DEFAULT {text!r} of a {column.type} column is not followed")
+        raise Unknowable(f"DEFAULT {text!r} of a {column.type} column can't be told")
     try:
         return convert(pa.array([shown], pa.string()), kind, "UTC")[0].as_py()
     except pa.ArrowInvalid as error:
@@ -150,7 +150,7 @@ def _as_printed(column: Definition, kind: SourceType, text: str) -> str | None:
     if kind.reading is Reading.BYTES:
         return _bytes_text(column, text)
     if kind.reading is Reading.TIME:
-        return text if not column.arguments and _CLOCK.fullmatch(text) else None
+        return text if _CLOCK.fullmatch(text) and _keeps_fraction(column, text) else None
     if column.base == "YEAR":
         return text if re.fullmatch(r"0|\d{4}", text) else None
     if pa.types.is_string(kind.arrow):
