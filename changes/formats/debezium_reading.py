@@ -22,7 +22,7 @@ from changes.formats.debezium_record import Record
 from changes.formats.debezium_segment import NOT_AT_HAND, RawSegment
 from changes.formats.debezium_state import State
 from changes.formats.debezium_types import Field, from_schema, words
-from changes.formats.debezium_unsent import Unavailable
+from changes.formats.debezium_unsent import Unavailable, partial_image
 from changes.formats.key_runs import KeyRun
 from changes.formats.layout import Refused, decoded, other_key, spelled
 from changes.model import Kind
@@ -291,7 +291,7 @@ class Reading:
         # Under REPLICA IDENTITY DEFAULT null is what was not told.
         told = [UNSET if value == NULL else value for value in before]
         key = tuple([bytes(old[name]) for name in keys])
-        return self.run.leaves(self.numbered, key, told)
+        return self.run.leaves(self.numbered, key, told, partial_image(record, keys))
 
     def _arrives(self, sent: Mapping[str, Raw]) -> None:
         """Note that a row has come to its key by the second half of a change."""

@@ -16,7 +16,7 @@ from msgspec.structs import astuple
 
 from changes.formats.base import unpack
 from changes.formats.debezium_parts import WRAPPED, Members, members
-from changes.formats.debezium_record import is_envelope
+from changes.formats.debezium_record import Record, is_envelope
 
 _PLACEHOLDER = "__debezium_unavailable_value"
 _WHOLE = (b'"mysql"', b'"mariadb"')
@@ -56,7 +56,7 @@ def _dumped(form: Any) -> str:
     return json.dumps(form, separators=(",", ":"), ensure_ascii=False)
 
 
-def _connector(found: Members) -> bytes | None:
+def connector_of(found: Members) -> bytes | None:
     """The connector that a payload names, as it stands there. A flattened row has it where
     ``add.fields`` holds ``connector``."""
     if not is_envelope(found):
@@ -66,6 +66,18 @@ def _connector(found: Members) -> bytes | None:
     else:
         raw = members(bytes(found["source"]), "the source").get("connector")
     return None if raw is None else bytes(raw)
+
+
+def partial_image(record: Record, keys: Sequence[str]) -> Mapping[str, bytes] | None:
+    """The old image beside its key, where it may tell the key alone; None where it tells the row.
+
+    Under REPLICA IDENTITY DEFAULT Debezium writes null for the other columns of PostgreSQL, or in
+    those that take none 0, "" or their default, and Kafka Connect may write a default for null.
+    """
+    if connector_of(record.payload or {}) not in (None, b'"postgresql"'):
+        return None
+    before = record.before or {}
+    return {name: bytes(value) for name, value in before.items() if name not in keys}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +144,7 @@ class Unavailable:
 
     def within(self, payload: Members) -> Unavailable:
         """What stands so in this record. Raises Refused."""
-        if not self.configured and _connector(payload) in _WHOLE:
+        if not self.configured and connector_of(payload) in _WHOLE:
             return NOTHING_UNAVAILABLE
         return self
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from msgspec import UNSET
 
@@ -20,16 +21,27 @@ Key = tuple[object, ...]
 TOLD_IN_PART = "a row leaves its key after another one has taken it, and is told in part only"
 
 
+class Arrived(NamedTuple):
+    """The values beside its key of a row that came to another; UNSET for those not known.
+
+    ``left`` is the old image by which it left its former key.
+    """
+
+    values: Sequence[object]
+    left: object
+
+
 @dataclass(slots=True)
 class KeyRun:
     """Changes of keys that stand one behind the other, with no other row between them.
 
-    ``arrived`` are the keys that rows have come to in it, each with the row's other values; UNSET
-    stands for one that is not known. ``next_`` is the number that the next row must have: rows
-    are numbered by whoever reads them.
+    ``arrived`` are the keys that rows have come to in it. ``left`` is the old image by which a row
+    left its key last, where such an image may tell the key alone. ``next_`` is the number that the
+    next row must have: rows are numbered by whoever reads them.
     """
 
-    arrived: dict[Key, Sequence[object]] = field(default_factory=dict)
+    arrived: dict[Key, Arrived] = field(default_factory=dict)
+    left: object = None
     next_: int = -1
     partition: int = -1
     last_offset: int = -1
@@ -38,14 +50,14 @@ class KeyRun:
         """The run for a call's records, whose rows are numbered from 0: it goes on over calls."""
         goes_on = partition == self.partition and bool(offsets) and offsets[0] > self.last_offset
         last = offsets[-1] if offsets else -1
-        arrived = dict(self.arrived) if goes_on and self.next_ == 0 else {}
-        return KeyRun(arrived, 0, partition, last)
+        if goes_on and self.next_ == 0:
+            return KeyRun(dict(self.arrived), self.left, 0, partition, last)
+        return KeyRun({}, None, 0, partition, last)
 
     def ended(self, number: int) -> KeyRun:
         """The run as the next call finds it, after so many rows."""
-        return KeyRun(
-            self.arrived if self.next_ == number else {}, 0, self.partition, self.last_offset
-        )
+        arrived, left = (self.arrived, self.left) if self.next_ == number else ({}, None)
+        return KeyRun(arrived, left, 0, self.partition, self.last_offset)
 
     def moves(
         self, number: int, old: Key, before: Sequence[object], new: Key, after: Sequence[object]
@@ -61,13 +73,21 @@ class KeyRun:
         self.arrives(number, new, after)
         return ends
 
-    def leaves(self, number: int, old: Key, before: Sequence[object]) -> bool:
-        """The first half of ``moves``, where the two come in records of their own."""
+    def leaves(self, number: int, old: Key, before: Sequence[object], image: object = None) -> bool:
+        """The first half of ``moves``, where the two come in records of their own.
+
+        ``image`` is all of the old image beside its key, None where it surely tells the row. Else
+        what is not told may stand there as anything (PostgreSQL's 0 and "" of Debezium), and is
+        the same in all of a table's images: if the row that came here left its former key by the
+        same one, this is that row.
+        """
         if number != self.next_:
             self.arrived.clear()
         self.next_ = number
+        self.left = image
         there = self.arrived.get(old)
-        if there is not None and _differ(there, before):
+        told = image is None or there is None or there.left != image
+        if there is not None and told and _differ(there.values, before):
             return False
         self.arrived.pop(old, None)
         return True
@@ -77,7 +97,7 @@ class KeyRun:
         if number != self.next_:
             self.arrived.clear()
         self.next_ = number + 1
-        self.arrived[new] = after
+        self.arrived[new] = Arrived(after, self.left)
 
 
 def _differ(there: Sequence[object], before: Sequence[object]) -> bool:

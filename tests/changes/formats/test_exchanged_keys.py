@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,12 @@ from changes.model import OP, BadRecord, FormatOptions, Mode
 from tests.changes.canal_messages import message
 from tests.changes.formats import wire
 from tests.changes.formats.avro_records import integer, record, text
-from tests.changes.formats.debezium_messages import change
+from tests.changes.formats.debezium_messages import (
+    POSTGRES,
+    change,
+    envelope,
+    wrapped,
+)
 from tests.changes.formats.debezium_messages import record as debezium_record
 from tests.changes.formats.json_messages import maxwell, ogg
 
@@ -241,3 +248,47 @@ def test_an_old_image_of_nulls_proves_nothing() -> None:
     back = [change("d", None, {"id": 2, "name": None}, headers=NEW),
             change("c", {"id": 1, "name": "a"}, headers=OLD)]  # fmt: skip
     assert debezium_net([*debezium((1, "a"), (2, "a")), *back]) == {1: "a", 2: None}
+
+
+KINDS = {"id": "int32", "name": "string", "n": "int64", "d": "double"}
+UNTOLD = {"name": "", "n": 0, "d": 1.5}
+"""Columns NOT NULL, and one with a default, as they come where PostgreSQL told the key alone."""
+
+
+def of_postgres(
+    was: Mapping[str, Any], now: Mapping[str, Any], old: Mapping[str, Any], *, schema: bool
+) -> list[bytes]:
+    """The halves of a changed key; ``old`` is what the delete has beside it."""
+    halves = (("d", {"id": was["id"], **old}, None, NEW), ("c", None, now, OLD))
+    found = []
+    for op, before, after, headers in halves:
+        told: Any = envelope(op, after, before, POSTGRES)
+        key = {"id": (after or was)["id"]}
+        value = wrapped(told, KINDS) if schema else told
+        found.append(debezium_record(value, key, headers))
+    return found
+
+
+@pytest.mark.parametrize("schema", [True, False])
+@pytest.mark.parametrize("cut", range(6))
+def test_what_stands_for_values_that_were_not_told_proves_nothing(schema: bool, cut: int) -> None:
+    """A row that changes its key thrice, under REPLICA IDENTITY DEFAULT: Debezium puts 0 and the
+    like into columns that take no NULL, Kafka Connect the default."""
+    rows = [{"id": key, "name": "a", "n": 5, "d": None} for key in (1, 2, 3, 4)]
+    moves = [
+        half for was, now in pairwise(rows) for half in of_postgres(was, now, UNTOLD, schema=schema)
+    ]
+    calls = [moves[:cut], moves[cut:]] if cut else [moves]
+    assert debezium_net(*calls) == {1: None, 2: None, 3: None, 4: "a"}
+
+
+@pytest.mark.parametrize("schema", [True, False])
+def test_a_whole_old_image_of_postgres_shows_that_another_row_stands_there(schema: bool) -> None:
+    """REPLICA IDENTITY FULL, a key that is checked at the end: as with the others."""
+    one, two = {"name": "a", "n": 5, "d": 1.5}, {"name": "b", "n": 5, "d": 1.5}
+    swap = [
+        half
+        for was, now, row in ((1, 2, one), (2, 1, two))
+        for half in of_postgres({"id": was}, {"id": now, **row}, row, schema=schema)
+    ]
+    assert debezium_net(swap) == {1: "b", 2: "a"}
