@@ -71,9 +71,10 @@ RESTARTS = 2
 
 
 def _cause(trace: str) -> str:
-    """The innermost line of a Java trace that names an exception."""
+    """The line of a Java trace that names the statement which was not read, else the innermost."""
     causes = [line for line in trace.splitlines() if line.startswith("Caused by: ")]
-    return (causes or trace.splitlines())[-1][:500]
+    unread = [line for line in causes if "statement" in line]
+    return (unread or causes or trace.splitlines())[-1][:900]
 
 
 def verdicts(

@@ -21,6 +21,9 @@ _ANSWER_WITHIN_S = 90.0
 _SETTINGS = {
     "key.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    # Without it the converter writes a column's default in the place of a NULL.
+    "value.converter.replace.null.with.default": "false",
+    "key.converter.replace.null.with.default": "false",
     "offset.flush.interval.ms": "1000",
     "plugin.discovery": "service_load",
 }

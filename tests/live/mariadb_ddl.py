@@ -39,6 +39,14 @@ class Session:
             return mark(name[1])
         return full(name)
 
+    def spell_all(self, *names: Name) -> list[str]:
+        """The names of one statement. Where they are of several databases they are nearly always
+        whole: else no message tells the session's database, and the pipeline stops."""
+        if {self.database, *(name[0] for name in names)} != {self.database}:
+            whole = self._rng.random() < 0.95
+            return [full(name) if whole else self.spell(name) for name in names]
+        return list(map(self.spell, names))
+
 
 def spare_name(rng: Random, schema: Schema, names: Sequence[str] = TABLE_NAMES) -> Name | None:
     """A name that no table has."""
@@ -111,7 +119,8 @@ def drop(rng: Random, schema: Schema) -> Step | None:
     session = Session(rng, schema)
     gone = rng.sample(schema.tables, rng.choice((1, 1, 2)))
     word = rng.choice(("DROP TABLE", "DROP TABLE IF EXISTS", "drop  table"))
-    statements = [session.use, f"{word} {', '.join(session.spell(t.name) for t in gone)}"]
+    names = session.spell_all(*(t.name for t in gone))
+    statements = [session.use, f"{word} {', '.join(names)}"]
     after = schema.without(*(t.name for t in gone))
     if rng.random() < 0.5:
         again = new_table(rng, gone[0].name)
@@ -135,7 +144,7 @@ def rename_table(rng: Random, schema: Schema) -> Step | None:
     if not schema.tables or (name := spare_name(rng, schema)) is None:
         return None
     session, table = Session(rng, schema), rng.choice(schema.tables)
-    old, new = session.spell(table.name), session.spell(name)
+    old, new = session.spell_all(table.name, name)
     text = rng.choice((f"RENAME TABLE {old} TO {new}", f"ALTER TABLE {old} RENAME TO {new}"))
     after = schema.without(table.name).put(replace(table, name=name))
     return Step("rename_table", (session.use, text), (table.name, name), after)

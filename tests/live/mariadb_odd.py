@@ -34,7 +34,7 @@ def swap(rng: Random, schema: Schema) -> Step | None:
         return None
     session = Session(rng, schema)
     one, two = rng.sample(schema.tables, 2)
-    a, b, c = map(session.spell, (one.name, two.name, spare))
+    a, b, c = session.spell_all(one.name, two.name, spare)
     after = schema.put(replace(one, name=two.name), replace(two, name=one.name))
     text = f"RENAME TABLE {a} TO {c}, {b} TO {a}, {c} TO {b}"
     return Step("swap", (session.use, text), (one.name, two.name), after)
@@ -47,7 +47,7 @@ def several_renames(rng: Random, schema: Schema) -> Step | None:
         return None
     session = Session(rng, schema)
     one, two = rng.sample(schema.tables, 2)
-    a, b, c = map(session.spell, (one.name, two.name, spare))
+    a, b, c = session.spell_all(one.name, two.name, spare)
     after = schema.without(one.name, two.name)
     after = after.put(replace(one, name=spare), replace(two, name=one.name))
     text = f"RENAME TABLE {a} TO {c}, {b} TO {a}"
@@ -66,7 +66,7 @@ def online(rng: Random, schema: Schema) -> Step | None:
     ghost: Name = (table.name[0], f"_{table.name[1]}_gho")
     gone: Name = (table.name[0], f"_{table.name[1]}_del")
     new = replace(new_column(rng, column), nullable=True)
-    g, t, d = map(session.spell, (ghost, table.name, gone))
+    g, t, d = session.spell_all(ghost, table.name, gone)
     listed = named(c.name for c in table.columns)
     statements = (
         session.use, f"CREATE TABLE {g} LIKE {t}", f"ALTER TABLE {g} ADD COLUMN {declared(new)}",
@@ -125,7 +125,7 @@ def partitions(rng: Random, schema: Schema) -> Step | None:
     session, table = chosen
     where = session.spell(table.name)
     column = table.column(table.key[0])
-    by_key = f"ALTER TABLE {where} PARTITION BY KEY () PARTITIONS 3"
+    by_key = f"ALTER TABLE {where} PARTITION BY KEY ({mark(column.name)}) PARTITIONS 3"
     statements = [session.use, by_key]
     if column.type.sql in ("INT", "BIGINT"):
         ranges = "PARTITION p0 VALUES LESS THAN (20), PARTITION p1 VALUES LESS THAN MAXVALUE"
@@ -215,7 +215,7 @@ def copied(rng: Random, schema: Schema) -> Step | None:
     if chosen is None or name is None or len(schema.tables) >= MOST_TABLES:
         return None
     session, table = chosen
-    old, new = session.spell(table.name), session.spell(name)
+    old, new = session.spell_all(table.name, name)
     statements = (
         session.use,
         f"CREATE TABLE {new} LIKE {old}",

@@ -70,32 +70,6 @@ def truncate(rng: Random, schema: Schema) -> Step | None:
     return Step("truncate", (text,), tuple(table.name for table in some), schema)
 
 
-def drop(rng: Random, schema: Schema) -> Step | None:
-    """One table; as often as not it is made again at once, and another one by its name."""
-    if len(schema.tables) < 3:
-        return None
-    table = rng.choice(schema.tables)
-    statements, after = [f"DROP TABLE {full(table.name)}"], schema.without(table.name)
-    if rng.random() < 0.5:
-        again = _new_table(rng, table.name)
-        statements += _created(rng, again)
-        after = after.put(again)
-    return Step("drop", tuple(statements), (table.name,), after)
-
-
-def rename_table(rng: Random, schema: Schema) -> Step | None:
-    name = spare_name(rng, schema, TABLES)
-    if not schema.tables or name is None:
-        return None
-    table = rng.choice(schema.tables)
-    name = (table.name[0], name[1])
-    if schema.has(name):
-        return None
-    text = f"ALTER TABLE {full(table.name)} RENAME TO {mark(name[1])}"
-    after = schema.without(table.name).put(replace(table, name=name))
-    return Step("rename_table", (text,), (table.name, name), after)
-
-
 def alter(rng: Random, schema: Schema) -> Step | None:
     """One clause: a column that comes, goes, is renamed, widened, or gets another default."""
     if not schema.tables:

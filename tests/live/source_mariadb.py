@@ -20,7 +20,7 @@ class MariaDbSource:
 
     prefix = "m"
     tells_statements = True
-    kinds: Mapping[Maker, int] = KINDS
+    kinds: Mapping[Maker, float] = KINDS
 
     def __init__(self, folder: Path) -> None:
         """Nothing runs yet; raises LiveError where MariaDB is missing."""

@@ -20,7 +20,7 @@ class PostgresSource:
 
     prefix = "p"
     tells_statements = False
-    kinds: Mapping[Maker, int] = KINDS
+    kinds: Mapping[Maker, float] = KINDS
 
     def __init__(self, folder: Path) -> None:
         """Nothing runs yet; raises LiveError where PostgreSQL is missing."""

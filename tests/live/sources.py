@@ -23,7 +23,7 @@ class Source(Protocol):
     tells_statements: bool
     """Whether its log has them."""
     program: Program
-    kinds: Mapping[Maker, int]
+    kinds: Mapping[Maker, float]
 
     def start(self) -> None:
         """Start it, with the data there are."""

@@ -16,7 +16,7 @@ KINDS = [mariadb_kinds.KINDS, postgres_kinds.KINDS]
 for_each_database = pytest.mark.parametrize("kinds", KINDS, ids=["mariadb", "postgres"])
 
 
-def steps(seed: int, kinds: Mapping[Maker, int], count: int = 150) -> list[Step]:
+def steps(seed: int, kinds: Mapping[Maker, float], count: int = 150) -> list[Step]:
     """Steps of a seed, all accepted."""
     generator = Generator(seed, Schema(("a", "b")), kinds)
     made = []
@@ -27,21 +27,21 @@ def steps(seed: int, kinds: Mapping[Maker, int], count: int = 150) -> list[Step]
 
 
 @for_each_database
-def test_a_seed_makes_the_same_steps_each_time(kinds: Mapping[Maker, int]) -> None:
+def test_a_seed_makes_the_same_steps_each_time(kinds: Mapping[Maker, float]) -> None:
     """Or no failure could be had again."""
     for seed in SEEDS:
         assert steps(seed, kinds) == steps(seed, kinds)
 
 
 @for_each_database
-def test_seeds_differ(kinds: Mapping[Maker, int]) -> None:
+def test_seeds_differ(kinds: Mapping[Maker, float]) -> None:
     """Each is another walk."""
     walks = {tuple(step.statements for step in steps(seed, kinds)) for seed in SEEDS}
     assert len(walks) == len(SEEDS)
 
 
 @for_each_database
-def test_each_kind_comes(kinds: Mapping[Maker, int]) -> None:
+def test_each_kind_comes(kinds: Mapping[Maker, float]) -> None:
     """None is there for nothing, and each is named as its maker is, for ``--without``."""
     found = {step.kind for seed in range(20) for step in steps(seed, kinds)}
     assert found == {maker.__name__ for maker in kinds}
@@ -65,7 +65,7 @@ def test_a_refused_step_leaves_the_schema() -> None:
 
 
 @for_each_database
-def test_tables_keep_their_keys_and_names_of_their_own(kinds: Mapping[Maker, int]) -> None:
+def test_tables_keep_their_keys_and_names_of_their_own(kinds: Mapping[Maker, float]) -> None:
     """Each table has a key of its columns, and no two columns are one in any case."""
     for seed in SEEDS:
         for step in steps(seed, kinds):
