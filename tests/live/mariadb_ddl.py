@@ -40,12 +40,12 @@ class Session:
         return full(name)
 
     def spell_all(self, *names: Name) -> list[str]:
-        """The names of one statement. Where they are of several databases they are nearly always
-        whole: else no message tells the session's database, and the pipeline stops."""
-        if {self.database, *(name[0] for name in names)} != {self.database}:
-            whole = self._rng.random() < 0.95
-            return [full(name) if whole else self.spell(name) for name in names]
-        return list(map(self.spell, names))
+        """The names of one statement: nearly always all whole or none. Where both are mixed no
+        message tells the session's database, and the pipeline stops."""
+        if self._rng.random() < 0.03:
+            return list(map(self.spell, names))
+        bare = {name[0] for name in names} == {self.database} and self._rng.random() < 0.7
+        return [mark(name[1]) if bare else full(name) for name in names]
 
 
 def spare_name(rng: Random, schema: Schema, names: Sequence[str] = TABLE_NAMES) -> Name | None:
