@@ -347,6 +347,8 @@ class Failed:
     target: TargetName
     kind: FailureKind
     reason: str
+    awaits: TargetName | None = None
+    """With WAITS: whose write comes first."""
 
 
 # --- a writer hears from its sink
@@ -517,6 +519,28 @@ class RetryAnswer:
 
     begun: bool
     line: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsFor:
+    """A target's processor hears whose write waits for one of that target, in a renaming.
+
+    The answer is an InQuarantine, or none: ``target`` asks again at its next attempt.
+    """
+
+    target: TargetName
+    other: TargetName
+    batch_id: str
+    reply_to: Address
+
+
+@dataclass(frozen=True, slots=True)
+class InQuarantine:
+    """``other`` is in quarantine, so ``target``, whose batch waits for it, can't be written."""
+
+    target: TargetName
+    other: TargetName
+    batch_id: str
 
 
 # --- the dead letters hear

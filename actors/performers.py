@@ -249,7 +249,7 @@ class WriterEffects:
         except LostRace as error:
             return msg.Failed(target, msg.FailureKind.RACED, str(error))
         except WaitsForName as error:
-            return msg.Failed(target, msg.FailureKind.WAITS, str(error))
+            return msg.Failed(target, msg.FailureKind.WAITS, str(error), error.other)
         except SinkUnavailable as error:
             return msg.Failed(target, msg.FailureKind.RETRY, str(error))
         except TargetRefused as error:

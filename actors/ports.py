@@ -91,7 +91,7 @@ class StagedBatch:
     one: the DDL's."""
     takes_from: TargetName | None = None
     """That target has this one's name afterwards: its own write sees to that, this one waits
-    (SinkUnavailable) until it is so."""
+    (WaitsForName) until it is so."""
     group: str = ""
     """Whose members may write these lanes: the consumer group and its cluster. The target keeps
     it beside each mark that the write moves. Empty: nobody's, and told from every other."""
@@ -317,7 +317,11 @@ class LostRace(SinkUnavailable):
 
 
 class WaitsForName(SinkUnavailable):
-    """The sink is well: what another target has still to write comes first, in a renaming."""
+    """The sink is well: what ``other`` has still to write comes first, in a renaming."""
+
+    def __init__(self, reason: str, other: TargetName) -> None:
+        super().__init__(reason)
+        self.other = other
 
 
 class TargetRefused(Exception):

@@ -13,6 +13,7 @@ from dataclasses import replace
 from actors import effects as fx
 from actors import messages as msg
 from actors.attempts import Attempts
+from actors.awaited import Awaited
 from actors.batches import Batches
 from actors.buffer import Phase, TargetBuffer
 from actors.closing import DataError
@@ -68,6 +69,7 @@ class ProcessorLogic:
             settings.group,
         )
         self._attempts = Attempts(address, settings.retry_base_s, settings.retry_max_s, jitter)
+        self._awaited = Awaited(address, settings.processors)
         self._settlements = Settlements(address)
         self._supervisor = Address(address.pipeline, "supervisor")
         self._buffers: dict[str, TargetBuffer] = {}
@@ -137,6 +139,11 @@ class ProcessorLogic:
                 out = []
             case msg.Spilled() | msg.SpillFailed() | msg.SpillRead() | msg.SpillEnded():
                 out = self._of_spill(message, now)
+            case msg.WaitsFor(_, other):
+                found = self._buffers.get(str(other))
+                out = self._awaited.answer(message, found, self._draining)
+            case msg.InQuarantine():
+                out = self._awaits_quarantined(message)
             case msg.RetryTarget(name):
                 if name not in self._buffers:
                     return [fx.Reply(None)]
@@ -358,7 +365,8 @@ class ProcessorLogic:
         if kind is msg.FailureKind.RETRY:
             return [self._attempts.failed(buffer, failed.reason, now)]
         if kind is msg.FailureKind.WAITS:
-            return [self._attempts.waits(buffer, failed.reason, now)]
+            asked = [] if failed.awaits is None else self._awaited.ask(buffer, failed.awaits)
+            return [self._attempts.waits(buffer, failed.reason, now), *asked]
         said = f"{buffer.name}: {bare(buffer.name, failed.reason)}{_place(buffer)}"
         if fenced:
             said += (
@@ -430,6 +438,12 @@ class ProcessorLogic:
         if not (self._settings.quarantine or quarantine) or buffer.phase is Phase.STOPPED:
             return self._stop_target(buffer, reason)
         return self._quarantines.begin(buffer, reason, self._epochs, self._now)
+
+    def _awaits_quarantined(self, said: msg.InQuarantine) -> list[object]:
+        """In any case, also where a refusal stops the pipeline: the other's did not."""
+        buffer = self._of(said.target)
+        reason = self._awaited.reason(buffer, said)
+        return [] if reason is None else self._refused(buffer, reason, quarantine=True)
 
     def _of_spill(
         self, said: msg.Spilled | msg.SpillFailed | msg.SpillRead | msg.SpillEnded, now: float

@@ -33,6 +33,8 @@ class ProcessorSettings:
     """A target that its sink refuses is quarantined, instead of stopping the pipeline."""
     quarantine_bytes: int = 1 << 30
     quarantine_full_stops: bool = False
+    processors: int = 1
+    """How many the pipeline has: a target's number among them follows from its name."""
     retry_base_s: float = 0.5
     retry_max_s: float = 30.0
     group: str = ""

@@ -209,6 +209,7 @@ class Topology:
             quarantine=section.on_refused_target == "quarantine",
             quarantine_bytes=section.quarantine_bytes,
             quarantine_full_stops=section.on_quarantine_full == "stop",
+            processors=config.daemon.processors,
             buffer_bytes=max(1 << 20, held // 4),
             memory_bytes=held,
             staged_bytes=config.memory.staged_bytes // processors,

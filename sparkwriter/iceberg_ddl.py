@@ -153,9 +153,9 @@ class Barriers:
         if isinstance(there := look(self._catalog, to), Seen):
             if is_behind(batch, there.marks, there.steps):
                 raise TargetRefused(f"it is renamed to {to}, which is there already")
-            raise WaitsForName(f"waits until {to}, which is to be its name, is free")
+            raise WaitsForName(f"waits until {to}, which is to be its name, is free", to)
         if self._catalog.freed(to) != f"{lane}:{place_text(batch)}":
-            raise WaitsForName(f"waits until what {to} was before is written")
+            raise WaitsForName(f"waits until what {to} was before is written", to)
         # More of the message may follow under the new name, which only that one's target knows.
         amid = {} if batch.step is None else {lane: batch.step}
         mark = {lane: place_of(batch) - len(amid)}
@@ -198,7 +198,7 @@ class Barriers:
         self._catalog.free(batch.target, f"{lane}:{place_text(batch)}")
         other = look(self._catalog, of)
         if not is_behind(batch, other.marks, other.steps):
-            raise WaitsForName(f"waits until {of} has its name")
+            raise WaitsForName(f"waits until {of} has its name", of)
         here = look(self._catalog, batch.target)
         if isinstance(here, Seen):
             return self._settle(batch, here)

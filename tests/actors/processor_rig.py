@@ -96,6 +96,8 @@ class ProcessorRig:
         self.owners: dict[str, TableName] = {}
         self.refusing: dict[str, str] = {}
         self.failing: dict[str, msg.FailureKind] = {}
+        self.waits: dict[str, str] = {}
+        """Whose writes wait, in a renaming, for what is in another one's spill."""
         self.epoch = 1
         self._paths = 0
         self._settings = {"batch_age_s": 0.1} | settings
@@ -172,6 +174,7 @@ class ProcessorRig:
                 if isinstance(message, msg.SpillListed):
                     self._list(message)
                 (self.work.append(message) if to == WRITERS else self.told.append((to, message)))
+                return message if to == ME else None
             case fx.Stage():
                 self._paths += 1
                 return self._stager.stage(effect, f"staged-{self._paths}")
@@ -199,6 +202,10 @@ class ProcessorRig:
         if name in self.refusing and isinstance(request, msg.WriteBatch):
             kind = msg.FailureKind.REFUSED
             self.feed(msg.Failed(target, kind, self.refusing[name]))
+        elif self.waits.get(name) in self.listed and isinstance(request, msg.WriteBatch):
+            (other,) = self.router.targets(_name(self.waits[name].rpartition(".")[2]))
+            why = f"waits until {other.name} has its name"
+            self.feed(msg.Failed(target, msg.FailureKind.WAITS, why, other.name))
         elif name in self.failing:
             self.feed(msg.Failed(target, self.failing[name], "not now"))
         elif isinstance(request, msg.WriteBatch) and self._is_anothers(name, request):

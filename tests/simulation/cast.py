@@ -82,6 +82,7 @@ class Cast:
         settings = replace(
             settings,
             quarantine=shape.quarantine,
+            processors=shards,
             quarantine_bytes=shape.quarantine_bytes,
             ddl=shape.policy,
         )

@@ -25,5 +25,7 @@ def note(seen: Counter[str], event: object) -> None:
             seen.update(runs=bool(event.runs), fragments=bool(event.fragments))
         case fx.Spill():
             seen.update(Spill=1, Reread=bool(event.rereads))
-        case fx.ReadSpill() | fx.EndSpill() | fx.KeepDeadLetter() | msg.ReadAgain():
+        case fx.ReadSpill() | fx.EndSpill() | fx.KeepDeadLetter():
+            seen[type(event).__name__] += 1
+        case msg.ReadAgain() | msg.InQuarantine():
             seen[type(event).__name__] += 1

@@ -13,8 +13,15 @@ from typing import Any
 import pyarrow as pa
 
 from actors.one_lane import check_one_lane
-from actors.ports import LostRace, SinkUnavailable, StagedBatch, TargetRefused, TargetState
-from changes.model import Column, DropTable, Mode, TableName, TableSchema
+from actors.ports import (
+    LostRace,
+    SinkUnavailable,
+    StagedBatch,
+    TargetRefused,
+    TargetState,
+    WaitsForName,
+)
+from changes.model import Column, DropTable, Mode, TableName, TableSchema, TargetName
 from offsets.doubts import noted
 from offsets.position import NO_OFFSET, Step, TopicPartition, still_open
 from sparkwriter.ddl_plan import DdlTable, LakeField, apply_ddl
@@ -283,7 +290,7 @@ class FakeSink:
             return replace(self._settled(batch), covered=True)
         self._made_anew(batch)
         if batch.moves_to is not None and name in self.tables:
-            self._move(batch, str(batch.moves_to))
+            self._move(batch, batch.moves_to)
         if batch.takes_from is None:
             if name in self.tables:
                 raise SinkUnavailable("the table came back meanwhile")
@@ -296,7 +303,7 @@ class FakeSink:
         self.freed[name] = place_text(batch)
         of = str(batch.takes_from)
         if not is_behind(batch, self.marks(of), self.steps(of)):
-            raise SinkUnavailable(f"waits until {of} has its name")
+            raise WaitsForName(f"waits until {of} has its name", batch.takes_from)
         self.buried[name] = self._after(batch)
         self._changed(name)
         return self.state(name)
@@ -309,17 +316,17 @@ class FakeSink:
             self._changed(name)
         return self.state(name)
 
-    def _move(self, batch: StagedBatch, to: str) -> None:
-        name = str(batch.target)
+    def _move(self, batch: StagedBatch, target: TargetName) -> None:
+        name, to = str(batch.target), str(target)
         table = self.tables[name]
         self._check_expected(batch)
         ((lane, _),) = batch.lanes.items()
         if to in self.tables:
             if is_behind(batch, self.marks(to), self.steps(to)):
                 raise TargetRefused(f"it is renamed to {to}, which is there already")
-            raise SinkUnavailable(f"waits until {to}, which is to be its name, is free")
+            raise WaitsForName(f"waits until {to}, which is to be its name, is free", target)
         if self.freed.get(to) != place_text(batch):
-            raise SinkUnavailable(f"waits until what {to} was before is written")
+            raise WaitsForName(f"waits until what {to} was before is written", target)
         table.take_source(batch)
         table.take_plan(_planned(batch, table))
         self.buried[name] = self._after(batch, waits=batch.takes_from is not None)

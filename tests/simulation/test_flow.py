@@ -112,8 +112,8 @@ def test_each_feature_occurs_often() -> None:
         counts.update(lanes=stream.shape.lanes, minimal=stream.shape.minimal)
     for name in (
         "AddColumn", "DropColumn", "RenameColumn", "TruncateTable", "DropTable", "moves_to",
-        "takes_from", "Spill", "EndSpill", "KeepDeadLetter", "RACED", "REFUSED", "runs",
-        "fragments", "lanes", "minimal", "Reread", "ReadAgain",
+        "takes_from", "Spill", "EndSpill", "KeepDeadLetter", "RACED", "REFUSED", "WAITS",
+        "runs", "fragments", "lanes", "minimal", "Reread", "ReadAgain",
         "amid", "begun", "marks_alone", "renamed_amid",
     ):  # fmt: skip
         assert counts[name] >= 3, (name, counts)

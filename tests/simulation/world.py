@@ -64,6 +64,8 @@ class World(Partitions):
         self.disk_fails = disk_fails
         self.crash_rate = crash_rate
         self.crash_at = crash_at
+        self.operated = True
+        """Whether somebody looks after targets in quarantine."""
         self.heard: list[object] = []
         self.seen: Counter[str] = Counter()
         """What happened how often, by the names of effects, statements, failures."""
@@ -105,9 +107,9 @@ class World(Partitions):
 
     @property
     def ended(self) -> bool:
-        """Whether it has caught up and nothing is in quarantine."""
+        """Whether it has caught up and, if somebody looks after that, nothing is in quarantine."""
         caught_up = any(isinstance(event, msg.CaughtUp) for event in self.heard)
-        return caught_up and not self._quarantined()
+        return caught_up and not (self.operated and self._quarantined())
 
     def _quarantined(self) -> list[tuple[Address, str]]:
         if not self.durable.shape.quarantine:
@@ -127,7 +129,8 @@ class World(Partitions):
             ready.append(WRITERS)
         if self.rng.random() < 0.05:
             self._sink.land()
-            self._operate()
+            if self.operated:
+                self._operate()
         if not ready:
             self.now = min(self._wake.values(), default=self.now + 1.0)
             return

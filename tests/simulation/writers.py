@@ -14,6 +14,7 @@ from actors.ports import (
     StagedBatch,
     Straggler,
     TargetRefused,
+    WaitsForName,
 )
 from changes.model import TargetName
 from tests.simulation.sink import FakeSink
@@ -45,6 +46,8 @@ class Writers:
             return msg.Published(self._write(batch, rows), 0.0)
         except LostRace as error:
             kind, reason = msg.FailureKind.RACED, str(error)
+        except WaitsForName as error:
+            return msg.Failed(batch.target, msg.FailureKind.WAITS, str(error), error.other)
         except SinkUnavailable as error:
             kind, reason = msg.FailureKind.RETRY, str(error)
         except TargetRefused as error:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.ports import SinkUnavailable, Straggler, TargetRefused
+from actors.ports import SinkUnavailable, Straggler, TargetRefused, WaitsForName
 from changes.model import (
     AddColumn,
     ChangeColumn,
@@ -202,8 +202,9 @@ def renaming(staging: Staging, through: int = 2) -> tuple[Any, Any, TargetName]:
 def test_rename_table(writer, table, rows: Rows, orders) -> None:
     """The table has its new name, with both lanes' marks; the old name is free again."""
     moves, takes, new = renaming(table)
-    with pytest.raises(SinkUnavailable, match="waits until"):
+    with pytest.raises(WaitsForName, match="waits until") as waits:
         writer.write(takes)
+    assert waits.value.other == table.target
     for _ in range(2):
         assert writer.write(moves).hwms == {LANE: 2}
         assert writer.write(takes).hwms == {LANE: 2}
