@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from actors.ports import Fenced, SinkUnavailable, TargetRefused
+from actors.ports import Fenced, SinkUnavailable, TargetRefused, WaitsForName
 from changes.model import TargetName
 from sparkwriter.iceberg_java import JavaFailure, java_class, java_classes, reason
 
@@ -61,9 +61,10 @@ def reasons(target: TargetName) -> Iterator[None]:
     """Turn what is raised inside into the port's errors, with the target's name and a line."""
     try:
         yield
+    except WaitsForName as error:
+        raise WaitsForName(_named(target, error), error.other) from error
     except (Fenced, SinkUnavailable, TargetRefused) as error:
-        text = str(error)
-        raise type(error)(text if text.startswith(str(target)) else f"{target}: {text}") from error
+        raise type(error)(_named(target, error)) from error
     except JavaFailure as error:
         text = f"{target}: {reason(error)}"
         kind = f"{java_class(error)} {error}"
@@ -75,6 +76,11 @@ def reasons(target: TargetName) -> Iterator[None]:
         if isinstance(error, _BAD_FILE) or _is_name_too_long(error):
             raise TargetRefused(text) from error
         raise SinkUnavailable(text) from error
+
+
+def _named(target: TargetName, error: Exception) -> str:
+    text = str(error)
+    return text if text.startswith(str(target)) else f"{target}: {text}"
 
 
 def _is_name_too_long(error: BaseException) -> bool:
