@@ -30,6 +30,7 @@ from sparkwriter.compaction_plan import CompactionSettings
 from sparkwriter.iceberg import IcebergWriter
 from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_compact import Compactions, Compactor, Jobs
+from sparkwriter.iceberg_foreign import ForeignSnapshots
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 from sparkwriter.jars import lake_jars
 from sparkwriter.java import find_java
@@ -141,7 +142,7 @@ class Table:
         assert table is not None
         settings = CompactionSettings(max_deletes=1, round_bytes=1 << 40)
         jobs = Jobs(lambda what: None, lambda: None)
-        compactor = Compactor(self.spark, jobs, Compactions(settings))
+        compactor = Compactor(self.spark, jobs, Compactions(settings), ForeignSnapshots())
         return self.timed(lambda: compactor.run(self.target, table))
 
 

@@ -15,6 +15,7 @@ from daemon.lifecycle import Exit
 from sparkwriter.compaction_plan import CompactionSettings
 from sparkwriter.iceberg import IcebergWriter
 from sparkwriter.iceberg_compact import Compactions, Compactor, Jobs
+from sparkwriter.iceberg_foreign import ForeignSnapshots
 from sparkwriter.iceberg_java import LakeTable
 from tests.integration.rig import Rig, SharedSpark, canal
 from tests.integration.test_group import Member
@@ -27,7 +28,7 @@ class Endless(Compactor):
 
     def __init__(self, tier: Compacting, spark: SparkSession) -> None:
         jobs = Jobs(lambda what: None, tier.cancelled.set)
-        super().__init__(spark, jobs, tier.compactions)
+        super().__init__(spark, jobs, tier.compactions, ForeignSnapshots())
         self._tier = tier
 
     def run(self, target: TargetName, table: LakeTable) -> bool:
