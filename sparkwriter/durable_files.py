@@ -28,7 +28,10 @@ def install(jvm: Java, classes: Path) -> None:
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.cook(SOURCE.read_text(encoding="utf-8"))
     made = compiler.getBytecodes()
-    for name in made.keySet():
+    # An array: py4j ends an iterator by a Java exception, which pyspark can't convert between the
+    # end of one JVM's context and the begin of the next one's.
+    names = made.keySet().toArray()
+    for name in (names[place] for place in range(len(names))):
         file = classes.joinpath(*str(name).split(".")).with_suffix(".class")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(bytes(made.get(name)))
