@@ -21,8 +21,8 @@ from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Gated, Member
 
 BEFORE, AFTER = 12_000, 1_000
-"""Messages of 5 kB: more than a write, a staged file and the smallest memory hold together (they held
-7,000), and those that come while that is full."""
+"""Messages of 5 kB: more than a write, a staged file and the smallest memory hold together; and
+those that come while that is full."""
 
 
 def until(rig: Rig, wanted: Callable[[Any], bool], seconds: float = 60.0) -> Any:
