@@ -19,6 +19,7 @@ from changes.model import (
     TableSchema,
     TakeName,
 )
+from changes.mysql_columns import BYTES
 from changes.mysql_shapes import keeps, keeps_texts, shape_of, stored_shape
 from offsets.doubts import names
 
@@ -46,7 +47,7 @@ def doubts_of(
     for new in statement.redefined:
         if new.column is None:
             texts = any(pa.types.is_string(column.type) for column in stored.columns)
-            if texts and not keeps_texts(new.charset):
+            if texts and (new.charset == BYTES or not keeps_texts(new.charset)):
                 what = f"CONVERT TO CHARACTER SET {new.charset}"
                 yield Doubt(f"{statement.table}: {what} {place}")
             continue

@@ -140,18 +140,26 @@ class DropColumn:
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """A column by its old name and its new one; its values stay."""
+    """A column by its old name and its new one; its values stay.
+
+    ``if_exists``: the source may have none of the old name, and then does nothing.
+    """
 
     old: str
     new: str
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeColumn:
-    """The column ``old`` is defined anew: another type, perhaps another name."""
+    """The column ``old`` is defined anew: another type, perhaps another name.
+
+    ``if_exists``: as in ``RenameColumn``.
+    """
 
     old: str
     column: Column
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from changes.mysql_defaults import Unknowable, as_added
 from changes.mysql_names import Names
 from changes.mysql_options import read_options
 from changes.mysql_shapes import as_redefined
+from changes.mysql_together import check_together
 from changes.mysql_tokens import Cursor, NotUnderstood, Token, split, words
 
 _INDEXES = words("INDEX KEY UNIQUE FULLTEXT SPATIAL FOREIGN VECTOR")
@@ -37,6 +38,10 @@ class Alter:
     others: list[tuple[TableName, str]] = field(default_factory=list)
     """Other tables whose rows it changes, and how: that is refused for each."""
     redefined: list[Redefined] = field(default_factory=list)
+    defaults: set[str] = field(default_factory=set)
+    """Columns, in small letters, whose DEFAULT a clause of its own sets or takes away."""
+    optional: bool = False
+    """A clause says IF EXISTS or IF NOT EXISTS, and it decides what a column's name is."""
 
 
 def read_alter(tokens: Sequence[Token], sql: str, names: Names, alter: Alter) -> None:
@@ -51,9 +56,10 @@ def read_alter(tokens: Sequence[Token], sql: str, names: Names, alter: Alter) ->
             raise NotUnderstood("a comma too many")
         cursor = Cursor(part)
         if _swallows_commas(cursor, names, alter):
-            return
+            break
         _clause(cursor, sql, names, alter)
         _tail(cursor)
+    check_together(alter.steps, alter.defaults, optional=alter.optional)
 
 
 def _swallows_commas(cursor: Cursor, names: Names, alter: Alter) -> bool:
@@ -118,14 +124,13 @@ def _clause(cursor: Cursor, sql: str, names: Names, alter: Alter) -> None:
     elif cursor.accept("DROP"):
         _drop(cursor, alter)
     elif cursor.accept("MODIFY"):
-        _optional_column(cursor)
-        _redefine(cursor, sql, alter, None)
+        _redefine(cursor, sql, alter, None, optional=_optional_column(cursor))
     elif cursor.accept("CHANGE"):
         _change(cursor, sql, alter)
     elif cursor.accept("RENAME"):
         _rename(cursor, names, alter)
     elif cursor.accept("ALTER"):
-        _alter_default(cursor)
+        _alter_default(cursor, alter)
     else:
         options = read_options(cursor)
         alter.refused += options.refused
@@ -139,24 +144,24 @@ def _tail(cursor: Cursor) -> None:
     raise NotUnderstood(f"{cursor.next().text!r} after a clause of ALTER TABLE")
 
 
-def _optional_column(cursor: Cursor) -> None:
+def _optional_column(cursor: Cursor) -> bool:
+    """Whether the clause is one that may do nothing, for the column is there, or is not."""
     cursor.accept("COLUMN")
-    if not cursor.accept("IF", "NOT", "EXISTS"):
-        cursor.accept("IF", "EXISTS")
+    return cursor.accept("IF", "NOT", "EXISTS") or cursor.accept("IF", "EXISTS")
 
 
 def _add(cursor: Cursor, sql: str, alter: Alter) -> None:
     if _history(cursor, "ADD", alter):
         return
     if cursor.accept("CONSTRAINT"):
-        if not any(cursor.is_words(word) for word in ("PRIMARY", "CHECK", *_INDEXES)):
+        if not _is_constraint(cursor):
             cursor.accept("IF", "NOT", "EXISTS")
             cursor.name()
         _add_constraint(cursor, alter)
-    elif any(cursor.is_words(word) for word in ("PRIMARY", "CHECK", *_INDEXES)):
+    elif _is_constraint(cursor):
         _add_constraint(cursor, alter)
     else:
-        _optional_column(cursor)
+        alter.optional |= _optional_column(cursor)
         if cursor.at_group():
             for part in split(cursor.group(), ","):
                 _add_listed(Cursor(part), sql, alter)
@@ -166,11 +171,17 @@ def _add(cursor: Cursor, sql: str, alter: Alter) -> None:
 
 def _add_listed(cursor: Cursor, sql: str, alter: Alter) -> None:
     """An entry of ``ADD (…)``: a column, or an index as in CREATE TABLE."""
-    starts = ("CONSTRAINT", "PRIMARY", "CHECK", *_INDEXES)
-    if any(cursor.is_words(word) for word in starts):
+    if cursor.is_words("CONSTRAINT") or _is_constraint(cursor):
         _add(cursor, sql, alter)
     else:
         _add_column(cursor, sql, alter)
+
+
+def _is_constraint(cursor: Cursor) -> bool:
+    """VECTOR alone is no reserved word: it may name a column."""
+    if cursor.is_words("VECTOR"):
+        return cursor.is_words("VECTOR", "INDEX") or cursor.is_words("VECTOR", "KEY")
+    return any(cursor.is_words(word) for word in ("PRIMARY", "CHECK", *_INDEXES))
 
 
 def _add_constraint(cursor: Cursor, alter: Alter) -> None:
@@ -221,27 +232,29 @@ def _drop(cursor: Cursor, alter: Alter) -> None:
     cursor.accept_any(frozenset(("RESTRICT", "CASCADE")))
 
 
-def _redefine(cursor: Cursor, sql: str, alter: Alter, old: str | None) -> None:
+def _redefine(cursor: Cursor, sql: str, alter: Alter, old: str | None, *, optional: bool) -> None:
     """Take a definition for the column ``old``, None for the one it names itself."""
+    alter.optional |= optional
     column = read_definition(cursor, sql)
     if column.primary:
         alter.refused.append("ADD PRIMARY KEY")
-    alter.steps.append(ChangeColumn(column.name if old is None else old, as_changed(column)))
+    before = column.name if old is None else old
+    alter.steps.append(ChangeColumn(before, as_changed(column), if_exists=optional))
     alter.redefined.append(as_redefined(column, old))
 
 
 def _change(cursor: Cursor, sql: str, alter: Alter) -> None:
-    _optional_column(cursor)
-    _redefine(cursor, sql, alter, cursor.name())
+    optional = _optional_column(cursor)
+    _redefine(cursor, sql, alter, cursor.name(), optional=optional)
 
 
 def _rename(cursor: Cursor, names: Names, alter: Alter) -> None:
     if cursor.accept_any(frozenset(("INDEX", "KEY"))):
         _from_to(cursor)
     elif cursor.accept("COLUMN"):
-        cursor.accept("IF", "EXISTS")
-        old, new = _from_to(cursor)
-        alter.steps.append(RenameColumn(old, new))
+        optional = cursor.accept("IF", "EXISTS")
+        alter.optional |= optional
+        alter.steps.append(RenameColumn(*_from_to(cursor), if_exists=optional))
     else:
         if not cursor.accept_any(frozenset(("TO", "AS"))):
             cursor.accept_sign("=")
@@ -255,11 +268,14 @@ def _from_to(cursor: Cursor) -> tuple[str, str]:
     return old, cursor.name()
 
 
-def _alter_default(cursor: Cursor) -> None:
+def _alter_default(cursor: Cursor, alter: Alter) -> None:
     """SET DEFAULT and its like concern rows to come; these bring their values themselves."""
-    if not cursor.accept_any(frozenset(("INDEX", "CHECK", "CONSTRAINT", "KEY"))):
+    column = not cursor.accept_any(frozenset(("INDEX", "CHECK", "CONSTRAINT", "KEY")))
+    if column:
         _optional_column(cursor)
-    cursor.name()
+    name = cursor.name()
+    if column and (cursor.is_words("SET", "DEFAULT") or cursor.is_words("DROP", "DEFAULT")):
+        alter.defaults.add(name.lower())
     known = ("SET", "DROP", "VISIBLE", "INVISIBLE", "NOT", "ENFORCED", "IGNORED")
     if not any(cursor.is_words(word) for word in known):
         raise NotUnderstood("ALTER COLUMN")

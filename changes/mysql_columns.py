@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from changes.model import Column
 from changes.mysql_tokens import Cursor, NotUnderstood, Token, words
 from changes.mysql_types import from_mysql
+from changes.types import SourceType
 
 TEXTS = words(
     "CHAR VARCHAR CHARACTER NCHAR NVARCHAR TINYTEXT TEXT MEDIUMTEXT LONGTEXT LONG NATIONAL"
 )
+BYTES = "binary"
+"""The character set whose texts are bytes."""
+
 BINARIES = words("VARBINARY TINYBLOB BLOB MEDIUMBLOB LONGBLOB")
 DECIMALS = words("DECIMAL NUMERIC DEC FIXED")
 NUMBERS = DECIMALS | words(
@@ -26,7 +30,7 @@ _OTHERS = words(
 _TYPES = TEXTS | BINARIES | NUMBERS | _OTHERS
 _SECOND_WORDS = words("PRECISION VARYING VARCHAR CHAR CHARACTER VARBINARY")
 _SIGNS = words("UNSIGNED SIGNED ZEROFILL")
-_PLAIN = words("VISIBLE INVISIBLE ASCII UNICODE BYTE BINARY COMPRESSED VIRTUAL STORED")
+_PLAIN = words("VISIBLE INVISIBLE ASCII UNICODE BINARY COMPRESSED VIRTUAL STORED")
 _WITH_VALUE = words(
     "COMMENT COLUMN_FORMAT STORAGE SRID REF_SYSTEM_ID ENGINE_ATTRIBUTE SECONDARY_ENGINE_ATTRIBUTE"
 )
@@ -92,6 +96,8 @@ def _read_attribute(cursor: Cursor, column: Definition) -> None:
         column.primary = True
     elif (charset := read_charset(cursor)) is not None:
         column.charset = column.charset or charset
+    elif cursor.accept("BYTE"):
+        column.charset = BYTES
     elif cursor.accept("GENERATED", "ALWAYS", "AS") or cursor.accept("AS"):
         column.generated = True
         cursor.group()
@@ -172,6 +178,12 @@ def is_introducer(token: Token) -> bool:
     return token.kind == "word" and token.text.startswith("_")
 
 
+def kind_of(column: Definition) -> SourceType:
+    """What its values are: of a text in the character set ``binary`` they are bytes."""
+    binary = column.charset == BYTES
+    return from_mysql(f"{column.type} character set {BYTES}" if binary else column.type)
+
+
 def as_changed(column: Definition) -> Column:
     """Give the column as it is from now on."""
-    return Column(column.name, from_mysql(column.type).arrow)
+    return Column(column.name, kind_of(column).arrow)

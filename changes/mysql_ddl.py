@@ -140,7 +140,7 @@ class _Reader:
     def _rename(self, cursor: Cursor) -> list[Ddl]:
         cursor.next()
         cursor.next()
-        cursor.accept("IF", "EXISTS")
+        optional = cursor.accept("IF", "EXISTS")
         pairs = []
         for part in split(cursor.rest(), ","):
             pair = Cursor(part)
@@ -150,6 +150,10 @@ class _Reader:
                 raise NotUnderstood("RENAME without TO")
             pairs.append((old, self._names.table(pair)))
             _end(pair)
+        named = [table for pair in pairs for table in pair]
+        if optional and len({*named}) < len(named):  # which of them took place is not told
+            reason = "RENAME TABLE IF EXISTS that names a table twice"
+            return [self._refused(table, reason) for table in dict.fromkeys(named)]
         return self._renamed(pairs)
 
     def _renamed(self, pairs: Sequence[tuple[TableName, TableName]]) -> list[Ddl]:

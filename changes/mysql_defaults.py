@@ -10,9 +10,17 @@ import pyarrow as pa
 
 from changes.convert import convert
 from changes.model import AddColumn, Column
-from changes.mysql_columns import BINARIES, DECIMALS, NUMBERS, TEXTS, Definition, is_introducer
+from changes.mysql_columns import (
+    BINARIES,
+    BYTES,
+    DECIMALS,
+    NUMBERS,
+    TEXTS,
+    Definition,
+    is_introducer,
+    kind_of,
+)
 from changes.mysql_tokens import Token, words
-from changes.mysql_types import from_mysql
 from changes.types import TIMESTAMP_UTC, Reading, SourceType
 
 _UNICODE = words("utf8 utf8mb3 utf8mb4")
@@ -30,7 +38,7 @@ class Unknowable(Exception):
 
 def as_added(column: Definition) -> AddColumn:
     """Give what a target needs to follow ADD COLUMN; raises Unknowable."""
-    kind = from_mysql(column.type)
+    kind = kind_of(column)
     added = Column(column.name, kind.arrow)
     if column.generated:
         raise Unknowable("it is generated, its values in stored rows are not told")
@@ -182,7 +190,7 @@ def _keeps_fraction(column: Definition, text: str) -> bool:
 
 def _bytes_text(column: Definition, text: str) -> str | None:
     """BINARY is filled up with zero bytes, which the binlog leaves out again."""
-    if column.base == "BINARY":
+    if column.base == "BINARY" or column.charset == BYTES:
         return text.rstrip("\0")
     return text if column.base in BINARIES else None
 

@@ -88,10 +88,12 @@ class _Statement:
                 self._adds.append(step)
             case DropColumn(name, keep):
                 self._drop(name.lower(), keep)
-            case RenameColumn(old, new):
-                self._rename(old.lower(), new)
-            case ChangeColumn(old, column):
-                self._change(old.lower(), column)
+            case RenameColumn(old, new, if_exists):
+                if not (if_exists and old.lower() in self._table.kept):
+                    self._rename(old.lower(), new)
+            case ChangeColumn(old, column, if_exists):
+                if not (if_exists and old.lower() in self._table.kept):
+                    self._change(old.lower(), column)
             case TruncateTable():
                 self._emptied = True
             case DropTable(keep):

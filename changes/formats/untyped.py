@@ -38,9 +38,9 @@ def _steps(
                 added = column(step)
                 if added is not None:
                     yield added
-            case ChangeColumn(old, changed):
+            case ChangeColumn(old, changed, if_exists):
                 if old != changed.name:
-                    yield RenameColumn(old, changed.name)
+                    yield RenameColumn(old, changed.name, if_exists)
             case _:
                 yield step
 

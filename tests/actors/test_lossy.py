@@ -73,6 +73,7 @@ def doubts(sql: str, types: dict[str, str] | None = None, **given: Any) -> list[
         ("MODIFY n smallint NOT NULL", "column n from int(11) to smallint"),
         ("MODIFY n int AS (id + 1) STORED", "column n is computed from other columns"),
         ("CONVERT TO CHARACTER SET latin1", "CONVERT TO CHARACTER SET latin1"),
+        ("CONVERT TO CHARACTER SET binary", "CONVERT TO CHARACTER SET binary"),  # texts are bytes
     ],
 )
 def test_a_narrower_column_is_told(clause: str, what: str) -> None:

@@ -127,3 +127,13 @@ def test_names_that_no_column_can_have(name: str) -> None:
     """As for a column that rows bring."""
     with pytest.raises(TargetRefused, match="column"):
         after(RenameColumn("a", name))
+
+
+@pytest.mark.parametrize(
+    "step", [RenameColumn("a", "z", True), ChangeColumn("a", Column("z", pa.int64()), True)]
+)
+def test_a_kept_column_is_not_what_a_statement_with_if_exists_renames(step: TableStep) -> None:
+    """The source has none of the name any more, so there it did nothing."""
+    kept = after(DropColumn("a", keep=True))
+    assert after(step, table=kept) == kept
+    assert [name for _, name, _ in fields(after(step))] == ["id", "z", "b"]

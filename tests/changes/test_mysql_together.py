@@ -1,0 +1,114 @@
+"""Clauses of one statement that name the same column, as MariaDB 10.11 was seen to take them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from changes.model import (
+    AddColumn,
+    ChangeColumn,
+    Column,
+    Ddl,
+    DdlStep,
+    DropColumn,
+    RenameColumn,
+    TableName,
+)
+from changes.mysql_ddl import read_ddl
+
+
+def only(clauses: str) -> Ddl:
+    (found,) = read_ddl(f"ALTER TABLE t {clauses}", TableName("shop", "t"))
+    return found
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "ADD a INT, ALTER COLUMN a SET DEFAULT 5",  # stored rows show 5
+        "ADD a INT DEFAULT 3, ALTER A DROP DEFAULT",  # they show NULL
+        "ADD a INT DEFAULT 5, MODIFY a BIGINT",  # NULL as well
+        "ADD COLUMN (a INT DEFAULT 5), MODIFY COLUMN a BIGINT",
+        "ADD a INT DEFAULT 5, CHANGE a a BIGINT",
+        "CHANGE a b INT, ADD IF NOT EXISTS a INT DEFAULT 5",  # a is not added, if it was there
+        "DROP IF EXISTS a, ADD IF NOT EXISTS a INT DEFAULT 7",
+        "RENAME COLUMN a TO b, ADD COLUMN IF NOT EXISTS a INT",
+        "CHANGE IF EXISTS a b INT, CHANGE IF EXISTS b c INT",
+        "RENAME COLUMN IF EXISTS a TO b, DROP b",
+        "ADD IF NOT EXISTS a INT DEFAULT 1, ADD IF NOT EXISTS a INT DEFAULT 2",
+    ],
+)
+def test_clauses_that_mean_each_other_are_not_understood(clauses: str) -> None:
+    found = only(clauses)
+    assert (found.steps, found.lenient, found.refused) == ((), (), None)
+    assert found.unread is not None
+
+
+def added(name: str, default: object = None) -> AddColumn:
+    return AddColumn(Column(name, pa.int32()), default)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "steps"),
+    [
+        ("DROP IF EXISTS a, ADD a INT DEFAULT 7", [DropColumn("a"), added("a", 7)]),
+        ("RENAME COLUMN a TO b, ADD a INT", [RenameColumn("a", "b"), added("a")]),
+        ("ADD a INT, ALTER b SET DEFAULT 5", [added("a")]),
+        ("ADD a INT, ALTER INDEX a IGNORED", [added("a")]),
+        ("ADD a INT, ALTER COLUMN b SET INVISIBLE", [added("a")]),
+        (
+            "ADD IF NOT EXISTS a INT, ADD IF NOT EXISTS b INT AFTER a",
+            [added("a"), added("b")],
+        ),
+        (
+            "MODIFY IF EXISTS a INT, RENAME COLUMN IF EXISTS b TO c",
+            [
+                ChangeColumn("a", Column("a", pa.int32()), if_exists=True),
+                RenameColumn("b", "c", if_exists=True),
+            ],
+        ),
+    ],
+)
+def test_clauses_that_stand_for_themselves_are_read(clauses: str, steps: list[DdlStep]) -> None:
+    assert only(clauses) == Ddl(
+        TableName("shop", "t"), f"ALTER TABLE t {clauses}", tuple(steps),
+        redefined=only(clauses).redefined,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "clauses", ["ADD vector INT DEFAULT 3", "ADD COLUMN vector INT DEFAULT 3",
+                "ADD (vector INT DEFAULT 3)"],
+)  # fmt: skip
+def test_a_column_may_be_called_vector(clauses: str) -> None:
+    """It is no reserved word: such a column was taken for an index."""
+    assert only(clauses).steps == (added("vector", 3),)
+
+
+@pytest.mark.parametrize("clauses", ["ADD VECTOR INDEX (v)", "ADD VECTOR KEY i (v)"])
+def test_a_vector_index_is_none(clauses: str) -> None:
+    assert only(clauses) == Ddl(TableName("shop", "t"), f"ALTER TABLE t {clauses}")
+
+
+@pytest.mark.parametrize(
+    ("definition", "default"),
+    [
+        ("CHAR(4) BYTE NOT NULL", b""),
+        ("VARCHAR(4) CHARACTER SET binary DEFAULT 'x'", b"x"),
+        ("TEXT COLLATE binary", None),
+        ("CHAR(4) BYTE DEFAULT 0x4100", b"A"),
+    ],
+)
+def test_texts_of_bytes_are_bytes(definition: str, default: bytes | None) -> None:
+    """The server makes BINARY, VARBINARY and BLOB of them, and rows come as such."""
+    assert only(f"ADD a {definition}").steps == (AddColumn(Column("a", pa.binary()), default),)
+
+
+def test_renamings_of_which_some_may_not_take_place_are_refused_where_they_meet() -> None:
+    sql = "RENAME TABLE IF EXISTS a TO b, a TO c"
+    found = read_ddl(sql, TableName("shop", ""))
+    reason = "RENAME TABLE IF EXISTS that names a table twice"
+    assert [(ddl.table.table, ddl.refused) for ddl in found] == [
+        ("a", reason), ("b", reason), ("c", reason),
+    ]  # fmt: skip
