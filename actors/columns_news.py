@@ -7,6 +7,7 @@ of another type what the source made of them. Nobody tells, so it is reported an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from actors import effects as fx
 from actors.buffer import TargetBuffer
@@ -16,6 +17,9 @@ from actors.ports import Doubt
 from changes.column_news import ColumnNews
 from changes.model import Mode, TableSchema
 from changes.types import widen
+
+_Told = tuple[str, tuple[str, bool]]
+"""By a key that tells it once, what is told, and whether of rows that are written now, too."""
 
 _KEEP_NULLS = (
     "value.converter.replace.null.with.default=false in Kafka Connect 3.5 or later, the same for"
@@ -35,12 +39,15 @@ def take_news(
     if (staged.mode or buffer.route.mode) is Mode.APPEND:
         return out
     found = dict(_listed(buffer, staged))
-    others = {key: what for key, what in _seen(buffer, staged, piece) if key not in found}
+    others = {key: told for key, told in _seen(buffer, staged, piece) if key not in found}
     if others and not shared():
         found |= others
-    for key in [key for key in found if key not in buffer.news]:
-        text = f"{found[key]} {place}"
-        buffer.news[key] = Doubt(text)
+    for key, (what, amid) in found.items():
+        if (noted := buffer.news.get(key)) is not None:
+            buffer.news[key] = replace(noted, amid=noted.amid or amid)
+            continue
+        text = f"{what} {place}"
+        buffer.news[key] = Doubt(text, amid=amid)
         fields = {"target": buffer.name, "what": text, "help": WAY_OUT}
         out.append(fx.Log("warning", "columns_changed", fields))
     # A column that is new, beside rows of before it, is told as such.
@@ -63,7 +70,7 @@ def _take_defaults(buffer: TargetBuffer, left_out: Sequence[ColumnNews]) -> list
             continue
         buffer.defaulted.add(name)
         # Without a place, so that the mark says it once, over restarts too.
-        doubt = buffer.news[f"default {name}"] = Doubt(f"{buffer.name}: {news.what}")
+        doubt = buffer.news[f"default {name}"] = Doubt(f"{buffer.name}: {news.what}", amid=True)
         help_ = "binlog_row_image = FULL at the source; then have it send the rows again"
         fields = {"target": buffer.name, "what": doubt.what, "help": help_}
         out.append(fx.Log("warning", "rows_may_differ", fields))
@@ -97,29 +104,32 @@ def forget_news(buffer: TargetBuffer) -> None:
         buffer.news = {key: each for key, each in buffer.news.items() if each not in carried}
 
 
-def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[tuple[str, str]]:
-    """What a table's own lists of columns say, by a key that tells it once."""
+def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[_Told]:
+    """What a table's own lists of columns say."""
     for news in staged.news:
         if news.kind == "filled":
             continue
         stated = news.kind == "new" and f"{news.table} {news.column.lower()}" in buffer.stated
         if news.table and not stated:
-            yield f"{news.kind} {news.column.lower()}", f"{news.table}: {news.what}"
+            yield f"{news.kind} {news.column.lower()}", (f"{news.table}: {news.what}", news.amid)
 
 
-def _seen(buffer: TargetBuffer, staged: Staged, piece: bool) -> Iterator[tuple[str, str]]:
+def _seen(buffer: TargetBuffer, staged: Staged, piece: bool) -> Iterator[_Told]:
     """What is told by types, and by columns that the table has not."""
     stored, about = buffer.state.schema, buffer.name
     for news in staged.news:
         if not news.table and news.kind != "default":
-            yield f"{news.kind} {news.column.lower()}", f"{about}: {news.what}"
+            yield f"{news.kind} {news.column.lower()}", (f"{about}: {news.what}", news.amid)
     if piece or staged.schema is None:
         return
     if stored is None:
         for name in staged.partial:
-            yield f"new {name.lower()}", f"{about}: column {name} is missing in first rows"
+            what = f"{about}: column {name} is missing in first rows"
+            yield f"new {name.lower()}", (what, True)
     else:
-        yield from _beside(buffer, stored, staged.schema)
+        lacked = {name.lower() for name in staged.partial}
+        for name, what in _beside(buffer, stored, staged.schema):
+            yield name, (what, name.removeprefix("new ") in lacked)
 
 
 def _beside(

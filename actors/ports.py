@@ -50,11 +50,13 @@ class Span(NamedTuple):
 class Doubt:
     """Why a target's stored rows may differ from the source's from a write on, in one line.
 
-    ``if_null``: only if a stored row has a null in this column.
+    ``if_null``: only if a stored row has a null in this column. ``amid``: of rows that are written
+    with it, too, so that it counts in a table without rows.
     """
 
     what: str
     if_null: str | None = None
+    amid: bool = False
 
 
 @dataclass(frozen=True, slots=True)

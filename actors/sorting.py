@@ -133,7 +133,8 @@ class Sorter:
         good = 0
         problem: Problem | None = None
         if isinstance(self._format, InOrder):
-            self._format.turn_to(str(fetched.source))
+            first = fetched.offsets[0] if fetched.offsets else fetched.next_offset
+            self._format.turn_to(str(fetched.source), first, fetched.next_offset)
         try:
             heads = self._format.heads(fetched.values)
             for offset, value, (kind, table) in zip(
@@ -220,17 +221,27 @@ class Sorter:
     def _barriers(self, offset: int, value: bytes) -> list[_Slot]:
         """One for each target that the statement concerns, whatever its number of tables."""
         routes: dict[str, TargetRoute] = {}
-        for statement in self._format.ddl(value):
+        statements = self._format.ddl(value)
+        if isinstance(self._format, InOrder):
+            why = self._format.why_not_followed(value, statements)
+            if why is not None and any(self._router.targets(each.table) for each in statements):
+                self._tell_unread(why, statements[0])
+                return []
+        for statement in statements:
             for route in self._concerned(statement):
                 routes[str(route.name)] = route
         return [_Slot(route, [offset], [value], ddl=True) for route in routes.values()]
 
+    def _tell_unread(self, why: str, statement: Ddl) -> None:
+        """Note a statement that somebody has to look at. Raises _NotFollowed where that stops."""
+        if self._ddl_not_understood_stops:
+            raise _NotFollowed(f"{why}: {' '.join(statement.sql.split())}")
+        self._unread.append(why)
+
     def _concerned(self, statement: Ddl) -> tuple[TargetRoute, ...]:
         if all(statement.table):
             if (other := self._spellings.otherwise(statement)) is not None:
-                if self._ddl_not_understood_stops:
-                    raise _NotFollowed(f"{other}: {' '.join(statement.sql.split())}")
-                self._unread.append(other)
+                self._tell_unread(other, statement)
             return self._leads(statement.table)
         concerned = self._router.targets(statement.table)
         if not concerned:

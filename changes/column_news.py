@@ -14,12 +14,14 @@ class ColumnNews(NamedTuple):
 
     ``default``: an insert lacks it, so that its value there is a default which nobody tells.
     ``filled``: its default may have been written in the place of NULL; always with the table.
+    ``amid``: rows of before it may be written together with it, also into an empty table.
     """
 
     kind: Literal["new", "gone", "type", "default", "filled"]
     column: str
     what: str
     table: str = ""
+    amid: bool = False
 
 
 class ListedType(NamedTuple):
@@ -42,7 +44,8 @@ def left_out(names: Iterable[str]) -> tuple[ColumnNews, ...]:
     """Columns that inserts lack."""
     what = "has a default at the source that inserts don't carry: NULL here"
     return tuple(
-        ColumnNews("default", name, f"column {name} {what}") for name in dict.fromkeys(names)
+        ColumnNews("default", name, f"column {name} {what}", amid=True)
+        for name in dict.fromkeys(names)
     )
 
 
@@ -64,7 +67,10 @@ def told_otherwise(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[C
 
 
 def listed_otherwise(
-    table: str, was: Mapping[str, ListedType], now: Mapping[str, ListedType]
+    table: str,
+    was: Mapping[str, ListedType],
+    now: Mapping[str, ListedType],
+    amid: bool = False,
 ) -> Iterator[ColumnNews]:
     """How two lists of all columns of a table, with their types, differ.
 
@@ -73,9 +79,10 @@ def listed_otherwise(
     """
     for name, type_ in now.items():
         if name not in was:
-            yield ColumnNews("new", name, f"column {name} is new", table)
+            yield ColumnNews("new", name, f"column {name} is new", table, amid)
         elif type_.differs(was[name]):
-            yield ColumnNews("type", name, f"column {name} from {was[name]} to {type_}", table)
+            what = f"column {name} from {was[name]} to {type_}"
+            yield ColumnNews("type", name, what, table, amid)
     for name in was:
         if name not in now:
-            yield ColumnNews("gone", name, f"column {name} is gone", table)
+            yield ColumnNews("gone", name, f"column {name} is gone", table, amid)

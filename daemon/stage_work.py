@@ -98,6 +98,8 @@ class StageWork:
         told, news = self._telling(target, decoder, table if request.tell_types else None)
         if upsert:
             news += left_out(name for part in decoded for name in part.lacking)
+        if request.pieces:
+            news = tuple(each._replace(amid=True) for each in news)
         return Staged(
             target=target,
             path=path,

@@ -16,13 +16,16 @@ from sparkwriter.iceberg_source import source_text
 def mark_after(seen: Seen, batch: StagedBatch) -> str | None:
     """The table's mark once the batch is written.
 
-    Without rows there is nothing that could differ, and a changelog's rows are what happened.
+    Without rows there is nothing that could differ, but for what the batch itself brings; and a
+    changelog's rows are what happened.
     """
-    if not batch.doubts or seen.stored.mode is Mode.APPEND or is_empty(seen):
+    if not batch.doubts or seen.stored.mode is Mode.APPEND:
         return seen.differs
+    empty = is_empty(seen)
     events = [
         doubt.what
         for doubt in batch.doubts
+        if (doubt.amid or not empty)
         if doubt.if_null is None or seen.table.may_hold_null(seen.main, doubt.if_null)
     ]
     return noted(seen.differs, events)

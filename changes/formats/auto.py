@@ -169,10 +169,10 @@ class AutoFormat:
         assert isinstance(format_, Several)
         return self._closed(value, format_, format_.joined(_present(plain), pieces))
 
-    def turn_to(self, partition: str) -> None:
+    def turn_to(self, partition: str, first: int, next_offset: int) -> None:
         for each in self._formats.values():
             if isinstance(each, InOrder):
-                each.turn_to(partition)
+                each.turn_to(partition, first, next_offset)
 
     def notes(self) -> tuple[str, ...]:
         ordered = (each for each in self._formats.values() if isinstance(each, InOrder))
@@ -182,6 +182,12 @@ class AutoFormat:
         format_, plain = self._opened(value)
         assert isinstance(format_, InOrder)
         return format_.why_passed_over(_present(plain))
+
+    def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
+        format_, plain = self._opened(value)
+        if not isinstance(format_, InOrder):
+            return None
+        return format_.why_not_followed(_present(plain), found)
 
     def part(self, value: bytes) -> tuple[str, Part] | None:
         format_, plain = self._opened(value)

@@ -334,8 +334,9 @@ class InOrder(Protocol):
     """What a ``Format`` also offers whose ``peek`` may say PASSED_OVER: it reads a record by those
     that came before it in its partition."""
 
-    def turn_to(self, partition: str) -> None:
-        """Say of which partition the records are that are peeked at from here on, in its order."""
+    def turn_to(self, partition: str, first: int, next_offset: int) -> None:
+        """Say of which partition the records are that are peeked at from here on, in its order,
+        and of which offsets."""
         ...
 
     def notes(self) -> tuple[str, ...]:
@@ -346,4 +347,9 @@ class InOrder(Protocol):
     def why_passed_over(self, value: bytes) -> str:
         """Tell in one line what is passed over and why, and nothing that differs from record to
         record."""
+        ...
+
+    def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
+        """Why a statement can't be followed for what came before it, None where it can. It was the
+        last one that was peeked at, and ``found`` is what ``ddl`` said of it."""
         ...

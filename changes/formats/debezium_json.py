@@ -15,6 +15,7 @@ from msgspec import Raw, Struct
 from changes.convert import check_zone
 from changes.formats import debezium_record as careful
 from changes.formats.base import VALUE_AT, Packed, RowChange, Sign, Statement, sizes
+from changes.formats.debezium_again import SentAgain
 from changes.formats.debezium_explain import explain_row
 from changes.formats.debezium_layout import NULL, string_of
 from changes.formats.debezium_names import Names, Source
@@ -106,6 +107,7 @@ class DebeziumJson:
             delete=options.extra.get("tombstones") == "delete",
             placed="positions" in options.extra,
         )
+        self._again = SentAgain()
 
     @staticmethod
     def recognise(record: Packed) -> Sign:
@@ -122,6 +124,7 @@ class DebeziumJson:
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
         for value in values:
             yield self.peek(value)
+            self._again.behind(value)
 
     def _quick(self, packed: bytes) -> Head | None:
         """The head of an envelope that names its table; None: it takes a closer look."""
@@ -180,7 +183,10 @@ class DebeziumJson:
             self._beginnings[mark, packed[mark - _TAIL : mark]] = record.prefix
         if record.kind is Kind.ROWS:
             return Head(Kind.ROWS, record.table)
-        return _DDL if record.kind is Kind.DDL else _NOTHING
+        if record.kind is not Kind.DDL:
+            return _NOTHING
+        acts = record.table is None and not _of_snapshot(record)
+        return _NOTHING if acts and self._again.is_done(packed) else _DDL
 
     def _note(self, packed: bytes, record: Record) -> None:
         """Remember what a tombstone may be told by, and which tables are named by halves."""
@@ -196,8 +202,9 @@ class DebeziumJson:
             if record.letter == "D":
                 self._tombstones.deleted(packed)
 
-    def turn_to(self, partition: str) -> None:
+    def turn_to(self, partition: str, first: int, next_offset: int) -> None:
         self._tombstones.turn_to(partition)
+        self._again.turn_to(partition, first, next_offset)
 
     def notes(self) -> tuple[str, ...]:
         notes, self._notes = tuple(self._notes), []
@@ -207,6 +214,9 @@ class DebeziumJson:
         tombstone = careful.read(value, self._names).tombstone
         assert tombstone is not None
         return self._tombstones.why_not(tombstone)
+
+    def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
+        return self._again.why_not(value, found)
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         try:

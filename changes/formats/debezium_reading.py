@@ -220,7 +220,7 @@ class Reading:
         else:
             self._change(packed, record, key)
             self._ended = None
-        self.state = self.state.compared(record)
+        self.state = self.state.compared(record, self.place)
         if record.prefix is not None:
             self.state.shapes.learn_payload(record.prefix, record.added)
         if not self._fixed and key is not None:

@@ -63,8 +63,8 @@ class DebeziumTableDecoder:
 
     def take_news(self) -> tuple[ColumnNews, ...]:
         news = self._state.news
-        if news:
-            self._state = replace(self._state, news=())
+        if news or self._state.begun:
+            self._state = replace(self._state, news=(), begun=False)
         return news
 
     @property
@@ -93,7 +93,7 @@ class DebeziumTableDecoder:
             raise self._bad(reading.place, refused, values) from refused
         if table is None:
             return None
-        self._state, self._seen = reading.state, True
+        self._state, self._seen = replace(reading.state, begun=True), True
         self._run = reading.run.ended(reading.numbered)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(table, layout.schema, mode, reading.count, converter.nulled)

@@ -29,6 +29,8 @@ class State:
     """By table the columns in which a NULL may come as the default, as far as judged."""
     news: tuple[ColumnNews, ...] = ()
     """What changed in these lists and was not asked for yet."""
+    begun: bool = False
+    """Whether rows were decoded since it was asked for."""
 
     def with_sources(self, told: Mapping[str, Field]) -> State:
         """Take in the source's own words for types."""
@@ -37,11 +39,14 @@ class State:
             return self
         return replace(self, sources={**self.sources, **sources})
 
-    def compared(self, record: Record) -> State:
-        """Hold a record's list of columns against the one that its table had before."""
+    def compared(self, record: Record, place: int) -> State:
+        """Hold a record's list of columns against the one that its table had before. ``place``: so
+        many records came before it in this call."""
         if record.table is None or not record.fields:
             return self
-        return self._filled(record.table, record)._listed(record.table, record.fields)
+        return self._filled(record.table, record)._listed(
+            record.table, record.fields, amid=self.begun or place > 0
+        )
 
     def _filled(self, table: TableName, record: Record) -> State:
         """Take in the columns whose NULLs may come as their defaults.
@@ -58,12 +63,12 @@ class State:
         judged = {**self.filled, table: known | {*told}}
         return replace(self, filled=judged, news=(*self.news, *news))
 
-    def _listed(self, table: TableName, fields: Mapping[str, Field]) -> State:
+    def _listed(self, table: TableName, fields: Mapping[str, Field], *, amid: bool) -> State:
         now = {name: described(each) for name, each in fields.items()}
         was = self.listed.get(table)
         if not now or now == was:
             return self
-        news = () if was is None else tuple(listed_otherwise(str(table), was, now))
+        news = () if was is None else tuple(listed_otherwise(str(table), was, now, amid))
         if news:  # the former list, should it come again, is to be seen
             self.shapes.payloads.clear()
         return replace(self, listed={**self.listed, table: now}, news=(*self.news, *news))

@@ -229,6 +229,7 @@ class ProcessorRig:
             shown = held.steps.get(S0)
             assert batch.begun == (0 if shown is None else shown.done)
         rows = self.rows.setdefault(name, {})
+        empty = not rows
         if any(isinstance(step, TruncateTable) for steps in batch.ddl for step in steps):
             rows.clear()
         if batch.path is not None:
@@ -244,7 +245,8 @@ class ProcessorRig:
         hwms = {**held.hwms, **{s: span.through for s, span in batch.lanes.items()}}
         amid = dict.fromkeys(batch.lanes, batch.step) if batch.amid and batch.step else {}
         steps = still_open({**held.steps, **amid}, hwms)
-        mark = noted(held.rows_may_differ, (doubt.what for doubt in batch.doubts))
+        doubts = (doubt.what for doubt in batch.doubts if doubt.amid or not empty)
+        mark = noted(held.rows_may_differ, doubts)
         state = TargetState(batch.schema, batch.mode, hwms, "v", None, steps, rows_may_differ=mark)
         self.states[name] = state
         if batch.becomes is not None:

@@ -115,6 +115,16 @@ def test_a_change_within_one_batch_is_seen(tmp_path: Path) -> None:
     assert stream.mark is not None
 
 
+def test_a_change_in_front_of_the_first_row_marks_no_empty_table(stream: Stream) -> None:
+    """TRUNCATE, ALTER, then rows: none of before it is left. Rows between them are."""
+    stream.rig.rows[T].clear()
+    stream.send((row(2, n=1), WIDE), (row(3, n=1), WIDE))
+    assert (len(stream.news), stream.mark) == (1, None)
+    stream.rig.rows[T].clear()
+    stream.send((row(4, n=1), WIDE), (row(5), FIELDS))
+    assert stream.mark is not None
+
+
 def test_the_former_list_that_comes_again_is_seen_again(stream: Stream) -> None:
     """Dropped and made again with other values: each time anew, once the table was filled."""
     stream.send(({"id": 2}, {"id": "int32"}), (row(3), FIELDS))

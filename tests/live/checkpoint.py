@@ -71,10 +71,11 @@ RESTARTS = 2
 
 
 def _cause(trace: str) -> str:
-    """The line of a Java trace that names the statement which was not read, else the innermost."""
+    """The line of a Java trace that names the statement which was not read, else the innermost
+    cause, else what was thrown."""
     causes = [line for line in trace.splitlines() if line.startswith("Caused by: ")]
     unread = [line for line in causes if "statement" in line]
-    return (unread or causes or trace.splitlines())[-1][:900]
+    return (unread or causes or trace.splitlines()[:1])[-1][:900]
 
 
 def verdicts(

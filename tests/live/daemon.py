@@ -34,9 +34,9 @@ class Daemon:
         self.folder = folder
         self._config = folder / "binlogd.toml"
         self._config.write_text(configuration(folder, bootstrap, pipelines))
-        self._log = folder / "log" / "binlogd.log"
-        self._log.parent.mkdir(exist_ok=True)
-        self._log.touch()
+        self.log = folder / "log" / "binlogd.log"
+        self.log.parent.mkdir(exist_ok=True)
+        self.log.touch()
         self.program = Program("binlogd", folder / "binlogd.stderr")
 
     def start(self) -> None:
@@ -53,7 +53,7 @@ class Daemon:
         return sum('"event": "running"' in line for line in self._lines())
 
     def _lines(self) -> list[str]:
-        return self._log.read_text(errors="replace").splitlines()
+        return self.log.read_text(errors="replace").splitlines()
 
     def told(self, pipeline: str) -> Told:
         """What it has said of a pipeline and its tables."""
@@ -70,7 +70,7 @@ class Daemon:
 
     def check(self) -> None:
         """Raise LiveError where it has ended by itself and no pipeline says why."""
-        if not self.program.runs and "pipeline_failed" not in self._log.read_text():
+        if not self.program.runs and "pipeline_failed" not in self.log.read_text():
             raise LiveError(f"binlogd has ended: {self.program.tail()}")
 
 

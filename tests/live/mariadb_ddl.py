@@ -71,7 +71,12 @@ def new_column(rng: Random, name: str, type_: Type | None = None) -> Column:
     type_ = type_ or rng.choice(TYPES)
     no_default = type_.sql.startswith(("TEXT", "MEDIUMTEXT", "BLOB", "JSON"))
     default = None if no_default or rng.random() < 0.5 else type_.literal(rng)
-    return Column(name, type_, rng.random() < 0.6, default)
+    nullable = rng.random() < 0.6
+    if rng.random() < 0.9:  # else the column is refused where the table has rows
+        if type_.sql.startswith("TIMESTAMP"):  # which depends on the session's zone
+            default = None
+        nullable = nullable or (default is None and type_.sql.startswith(("DATE", "TIMESTAMP")))
+    return Column(name, type_, nullable, "''" if default == "x''" else default)
 
 
 def declared(column: Column) -> str:

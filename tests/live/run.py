@@ -18,6 +18,7 @@ from tests.live.canal import Canal
 from tests.live.checkpoint import STUCK, Verdict, settle, verdicts
 from tests.live.connect import Connect
 from tests.live.daemon import Daemon
+from tests.live.evidence import keep
 from tests.live.flow import Flow
 from tests.live.jars import FOLDER
 from tests.live.kills import Victim, plan
@@ -224,6 +225,8 @@ def _check(
         for one in found:
             if one.silent:
                 tally.note(report(flow, number, one, ""))
+        if flow.ended or any(one.silent for one in found):
+            keep(flow, daemon, made.broker.bootstrap, flow.ended or "silent: see report.txt")
         took = time.monotonic() - begun
         print(_progress(flow, number, found, took), flush=True)
 

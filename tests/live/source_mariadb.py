@@ -44,7 +44,8 @@ class MariaDbSource:
 
     def connector(self, seed: int, folder: Path) -> Mapping[str, str]:
         history = "schema.history.internal"
-        return {
+        words = {"column.propagate.source.type": ".*"} if seed // 2 % 2 else {}
+        return words | {
             "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",
             "database.hostname": HOST, "database.port": str(self._server.port),
             "database.user": "live", "database.password": "live",

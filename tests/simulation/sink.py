@@ -137,9 +137,9 @@ class Table:
         return replace(state, rows_may_differ=self.differs)
 
     def doubt(self, batch: StagedBatch) -> None:
-        """Take in what a write says of the rows that are there before it."""
-        if self.rows:
-            self.differs = noted(self.differs, (doubt.what for doubt in batch.doubts))
+        """Take in what a write says of the rows that are there before it, or come with it."""
+        doubts = (doubt.what for doubt in batch.doubts if doubt.amid or self.rows)
+        self.differs = noted(self.differs, doubts)
 
 
 @dataclass

@@ -81,6 +81,18 @@ def test_without_rows_there_is_nothing_to_differ(writer, table: Staging, orders)
     assert marked(writer, table, through=6) == NARROWED.what
 
 
+def test_rows_that_come_with_the_doubt_may_differ(writer, staging: Staging, orders) -> None:
+    """The first batch of a table, or of one that was emptied: it has rows of before and after."""
+    amid = Doubt("sink.t: column n is new up to shop:0 offset 1", amid=True)
+    rows = orders(("U", 1, "a", 10))
+    assert writer.write(staging.batch(rows, 1, doubts=[amid])).rows_may_differ == amid.what
+    emptied = writer.write(staging.batch(None, 2, ddl=[[TruncateTable()]]))
+    assert emptied.rows_may_differ is None
+    assert writer.write(staging.batch(rows, 3, doubts=[NARROWED])).rows_may_differ is None
+    writer.write(staging.batch(None, 4, ddl=[[TruncateTable()]]))
+    assert writer.write(staging.batch(rows, 5, doubts=[amid])).rows_may_differ == amid.what
+
+
 def test_a_table_made_again_has_none(writer, table: Staging, orders) -> None:
     """The kept one, under its other name, has its mark still."""
     assert marked(writer, table)

@@ -165,24 +165,24 @@ def test_a_key_schema_that_came_with_another_table() -> None:
 def test_deletes_of_another_partition_do_not_count() -> None:
     """Keys without schema are alike in all topics: a compacted one lacks the delete."""
     format_ = fresh()
-    format_.turn_to("orders:0")
+    format_.turn_to("orders:0", 0, 0)
     format_.peek(change("d", "orders", schema=False))
-    format_.turn_to("items:0")
+    format_.turn_to("items:0", 0, 0)
     assert format_.peek(tombstone("items", schema=False)).kind is PASSED
-    format_.turn_to("orders:0")
+    format_.turn_to("orders:0", 0, 0)
     assert format_.peek(tombstone("orders", schema=False)).kind is NOTHING
 
 
 def test_auto_keeps_partitions_apart_too() -> None:
     """The formats told from messages are one object each, for all topics."""
     format_, mark = AutoFormat(FormatOptions()), mark_of("debezium-json")
-    format_.turn_to("orders:0")
+    format_.turn_to("orders:0", 0, 0)
     format_.peek(mark + change("d", "orders", schema=False))
-    format_.turn_to("items:0")
+    format_.turn_to("items:0", 0, 0)
     end = mark + tombstone("items", schema=False)
     assert format_.peek(end).kind is PASSED
     assert "is not known" in format_.why_passed_over(end)
-    format_.turn_to("orders:0")
+    format_.turn_to("orders:0", 0, 0)
     assert format_.peek(mark + tombstone("orders", schema=False)).kind is NOTHING
 
 
@@ -278,10 +278,10 @@ def test_no_tombstone_ends_what_its_delete_did_not(seed: int, schema: bool) -> N
         partition = chance.choice(("p:0", "p:1"))
         if chance.random() < 0.03:
             format_ = fresh()
-        format_.turn_to(partition)
+        format_.turn_to(partition, 0, 0)
         if waiting and chance.random() < 0.6:
             place, table, number, was_read = waiting.pop(0)
-            format_.turn_to(place)
+            format_.turn_to(place, 0, 0)
             head = format_.peek(tombstone(table, number, schema=schema))
             assert head in (Head(NOTHING, None), Head(PASSED, None), rows_of(table))
             assert was_read or head.kind is not NOTHING
