@@ -123,6 +123,8 @@ def convert(text: pa.Array, kind: SourceType, zone: str) -> pa.Array:
     arrow = kind.arrow
     if kind.reading is Reading.BYTES:
         return _bytes(text)
+    if kind.reading is Reading.UTF8:
+        return _each(text, _utf8)
     if kind.reading is Reading.BASE64:
         return _base64(text)
     if kind.reading is Reading.TIME:
@@ -153,6 +155,13 @@ def _bytes(text: pa.Array) -> pa.Array:
     except UnicodeEncodeError as error:
         raise pa.ArrowInvalid("a character that stands for no byte") from error
     return pa.array(values, pa.binary())
+
+
+def _utf8(value: str) -> str:
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError as error:
+        raise pa.ArrowInvalid("no UTF-8, byte by byte") from error
 
 
 def _base64(text: pa.Array) -> pa.Array:

@@ -38,6 +38,9 @@ _BINARIES = words(
     "multipoint multilinestring multipolygon geometrycollection geomcollection"
 )
 _CHARACTERS = words("char character varchar tinytext text mediumtext longtext long")
+_DOCUMENTS = _CHARACTERS | {"json"}
+
+_AS_BYTES = "/* its UTF-8, byte by byte */"
 
 _WHOLE_64 = SourceType(pa.decimal128(20, 0), Reading.UNSIGNED)
 """Unsigned 64-bit integers: no lake type of integers holds them."""
@@ -75,9 +78,17 @@ def from_mysql(text: str) -> SourceType:
         return _bits(arguments)
     if base in ("enum", "set"):
         return SourceType(pa.string(), Reading(base), _labels(text))
+    if base in _DOCUMENTS and text.endswith(_AS_BYTES):
+        return SourceType(pa.string(), Reading.UTF8)
     if base in _BINARIES or (base in _CHARACTERS and _holds_bytes(tail)):
         return _BYTES
     return _SIMPLE.get(base, TEXT)
+
+
+def as_bytes(text: str) -> str:
+    """Name a type of texts whose writer spells their bytes; any other type as it is."""
+    marked = f"{text} {_AS_BYTES}"
+    return marked if from_mysql(marked).reading is Reading.UTF8 else text
 
 
 def tells_no_digits(text: str) -> bool:

@@ -28,6 +28,8 @@ class Reading(Enum):
     enough."""
     BYTES = "bytes"
     """Each character stands for the byte of its number (ISO-8859-1)."""
+    UTF8 = "utf8"
+    """The same, and those bytes are a text in UTF-8."""
     BASE64 = "base64"
     ENUM = "enum"
     """The number of a label, from 1; 0 is MySQL's value for what was invalid, the empty text."""

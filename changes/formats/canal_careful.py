@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from changes.formats.canal_layout import HandleKey
+from changes.formats.canal_layout import HandleKey, type_word
 from changes.formats.json_text import text_of, why_not
 from changes.formats.layout import Layout, Refused
 
 type_block = msgspec.json.Decoder(dict[str, str | None] | None)
+_sql_types = msgspec.json.Decoder(dict[str, Any] | None)
 _key_names = msgspec.json.Decoder(list[str] | None)
 
 
@@ -27,6 +28,7 @@ class Message(Struct, gc=False):
     old: list[dict[str, Raw] | None] | None = None
     updateBefore: list[dict[str, Raw] | None] | None = None
     mysqlType: Raw = Raw()
+    sqlType: Raw = Raw()
     pkNames: Raw = Raw()
     sql: str | None = None
     id: Any = None
@@ -113,8 +115,17 @@ def types(message: Message) -> dict[str, str]:
         raise Refused(f"mysqlType is not an object of texts: {error}") from error
     told = {name: text for name, text in (block or {}).items() if text is not None}
     if message.is_ticdc:
-        told = {name: _TICDC_WORDS.get(text.lower(), text) for name, text in told.items()}
-    return told
+        return {name: _TICDC_WORDS.get(text.lower(), text) for name, text in told.items()}
+    numbers = _numbers(message)
+    return {name: type_word(text, numbers.get(name)) for name, text in told.items()}
+
+
+def _numbers(message: Message) -> Mapping[str, Any]:
+    """The columns' types as Java's numbers, of writers that tell them."""
+    try:
+        return (_sql_types.decode(message.sqlType) if bytes(message.sqlType) else None) or {}
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refused(f"sqlType is not an object: {error}") from error
 
 
 def key_names(message: Message) -> tuple[str, ...]:

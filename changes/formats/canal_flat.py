@@ -203,12 +203,8 @@ def _rows_of(changes: list[bytes], records: Sequence[int], events: list[int]) ->
     return flat_rows(images.beforeColumns, images.afterColumns, ops, records)
 
 
-Told = tuple[tuple[str, ...], tuple[str, ...], tuple[bool, ...]]
-"""Names, declared types, and which are of the key."""
-
-
-def told_of(flat: FlatRows) -> Told | None:
-    """What the first row says of its columns; None where it is to be read singly."""
+def first_of(flat: FlatRows) -> list[Any] | None:
+    """The columns of the first row; None where it is to be read singly."""
     try:
         first = [_column(cells[0]) for cells in flat.columns]
         # Canal's minimal images tell the key by the old row alone; then each row is looked at.
@@ -217,18 +213,14 @@ def told_of(flat: FlatRows) -> Told | None:
         return None
     if any(beside) and not any(column.isKey for column in first):
         return None
-    return (
-        tuple([column.name for column in first]),
-        tuple([column.mysqlType for column in first]),
-        tuple([column.isKey for column in first]),
-    )
+    return first
 
 
-def texts_of(flat: FlatRows, told: Told) -> list[Text] | None:
+def texts_of(flat: FlatRows, columns: Sequence[Any]) -> list[Text] | None:
     """Each column as text; None where not all rows have just these columns."""
     texts = []
-    for cells, column in zip(flat.columns, zip(*told, strict=True), strict=True):
-        text = _text(cells, column)
+    for cells, column in zip(flat.columns, columns, strict=True):
+        text = _text(cells, (column.name, column.mysqlType, column.isKey))
         if text is None:
             return None
         texts.append(text)

@@ -12,10 +12,29 @@ from msgspec import UNSET, Raw, Struct
 from msgspec.structs import astuple
 
 from changes.formats.layout import Layout
+from changes.mysql_types import as_bytes
 from changes.positions import position_text
 
 LETTERS = {"INSERT": "I", "INIT": "I", "UPDATE": "U", "DELETE": "D"}
 """What happened to a row, by the type of its message."""
+
+
+_BLOB = 2004
+"""``java.sql.Types.BLOB``: Canal spells each byte of such a value as a character."""
+
+_READ_AS_TEXT = frozenset(("tinytext", "text", "mediumtext", "longtext"))
+"""Canal gives these types the number of texts, CLOB, and no others: where one of them has another
+number, it is another writer's."""
+
+
+def type_word(mysql_type: str, sql_type: object) -> str:
+    """A column's declared type; marked where its text comes as bytes.
+
+    So Canal sends JSON of MariaDB, which stores it as LONGTEXT, and types like TEXT(300).
+    """
+    if sql_type != _BLOB or mysql_type.lower() in _READ_AS_TEXT:
+        return mysql_type
+    return as_bytes(mysql_type)
 
 
 class HandleKey(Struct, gc=False):

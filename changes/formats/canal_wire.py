@@ -9,7 +9,8 @@ from typing import Any
 from msgspec import UNSET
 
 from changes.formats.block_decoder import BlockReading, BlockTableDecoder
-from changes.formats.canal_flat import rows_of_many, texts_of, told_of
+from changes.formats.canal_flat import first_of, rows_of_many, texts_of
+from changes.formats.canal_layout import type_word
 from changes.formats.canal_packet import DELETE, INSERT, UPDATE, rows_of, table_of
 from changes.formats.flat_rows import Leftover, Trying, moved_records
 from changes.formats.layout import Refused
@@ -62,16 +63,17 @@ class _Reading(BlockReading):
 
     def _add_many(self, values: Sequence[bytes], start: int) -> Iterator[Leftover] | None:
         flat = rows_of_many(values)
-        told = None if flat is None else told_of(flat)
-        if flat is None or told is None:
+        first = None if flat is None else first_of(flat)
+        if flat is None or first is None:
             return None
-        shape, blocks = self._shape(*told, more=()), self._blocks
+        names = tuple([column.name for column in first])
+        shape, blocks = self._shape(first, names, more=()), self._blocks
         try:
             blocks.learn(shape)
         except Refused:
             return None  # read one by one they tell at which record
         moved = moved_records(flat, shape.names, blocks.layout.keys or ())
-        texts = None if moved is None else texts_of(flat, told)
+        texts = None if moved is None else texts_of(flat, first)
         if moved is None or texts is None:
             return None
         left = blocks.add_flat(shape, texts, flat, moved, start)
@@ -134,27 +136,24 @@ class _Reading(BlockReading):
         )
 
     def _shape_of(self, row: Any, columns: Sequence[Any], names: tuple[str, ...], op: str) -> Shape:
-        types = tuple([column.mysqlType for column in columns])
-        keyed = tuple([column.isKey for column in columns])
         # What an update's new row lacks, its old one may tell: a key's columns and types.
-        beside = row.beforeColumns if op == "U" and not any(keyed) else ()
-        return self._shape(
-            names, types, keyed, tuple([(c.name, c.mysqlType) for c in beside if c.isKey])
-        )
+        lacks = op == "U" and not any(column.isKey for column in columns)
+        beside = row.beforeColumns if lacks else ()
+        more = tuple([(c.name, c.mysqlType) for c in beside if c.isKey])
+        return self._shape(columns, names, more)
 
     def _shape(
-        self,
-        names: tuple[str, ...],
-        types: tuple[str, ...],
-        keyed: tuple[bool, ...],
-        more: tuple[tuple[str, str], ...],
+        self, columns: Sequence[Any], names: tuple[str, ...], more: tuple[tuple[str, str], ...]
     ) -> Shape:
+        types = tuple([column.mysqlType for column in columns])
+        keyed = tuple([column.isKey for column in columns])
         told = (names, types, keyed, more)
         shape = self._shapes.get(told)
         if shape is None:
             if len(self._shapes) >= _SHAPES_KEPT:
                 self._shapes.clear()
-            declared = {n: t for n, t in (*zip(names, types, strict=True), *more) if t}
+            words = [type_word(column.mysqlType, column.sqlType) for column in columns]
+            declared = {n: t for n, t in (*zip(names, words, strict=True), *more) if t}
             keys = tuple(itertools.compress(names, keyed)) or tuple(name for name, _ in more)
             shape = self._shapes[told] = Shape(names, declared, keys)
         return shape
@@ -216,7 +215,8 @@ def text_rows(change: Any, op: str) -> Iterator[TextRow]:
     for row in change.rowDatas:
         after, before = row.afterColumns, row.beforeColumns
         keys = dict.fromkeys(c.name for c in (*after, *before) if c.isKey)
-        types = {c.name: c.mysqlType for c in (*before, *after) if c.mysqlType}
+        told = [c for c in (*before, *after) if c.mysqlType]
+        types = {c.name: type_word(c.mysqlType, c.sqlType) for c in told}
         now, was = (before, ()) if op == "D" else (after, before)
         if not now:
             raise Refused(f"a row of {_OPS[op]} without columns")

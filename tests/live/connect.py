@@ -43,6 +43,7 @@ class Connect:
 
     section: Mapping[str, Any] = {}
     left_out: Mapping[str, str] = {}
+    unread: Mapping[str, str] = {}
     can_be_killed = True
 
     def __init__(self, folder: Path, bootstrap: str) -> None:

@@ -28,7 +28,7 @@ class Flow:
         self.name = f"s{seed}"
         self.history = History()
         kinds = {maker: n for maker, n in source.kinds.items() if maker.__name__ not in without}
-        self.generator = Generator(seed, source.prepare(seed), kinds)
+        self.generator = Generator(seed, source.prepare(seed), kinds, reader.unread)
         self.topic = Topic(bootstrap, f"live-{self.name}")
         self.ended = ""
         """Why nothing of it is done any more."""

@@ -5,7 +5,8 @@ What no reader of the stream can know is left out, by name, in LEFT_OUT; all els
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from random import Random
 
 from tests.live.schema import Maker, Schema, Step
@@ -32,8 +33,16 @@ _TRIES = 1000
 class Generator:
     """Draws steps. The schema moves on when the server has accepted a step. One thread's."""
 
-    def __init__(self, seed: int, schema: Schema, kinds: Mapping[Maker, float]) -> None:
-        """``kinds``: the makers and their weights."""
+    def __init__(
+        self,
+        seed: int,
+        schema: Schema,
+        kinds: Mapping[Maker, float],
+        unread: Iterable[str] = (),
+    ) -> None:
+        """``kinds``: the makers and their weights. ``unread``: patterns of statements that are
+        left out."""
+        self._unread = [re.compile(pattern) for pattern in unread]
         self._rng = Random(seed)
         self._makers, self._weights = list(kinds), list(kinds.values())
         self.schema = schema
@@ -43,9 +52,12 @@ class Generator:
         for _ in range(_TRIES):
             (maker,) = self._rng.choices(self._makers, self._weights)
             step = maker(self._rng, self.schema)
-            if step is not None:
+            if step is not None and not self._is_unread(step):
                 return step
         raise RuntimeError("no kind of step fits this schema")
+
+    def _is_unread(self, step: Step) -> bool:
+        return any(one.search(text) for one in self._unread for text in step.statements)
 
     def accepted(self, step: Step) -> None:
         """The source is now as the step says."""

@@ -57,7 +57,8 @@ class MariaDb:
             self._server, "--no-defaults", "--user=root", f"--datadir={self._data}",
             f"--bind-address={HOST}", f"--port={self.port}", f"--socket={self._socket}",
             "--server-id=2", f"--log-bin={self._folder}/bin", "--binlog-format=ROW",
-            f"--binlog-row-image={self._image}", "--binlog-row-metadata=FULL",
+            # Of another row metadata Canal 1.1.7 reads signs where MariaDB has none, and stops.
+            f"--binlog-row-image={self._image}", "--binlog-row-metadata=NO_LOG",
             "--binlog-annotate-row-events=OFF",
             "--character-set-server=utf8mb4", "--innodb-flush-log-at-trx-commit=2",
             "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M",

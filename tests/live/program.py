@@ -30,12 +30,14 @@ class Program:
         self.name = name
         self.log = log
         self._environment = dict(environment or {})
+        self._begun = 0
         self._leash: subprocess.Popen[bytes] | None = None
 
     def launch(self, command: Sequence[str | Path]) -> None:
         """Start it; it is not ready yet."""
         leash = [sys.executable, "-I", str(demo.leash.__file__), *map(str, command)]
         with self.log.open("ab") as log:
+            self._begun = log.tell()
             self._leash = subprocess.Popen(
                 leash, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT,
                 start_new_session=True, env=os.environ | self._environment,
@@ -75,6 +77,12 @@ class Program:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._leash.wait(_STOP_WITHIN_S)
         self.kill()
+
+    def told(self) -> str:
+        """What it has written since it was started last."""
+        with self.log.open("rb") as log:
+            log.seek(self._begun)
+            return log.read().decode(errors="replace")
 
     def tail(self, lines: int = 12) -> str:
         """The end of its log."""

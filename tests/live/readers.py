@@ -16,7 +16,8 @@ class Reader(Protocol):
     """What a pipeline of its topics is set to."""
     left_out: Mapping[str, str]
     """Kinds of steps of which its stream can't tell, and why."""
-
+    unread: Mapping[str, str]
+    """Statements that it does not read rightly, as patterns, and what it makes of them."""
     can_be_killed: bool
     """Whether it knows the tables of its place in the log when it comes again."""
 

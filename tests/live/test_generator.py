@@ -56,6 +56,17 @@ def test_debezium_s_word_for_an_unsent_value_is_text_like_any_other_in_mariadb()
         assert set(found.values()) == {comes}
 
 
+def test_what_a_reader_does_not_read_is_left_out() -> None:
+    """Statements by their words, in every kind of step."""
+    generator = Generator(3, Schema(("a", "b")), mariadb_kinds.KINDS, [r"\bJSON\b"])
+    made = []
+    for _ in range(150):
+        made.append(generator.next())
+        generator.accepted(made[-1])
+    assert not any("JSON" in text for step in made for text in step.statements)
+    assert any("JSON" in text for step in steps(3, mariadb_kinds.KINDS) for text in step.statements)
+
+
 def test_a_refused_step_leaves_the_schema() -> None:
     """The model follows the server, not its own wishes."""
     generator = Generator(1, Schema(("a", "b")), mariadb_kinds.KINDS)

@@ -44,9 +44,11 @@ def fields(values: Mapping[int, Value]) -> bytes:
 # --- Canal: numbers from its EntryProtocol and CanalProtocol
 
 
-def canal_column(name: str, value: str | None, mysql: str, *, key: bool = False) -> bytes:
+def canal_column(
+    name: str, value: str | None, mysql: str, *, key: bool = False, sql: int | None = None
+) -> bytes:
     null = value is None
-    return fields({3: name, 4: key or None, 6: null, 8: None if null else value, 10: mysql})
+    return fields({2: sql, 3: name, 4: key or None, 6: null, 8: None if null else value, 10: mysql})
 
 
 def canal_row(before: Sequence[bytes] = (), after: Sequence[bytes] = ()) -> bytes:

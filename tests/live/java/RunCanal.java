@@ -1,9 +1,15 @@
+import static java.nio.file.StandardCopyOption.ATOMIC_MOVE;
+import static java.nio.file.StandardOpenOption.APPEND;
+import static java.nio.file.StandardOpenOption.CREATE;
+
 import com.alibaba.fastjson2.JSON;
+import com.alibaba.fastjson2.JSONArray;
 import com.alibaba.fastjson2.JSONWriter;
 import com.alibaba.otter.canal.connector.core.producer.MQMessageUtils;
 import com.alibaba.otter.canal.instance.manager.CanalInstanceWithManager;
 import com.alibaba.otter.canal.instance.manager.model.Canal;
 import com.alibaba.otter.canal.instance.manager.model.CanalParameter;
+import com.alibaba.otter.canal.parse.inbound.TableMeta;
 import com.alibaba.otter.canal.parse.inbound.mysql.AbstractMysqlEventParser;
 import com.alibaba.otter.canal.parse.inbound.mysql.tsdb.MemoryTableMeta;
 import com.alibaba.otter.canal.parse.inbound.mysql.tsdb.TableMetaTSDB;
@@ -13,8 +19,14 @@ import com.alibaba.otter.canal.protocol.FlatMessage;
 import com.alibaba.otter.canal.protocol.Message;
 import com.alibaba.otter.canal.protocol.position.EntryPosition;
 import com.alibaba.otter.canal.server.embedded.CanalServerWithEmbedded;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -22,6 +34,9 @@ import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.log4j.BasicConfigurator;
+import org.apache.log4j.Level;
+import org.apache.log4j.Logger;
 
 /**
  * Canal's own server, parser and flat messages, sent to one partition of a topic as its Kafka
@@ -40,6 +55,8 @@ public class RunCanal {
   }
 
   private static void run(String[] given) throws Exception {
+    BasicConfigurator.configure();
+    Logger.getRootLogger().setLevel(Level.WARN);
     String filter = given[4];
     long number = Long.parseLong(given[6]);
     CanalServerWithEmbedded server = CanalServerWithEmbedded.instance();
@@ -73,20 +90,15 @@ public class RunCanal {
     }
   }
 
-  /** Its deployer keeps the tables' definitions in H2; here they are kept in memory. */
   private static CanalInstanceWithManager instance(Canal canal, String filter) {
     CanalInstanceWithManager made = new CanalInstanceWithManager(canal, filter);
+    Path file = Path.of(canal.getCanalParameter().getDataDir(), "tables.jsonl");
     ((AbstractMysqlEventParser) made.getEventParser())
         .setTableMetaTSDBFactory(
             new TableMetaTSDBFactory() {
               @Override
               public TableMetaTSDB build(String name, String xml) {
-                return new MemoryTableMeta() {
-                  @Override
-                  public boolean rollback(EntryPosition position) {
-                    return true;
-                  }
-                };
+                return new Definitions(file);
               }
 
               @Override
@@ -115,6 +127,81 @@ public class RunCanal {
     parameter.setSendBufferSize(16 * 1024);
     parameter.setDetectingEnable(false);
     parameter.setTsdbEnable(true);
+    parameter.setTsdbJdbcUrl(""); // of H2, which is not used; null ends the start
+    parameter.setTsdbJdbcUserName("");
+    parameter.setTsdbJdbcPassword("");
     return parameter;
+  }
+
+  /**
+   * The tables' definitions at each place of the log, by Canal's own parser of statements. Its
+   * deployer keeps the statements in H2, by files that are not on Maven Central; here they are
+   * lines of a file: the binlog's file, the place in it, the database, the statement.
+   */
+  private static final class Definitions implements TableMetaTSDB {
+    private final Path file;
+    private MemoryTableMeta now = new MemoryTableMeta();
+
+    Definitions(Path file) {
+      this.file = file;
+    }
+
+    @Override
+    public boolean init(String name) {
+      return true;
+    }
+
+    @Override
+    public void destory() {}
+
+    @Override
+    public synchronized TableMeta find(String database, String table) {
+      return now.find(database, table);
+    }
+
+    @Override
+    public synchronized boolean apply(
+        EntryPosition place, String database, String statement, String more) {
+      now.apply(place, database, statement, more);
+      String line =
+          JSON.toJSONString(
+              Arrays.asList(place.getJournalName(), place.getPosition(), database, statement));
+      try {
+        Files.writeString(file, line + "\n", CREATE, APPEND);
+      } catch (IOException problem) {
+        throw new UncheckedIOException(problem);
+      }
+      return true;
+    }
+
+    /** Canal reads on from there: the statement at that place comes again. */
+    @Override
+    public synchronized boolean rollback(EntryPosition place) {
+      now = new MemoryTableMeta();
+      StringBuilder kept = new StringBuilder();
+      try {
+        String all = Files.exists(file) ? Files.readString(file) : "";
+        // A kill may have cut the last line short: its statement comes again.
+        for (String line : all.substring(0, all.lastIndexOf('\n') + 1).lines().toList()) {
+          JSONArray told = JSON.parseArray(line);
+          EntryPosition its = new EntryPosition(told.getString(0), told.getLong(1));
+          if (its.compareTo(place) < 0) {
+            now.apply(its, told.getString(2), told.getString(3), null);
+            kept.append(line).append('\n');
+          }
+        }
+        Path next = file.resolveSibling("tables.next");
+        Files.writeString(next, kept);
+        Files.move(next, file, ATOMIC_MOVE);
+      } catch (IOException problem) {
+        throw new UncheckedIOException(problem);
+      }
+      return true;
+    }
+
+    @Override
+    public synchronized Map<String, String> snapshot() {
+      return now.snapshot();
+    }
   }
 }
