@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import binascii
-import re
 import zoneinfo
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from changes.model import ZeroDates
 from changes.mysql_types import tells_no_digits
+from changes.text_forms import reader_of
 from changes.types import TIMESTAMP, Reading, SourceType
 
 _DIGITS = b"0123456789-"
@@ -24,15 +24,7 @@ _YEAR_ONE_US = _YEAR_ONE_DAYS * 86_400_000_000
 _ZERO_DATE = r"^[0-9]{4}-(00-[0-9]{2}|[0-9]{2}-00)"
 """What MySQL calls a zero date: month or day is zero. No lake has such a day."""
 
-_TIME = re.compile(r"(-?)0*([0-9]{1,3}):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6})0*)?", re.ASCII)
-
-_MOST_HOURS = 838
-"""MySQL's TIME ends here, either way."""
-
 _LARGEST = 2**64 - 1
-
-_MASK_DIGITS = 20
-"""Digits of the largest mask, 2^64 - 1."""
 
 _NO_MORE_DIGITS = r"([.][0-9]{6})0+"
 """Digits of a second that say nothing the lake can't hold."""
@@ -123,16 +115,10 @@ def convert(text: pa.Array, kind: SourceType, zone: str) -> pa.Array:
     arrow = kind.arrow
     if kind.reading is Reading.BYTES:
         return _bytes(text)
-    if kind.reading is Reading.UTF8:
-        return _each(text, _utf8)
     if kind.reading is Reading.BASE64:
         return _base64(text)
-    if kind.reading is Reading.TIME:
-        return _each(text, time_text)
-    if kind.reading is Reading.ENUM:
-        return _each(text, lambda value: enum_label(value, kind.labels))
-    if kind.reading is Reading.SET:
-        return _each(text, lambda value: set_labels(value, kind.labels))
+    if (read := reader_of(kind)) is not None:
+        return _each(text, read)
     if pa.types.is_string(arrow):
         return text
     if kind.reading is Reading.UNSIGNED:
@@ -157,13 +143,6 @@ def _bytes(text: pa.Array) -> pa.Array:
     return pa.array(values, pa.binary())
 
 
-def _utf8(value: str) -> str:
-    try:
-        return value.encode("latin-1").decode()
-    except UnicodeError as error:
-        raise pa.ArrowInvalid("no UTF-8, byte by byte") from error
-
-
 def _base64(text: pa.Array) -> pa.Array:
     try:
         values = [
@@ -180,51 +159,6 @@ def _each(text: pa.Array, read: Callable[[str], str]) -> pa.Array:
     coded = text.dictionary_encode()
     values = pa.array([read(value) for value in coded.dictionary.to_pylist()], pa.string())
     return values.take(coded.indices)
-
-
-def time_text(text: str) -> str:
-    """Give a TIME its one form: ``-101:02:03``, with six digits of a second where it has any.
-
-    Raises pa.ArrowInvalid.
-    """
-    found = _TIME.fullmatch(text)
-    if found is None or int(found[2]) > _MOST_HOURS:
-        raise pa.ArrowInvalid("not a time")
-    part = (found[5] or "").ljust(6, "0")
-    shown = f"{int(found[2]):02}:{found[3]}:{found[4]}" + (f".{part}" if int(part) else "")
-    return found[1] + shown if any(digit in shown for digit in "123456789") else shown
-
-
-def enum_label(text: str, labels: Sequence[str]) -> str:
-    """Find the label by its number; text that is a label already stays, as other tools write it.
-
-    Raises pa.ArrowInvalid.
-    """
-    if text.isascii() and text.isdigit() and len(text) <= _MASK_DIGITS:
-        number = int(text)
-        if number <= len(labels):
-            return labels[number - 1] if number else ""
-    elif not labels:
-        return text
-    if text in labels or not text:
-        return text
-    raise pa.ArrowInvalid("not a label")
-
-
-def set_labels(text: str, labels: Sequence[str]) -> str:
-    """Find the labels by their mask, joined by commas, in the order of the definition.
-
-    Text that is labels already stays. Raises pa.ArrowInvalid.
-    """
-    if text.isascii() and text.isdigit() and len(text) <= _MASK_DIGITS:
-        mask = int(text)
-        if mask < 1 << len(labels):
-            return ",".join(label for place, label in enumerate(labels) if mask >> place & 1)
-    elif not labels:
-        return text
-    if not text or all(label in labels for label in text.split(",")):
-        return text
-    raise pa.ArrowInvalid("not a set of labels")
 
 
 def _integers(text: pa.Array, kind: pa.DataType) -> pa.Array:

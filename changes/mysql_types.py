@@ -54,6 +54,9 @@ _SIMPLE = {
     "datetime": SourceType(TIMESTAMP),
     "timestamp": SourceType(TIMESTAMP_UTC),
     "time": SourceType(pa.string(), Reading.TIME),
+    "uuid": SourceType(pa.string(), Reading.UUID),
+    "inet4": SourceType(pa.string(), Reading.INET4),
+    "inet6": SourceType(pa.string(), Reading.INET6),
 }
 
 

@@ -35,6 +35,10 @@ class Reading(Enum):
     """The number of a label, from 1; 0 is MySQL's value for what was invalid, the empty text."""
     SET = "set"
     """A mask of labels, the first being the lowest bit."""
+    UUID = "uuid"
+    INET4 = "inet4"
+    INET6 = "inet6"
+    """Texts of one form, all three: readers that don't know MariaDB's types send their bytes."""
     TIME = "time"
     """MySQL's TIME: up to 838 hours either way, so no time of day; kept as text of one form."""
 

@@ -79,6 +79,9 @@ ZERO_DATES = [
         ("geometry", "\u0001\u0002", b"\1\2"),
         ("tinyint(1)", "1", 1),
         ("json", '{"a": 1}', '{"a": 1}'),
+        ("uuid", "123e4567-e89b-12d3-a456-426655440000", "123e4567-e89b-12d3-a456-426655440000"),
+        ("inet4", "1.2.3.4", "1.2.3.4"),
+        ("INET6", "::ffff:1.2.3.4", "::ffff:1.2.3.4"),
         ("int(11)", None, None),
         ("decimal(4,2)", None, None),
         ("timestamp", None, None),
@@ -136,6 +139,10 @@ def test_values(kind: str, text: str | None, expected: object) -> None:
         ("datetime", "2024-01-01 24:00:00"),
         ("datetime(6)", "2024-01-01 00:00:00.1234567"),
         ("datetime", "2024-01-01T00:00:00+02:00"),
+        # What Canal makes of their bytes.
+        ("UUID", "\x12>Eg\ufffd\x12\u04e4VBfUD\0\0"),
+        ("inet4", "\1\2\3\4"),
+        ("inet6", "\0" * 15 + "\1"),
     ],
 )
 def test_misfits(kind: str, text: str) -> None:

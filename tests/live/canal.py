@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from bench.peers.java_program import JavaFailed, compile_class
-from tests.live.jars import HERE, classpath, jars_of
+from tests.live.jars import classpath, jars_of
 from tests.live.processes import Processes
-from tests.live.program import HOST, LiveError
+from tests.live.program import HOST
 from tests.live.sources import Source
 
 _CLASS = "RunCanal"
@@ -26,7 +24,7 @@ class Canal(Processes):
     """Its place in the log and the tables' definitions are in a seed's folder."""
 
     name = "Canal"
-    section: Mapping[str, Any] = {"format": "canal-json"}
+    format = "canal-json"
     left_out: Mapping[str, str] = {}
     unread: Mapping[str, str] = {
         r"ADD COLUMN IF NOT EXISTS|ALTER TABLE IF EXISTS": _UNKNOWN,
@@ -36,13 +34,7 @@ class Canal(Processes):
 
     def __init__(self, folder: Path, bootstrap: str) -> None:
         super().__init__(folder, bootstrap)
-        jars = jars_of("canal")
-        libraries, compiler = classpath(jars / "canal"), classpath(jars / "compiler")
-        try:
-            compile_class(_CLASS, compiler, libraries, folder, HERE / "java")
-        except JavaFailed as problem:
-            raise LiveError(str(problem)) from problem
-        self._path = f"{folder}:{libraries}"
+        self._path = self.compiled(_CLASS, classpath(jars_of("canal") / "canal"))
 
     def command(self, name: str, topic: str, seed: int, source: Source) -> Sequence[str]:
         own = self.folder / name
@@ -54,6 +46,10 @@ class Canal(Processes):
         ]  # fmt: skip
 
     def stuck(self, log: str) -> str:
-        """It does not end where it can't read an event, but tries that one for ever."""
-        found = _UNREAD.findall(log)
-        return found[-1] if found else ""
+        return unread_event(log)
+
+
+def unread_event(log: str) -> str:
+    """The exceptions of the last event that Canal could not read, which it tries for ever."""
+    found = _UNREAD.findall(log)
+    return found[-1] if found else ""

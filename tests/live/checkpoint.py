@@ -55,7 +55,7 @@ def settle(daemon: Daemon, reader: Reader, pipeline: str, topic: Topic, number: 
         daemon.check()
         if offset is None and (failure := reader.failure(pipeline)):
             if restarts == 0:
-                return f"its reader has ended: {_cause(failure)}"
+                return f"its reader has ended: {cause(failure)}"
             restarts -= 1
             reader.start_again(pipeline)
         pause.wait(0.2)
@@ -70,7 +70,7 @@ RESTARTS = 2
 """Of a connector, for a database that was away; what ends it again is no outage."""
 
 
-def _cause(trace: str) -> str:
+def cause(trace: str) -> str:
     """The line of a Java trace that names the statement which was not read, else the innermost
     cause, else what was thrown."""
     causes = [line for line in trace.splitlines() if line.startswith("Caused by: ")]

@@ -41,7 +41,7 @@ DEBEZIUM: Mapping[str, str] = {
 class Connect:
     """A ``Reader``: a worker, whose offsets are in a file, so that a killed one goes on."""
 
-    section: Mapping[str, Any] = {}
+    format = "debezium-json"
     left_out: Mapping[str, str] = {}
     unread: Mapping[str, str] = {}
     can_be_killed = True

@@ -35,8 +35,8 @@ class Flow:
 
     def pipeline(self) -> Pipeline:
         """binlogd's side of it."""
-        settings = section(self.seed, f"{self.source.prefix}{self.seed}_*.*")
-        return Pipeline(self.name, self.topic.name, {**settings, **self.reader.section})
+        tables = f"{self.source.prefix}{self.seed}_*.*"
+        return Pipeline(self.name, self.topic.name, section(self.seed, tables, self.reader.format))
 
     def read(self, folder: Path) -> None:
         """Have its reader begin."""
@@ -57,14 +57,14 @@ class Flow:
             self.generator.accepted(step)
 
 
-def section(seed: int, tables: str) -> Mapping[str, Any]:
+def section(seed: int, tables: str, format_: str) -> Mapping[str, Any]:
     """What a pipeline of some tables is set to: by its seed, so that in time each setting meets
     each kind of statement."""
     rng = Random(f"section {seed}")
     keep_or_follow = ("keep", "follow")
     return {
         "include": [tables],
-        "format": rng.choice(("debezium-json", "auto")),
+        "format": rng.choice((format_, "auto")),
         "write": rng.choice(("merge", "equality")),
         "on_refused_target": rng.choice(("quarantine", "quarantine", "stop")),
         "ddl.drop_column": rng.choice(keep_or_follow),

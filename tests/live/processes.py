@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import abc
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from bench.peers.java_program import JavaFailed, compile_class
 from sparkwriter.java import find_java
-from tests.live.program import Program
+from tests.live.jars import HERE, classpath, jars_of
+from tests.live.program import LiveError, Program
 from tests.live.sources import Source
 
 
@@ -16,7 +18,7 @@ class Processes(abc.ABC):
     """A ``Reader``, whose processes note by themselves where in the log they are. One thread's."""
 
     name: str
-    section: Mapping[str, Any]
+    format: str
     left_out: Mapping[str, str]
     unread: Mapping[str, str]
     can_be_killed = True
@@ -27,6 +29,15 @@ class Processes(abc.ABC):
         self.folder = folder
         self.bootstrap = bootstrap
         self._programs: dict[str, tuple[Program, Sequence[str]]] = {}
+
+    def compiled(self, name: str, libraries: str) -> str:
+        """Compile a class of ``java/``, and give the class path that it and these are on."""
+        compiler = classpath(jars_of("canal") / "compiler")
+        try:
+            compile_class(name, compiler, libraries, self.folder, HERE / "java")
+        except JavaFailed as problem:
+            raise LiveError(str(problem)) from problem
+        return f"{self.folder}{os.pathsep}{libraries}"
 
     @abc.abstractmethod
     def command(self, name: str, topic: str, seed: int, source: Source) -> Sequence[str]:

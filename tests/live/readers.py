@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from tests.live.sources import Source
 
@@ -12,8 +12,8 @@ from tests.live.sources import Source
 class Reader(Protocol):
     """A reader, for any number of seeds at once. One thread's."""
 
-    section: Mapping[str, Any]
-    """What a pipeline of its topics is set to."""
+    format: str
+    """Of what it writes."""
     left_out: Mapping[str, str]
     """Kinds of steps of which its stream can't tell, and why."""
     unread: Mapping[str, str]

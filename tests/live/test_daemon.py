@@ -17,12 +17,13 @@ from tests.live.jars import jar_list, lists
 def test_every_seed_has_a_configuration_that_is_legal(tmp_path: Path) -> None:
     """Whatever the seed draws; and equal seeds draw the same."""
     pipelines = [
-        Pipeline(f"s{seed}", f"live-s{seed}", section(seed, f"m{seed}_*.*")) for seed in range(40)
+        Pipeline(f"s{seed}", f"live-s{seed}", section(seed, f"m{seed}_*.*", "canal-json"))
+        for seed in range(40)
     ]
     path = tmp_path / "binlogd.toml"
     path.write_text(configuration(tmp_path, "127.0.0.1:1", pipelines))
     assert sorted(load(path).pipeline) == sorted(pipeline.name for pipeline in pipelines)
-    assert section(3, "m3_*.*") == section(3, "m3_*.*")
+    assert section(3, "m3_*.*", "x") == section(3, "m3_*.*", "x")
 
 
 @pytest.mark.parametrize("name", lists())
