@@ -5,6 +5,7 @@ Pure: no Spark, no catalog. Column names compare without regard to case, as Spar
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -197,7 +198,7 @@ def plan_schema(
             raise TargetRefused(
                 f"column {have.name} is stored as {have.type}, which can't become {column.type}: "
                 "declare a type that holds both in its route, such as "
-                f'types = {{ {have.name} = "string" }}, and read the table again: '
+                f'types = {{ {json.dumps(have.name)} = "string" }}, and read the table again: '
                 "binlogd tables rebuild"
             )
     return tuple(steps)

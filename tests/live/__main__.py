@@ -17,7 +17,7 @@ from tests.live.run import LETTERS, REPORT, WAYS, Bench, Shape, Tally, bench, pl
 WIDEST = 400
 """Of a line of a report on the screen; a transaction may have many long values."""
 REGRESSION = Path(__file__).parent / "regression.txt"
-SHORT = Shape(steps=40, every=20, beside=10, kills=False)
+SHORT = Shape(steps=40, every=20, beside=10, kills=True)
 
 
 def main() -> int:

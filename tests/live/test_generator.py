@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from tests.live import mariadb_kinds, postgres_kinds
+from tests.live.__main__ import REGRESSION, SHORT
+from tests.live.flow import section
 from tests.live.generator import Generator
 from tests.live.history import History
 from tests.live.schema import Maker, Schema, Step
@@ -105,3 +107,16 @@ def test_a_report_has_the_statements_of_a_table_under_all_its_names() -> None:
     ]  # fmt: skip
     assert lines[1].endswith("-- refused: ERROR 1: no")
     assert history.statements == 3
+
+
+def test_the_kept_seeds_have_all_there_is() -> None:
+    """Both databases and both ways to write, with each kind of statement, within their steps; but
+    for the one that ends a pipeline."""
+    kept = [int(line) for line in REGRESSION.read_text().split()]
+    found: dict[int, set[str]] = {0: set(), 1: set()}
+    for seed in kept:
+        found[seed % 2] |= {step.kind for step in steps(seed, KINDS[seed % 2], SHORT.steps)}
+    assert found[0] == {maker.__name__ for maker in KINDS[0]} - {"database"}
+    assert found[1] == {maker.__name__ for maker in KINDS[1]}
+    assert {section(seed, "x")["write"] for seed in kept} == {"merge", "equality"}
+    assert len(kept) == 10

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
+
 import pyarrow as pa
 import pytest
 
@@ -152,6 +155,16 @@ def test_type_that_can_not_change(have: str, want: pa.DataType) -> None:
             stored(("id", "long"), ("c", have)),
         )
     assert all(word in str(refusal.value) for word in ("c", have, iceberg_type(want)))
+
+
+def test_what_is_advised_can_be_put_into_the_configuration() -> None:
+    """Names with blanks and quotes, too."""
+    for name in ("c", "a b", 'say "c"', "it's"):
+        with pytest.raises(TargetRefused) as refusal:
+            plan_schema(wanted(("id", pa.int64()), (name, pa.string())), Mode.UPSERT,
+                        stored(("id", "long"), (name, "int")))  # fmt: skip
+        (advice,) = re.findall("such as (types = .*), and read", str(refusal.value))
+        assert tomllib.loads(advice) == {"types": {name: "string"}}
 
 
 def test_other_key() -> None:
