@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+import structlog
 
 from actors.ports import StagedBatch
 from changes.model import Mode, TableName
 from offsets.doubts import noted
+from sparkwriter.column_defaults import added_otherwise
 from sparkwriter.iceberg_equality import is_empty
 from sparkwriter.iceberg_java import Java
 from sparkwriter.iceberg_look import DIFFERS, RENAMING, Seen
 from sparkwriter.iceberg_source import source_text
 
+log: Any = structlog.get_logger(__name__)
+
 
 def mark_after(seen: Seen, batch: StagedBatch) -> str | None:
     """The table's mark once the batch is written.
 
-    Without rows there is nothing that could differ, but for what the batch itself brings; and a
-    changelog's rows are what happened.
+    Without rows there is nothing that could differ, but for what the batch itself brings, or other
+    lanes of a table with positions may; and a changelog's rows are what happened.
     """
-    if not batch.doubts or seen.stored.mode is Mode.APPEND:
+    adds = added_otherwise(seen, batch)
+    if not (batch.doubts or adds) or seen.stored.mode is Mode.APPEND:
         return seen.differs
-    empty = is_empty(seen)
-    events = [
+    empty = seen.positions is None and is_empty(seen)
+    if empty:
+        adds = []
+    if adds:
+        log.warning("rows_may_differ", target=str(batch.target), what="; ".join(adds))
+    events = adds + [
         doubt.what
         for doubt in batch.doubts
         if (doubt.amid or not empty)

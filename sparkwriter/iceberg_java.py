@@ -7,7 +7,7 @@ Every call runs in the JVM on a thread of its own for each Python thread; a call
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -92,6 +92,7 @@ class LakeTable:
         self.metadata = metadata
         self._properties: dict[str, str] | None = None
         self._fields: tuple[LakeField, ...] | None = None
+        self._defaults: dict[str, tuple[str, object]] = {}
         self._required: tuple[str, ...] = ()
 
     @cached_property
@@ -352,8 +353,28 @@ class LakeTable:
                 if not isinstance(field["type"], str):
                     raise TargetRefused(f"column {field['name']} is of a nested type")
             self._fields = tuple(LakeField(f["id"], f["name"], f["type"]) for f in fields)
+            self._defaults = {
+                f["name"].lower(): (f["type"], f["write-default"])
+                for f in fields
+                if "write-default" in f
+            }
             self._required = tuple(f["name"] for f in fields if f["required"])
         return self._fields
+
+    def defaults(self) -> Mapping[str, tuple[str, object]]:
+        """The columns that rows may lack and yet have a value in, by their names in small letters:
+        their types, and the value as the metadata's JSON has it."""
+        self.fields()
+        return self._defaults
+
+    def default_json(self, value: object, column: LakeColumn) -> object:
+        """A Python value as a default in the metadata's JSON. Raises TargetRefused."""
+        iceberg = self._jvm.org.apache.iceberg
+        type_ = iceberg.types.Types.fromPrimitiveString(column.type)
+        field = iceberg.types.Types.NestedField.optional(column.name).withId(1).ofType(type_)
+        made = field.withWriteDefault(self._literal(value, column, type_)).build()
+        text = iceberg.SchemaParser.toJson(iceberg.Schema([made]))
+        return json.loads(text)["fields"][0]["write-default"]
 
     def set_fields(self, builder: Java, fields: Iterable[LakeField]) -> None:
         """Have a metadata builder make these the columns; new ones get the next ids.

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from actors.ports import LostRace, SinkUnavailable, StagedBatch
 from changes.model import Mode
+from sparkwriter.column_defaults import fillings
 from sparkwriter.equality_files import EqualityPlan, merge_instead, plan_equality
 from sparkwriter.guard import Guard, add_tombstones
 from sparkwriter.iceberg_direct import Update, publish_update
@@ -161,14 +162,14 @@ class StatementWrites:
         """Run the one statement that does it all, its commit stamped."""
         batch, names = work.batch, work.staged.names
         guard = self._guard(work, view)
-        columns = work.seen.stored.columns
+        columns, fill = work.seen.stored.columns, fillings(work.seen, batch)
         # The stamp would go onto every later commit of this session too.
         with self._configured({STAMP_CONF: work.stamp}):
             if way is Way.INSERT:
-                text = rows_sql(batch, columns, names, view, guard)
+                text = rows_sql(batch, columns, names, view, guard, fill)
                 self._loose.append(attempt, batch.target.sink, text)
             else:
-                text = merge_sql(batch, columns, names, view, guard)
+                text = merge_sql(batch, columns, names, view, guard, fill)
                 self._loose.merge(attempt, batch.target.sink, text)
 
     @contextmanager

@@ -6,7 +6,7 @@ The texts rely on Spark's defaults for string literals (backslash escapes) and d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -26,6 +26,9 @@ TARGET = "`target`"
 
 _FOUND = "`__binlogd_found`"
 """Of a row that was read from the target: there was one."""
+
+_NULLS: Mapping[str, str] = {}
+"""No column has anything for rows that lack it."""
 
 
 def quote(name: str) -> str:
@@ -95,17 +98,21 @@ def rows_sql(
     staged: Sequence[str],
     source: str,
     guard: Guard | None = None,
+    fillings: Mapping[str, str] = _NULLS,
 ) -> str:
     """The rows that a batch adds to a target in which nothing can match: its columns, in order.
 
     ``columns`` are the target's after the schema steps, ``staged`` the names in the file,
-    ``source`` the quoted identifier of what is read. Columns of the target that the file lacks are
-    null. With a ``guard`` rows that are older than what the target knows of their key do nothing.
+    ``source`` the quoted identifier of what is read. What a row lacks of the target's columns is
+    null, or what ``fillings`` has for it: SQL, by the columns' names in small letters. With a
+    ``guard`` rows that are older than what the target knows of their key do nothing.
     """
     given = {name.lower(): name for name in staged}
     if guard is not None:
         source = _not_deleted_later(batch, columns, given, guard, source)
-    values = [f"{value} AS {quote(c.name)}" for c, value in _values(columns, given)]
+    values = [
+        f"{value} AS {quote(c.name)}" for c, value in _values(batch, columns, given, fillings)
+    ]
     kept = "" if batch.mode is Mode.APPEND else f"\nWHERE s.{quote(OP)} <> 'D'"
     return f"SELECT {', '.join(values)}\nFROM {source} s{kept}"
 
@@ -132,12 +139,13 @@ def merge_sql(
     staged: Sequence[str],
     source: str,
     guard: Guard | None = None,
+    fillings: Mapping[str, str] = _NULLS,
 ) -> str:
     """The one statement that merges the batch into the target, which ``TARGET`` stands for.
 
-    Parameters as of ``rows_sql``. Columns of the target that
-    the file lacks keep their value on update and are null on insert; in a row that came from
-    another key they take the value of the stored row of that.
+    Parameters as of ``rows_sql``. Columns of the target that the file lacks keep their value on
+    update and are as in ``rows_sql`` on insert; in a row that came from another key they take the
+    value of the stored row of that.
     """
     given = {name.lower(): name for name in staged}
     newer = "" if guard is None else f" AND {NOT_OLDER}"
@@ -156,7 +164,7 @@ def merge_sql(
         living = "" if guard is None else f" AND s.{quote(OP)} <> 'D'{newer}"
         clauses.append(f"WHEN MATCHED{living} THEN UPDATE SET {', '.join(sets)}")
     names = ", ".join(quote(column.name) for column in columns)
-    values = ", ".join(value for _, value in _values(columns, given))
+    values = ", ".join(value for _, value in _values(batch, columns, given, fillings))
     clauses.append(
         f"WHEN NOT MATCHED AND s.{quote(OP)} <> 'D' THEN INSERT ({names}) VALUES ({values})"
     )
@@ -164,13 +172,22 @@ def merge_sql(
 
 
 def _values(
-    columns: Sequence[LakeColumn], given: Mapping[str, str]
-) -> list[tuple[LakeColumn, str]]:
+    batch: StagedBatch,
+    columns: Sequence[LakeColumn],
+    given: Mapping[str, str],
+    fillings: Mapping[str, str],
+) -> Iterator[tuple[LakeColumn, str]]:
     """Each column of the target with what a new row has there."""
-    return [
-        (column, f"s.{quote(given[low])}" if (low := column.name.lower()) in given else "NULL")
-        for column in columns
-    ]
+    partial = {name.lower(): name for name in batch.partial}
+    for column in columns:
+        lower = column.name.lower()
+        value, filling = f"s.{quote(given.get(lower, ''))}", fillings.get(lower, "NULL")
+        if lower not in given:
+            value = filling
+        elif lower in partial and lower in fillings:
+            has = f"s.{quote(HAS_PREFIX + partial[lower])}"
+            value = f"CASE WHEN {has} THEN {value} ELSE {filling} END"
+        yield column, value
 
 
 def _not_deleted_later(

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from actors.ports import StagedBatch, TargetRefused
+from actors.ports import Doubt, StagedBatch, TargetRefused
 from changes.fold import fold, has_deletes, key_bounds
 from changes.model import OP, POSITION, AddColumn, Column, TargetName
 from changes.positions import position_text, with_ends
@@ -88,7 +88,8 @@ def test_a_first_batch_leaves_its_tombstones(writer, lanes, rows: Rows) -> None:
 
 
 def test_a_column_is_added_between_the_lanes_changes(writer, lanes, rows: Rows) -> None:
-    """Rows and tombstones of before it count on: the column of the positions stays as it is."""
+    """Rows and tombstones of before it count on: the column of the positions stays as it is. A row
+    of before it that comes later shows the column's default, as at the source."""
     writer.write(lanes.batch(ONE, (10, "U", 1), (12, "D", 2)))
     made = lanes.batch(ONE, (13, "U", 9))
     added = AddColumn(Column("more", pa.int32()), 3)
@@ -96,7 +97,15 @@ def test_a_column_is_added_between_the_lanes_changes(writer, lanes, rows: Rows) 
     assert state.positions == "lsn"
     assert POSITION not in {column.name for column in state.schema.columns}
     writer.write(lanes.batch(TWO, (9, "U", 1), (11, "U", 2), (8, "U", 3)))
-    assert rows(lanes._staging.target, "id, n, more") == [(1, 10, 3), (3, 8, None)]
+    assert rows(lanes._staging.target, "id, n, more") == [(1, 10, 3), (3, 8, 3)]
+
+
+def test_a_statement_marks_a_table_without_rows(writer, lanes) -> None:
+    """Another lane may bring rows of before it, whose values it has changed at the source."""
+    writer.write(lanes.batch(ONE, (10, "U", 1), (12, "D", 1)))
+    doubt = Doubt("n from bigint to int")
+    made = replace(lanes.batch(ONE, (13, "U", 9)), path=None, positions=None, doubts=(doubt,))
+    assert writer.write(made).rows_may_differ == doubt.what
 
 
 def test_a_deleted_key_may_come_back(writer, lanes, rows: Rows) -> None:

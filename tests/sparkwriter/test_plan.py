@@ -55,6 +55,19 @@ def test_merge() -> None:
     )
 
 
+def test_what_new_rows_lack_is_filled_where_that_is_known() -> None:
+    """Wholly or row by row; stored rows keep what they have."""
+    columns = (*COLUMNS, LakeColumn("B", "int"), LakeColumn("c", "int"))
+    batch = replace(BATCH, partial=("a",), bounds=())
+    text = merge_sql(batch, columns, (OP, "id", "a"), "S", fillings={"a": "'x'", "b": "7"})
+    chosen = "CASE WHEN s.`__binlogd_has_a` THEN s.`a` ELSE 'x' END"
+    assert text.endswith(f"INSERT (`id`, `a`, `B`, `c`) VALUES (s.`id`, {chosen}, 7, NULL)")
+    assert "UPDATE SET t.`a` = CASE WHEN s.`__binlogd_has_a` THEN s.`a` ELSE t.`a` END\n" in text
+    assert f"{chosen} AS `a`, 7 AS `B`, NULL AS `c`" in rows_sql(
+        batch, columns, (OP, "id", "a"), "S", fillings={"a": "'x'", "b": "7"}
+    )
+
+
 GUARD = Guard("uuid", "D")
 POSITIONED = (*COLUMNS, LakeColumn("__binlogd_pos", "string"))
 
