@@ -118,6 +118,8 @@ class TargetBuffer:
     """Columns of which it was said that inserts don't carry their default."""
     filled: set[str] = field(default_factory=set)
     """Columns of which it was said that their NULLs may come as the default, after their tables."""
+    begun: bool = False
+    """Its first change of this run was looked at."""
     news: dict[str, Doubt] = field(default_factory=dict)
     """What rows told of their columns and no statement did, until a write has published it."""
     era: int = 0

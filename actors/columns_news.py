@@ -26,6 +26,12 @@ _KEEP_NULLS = (
     " key.converter; then have it send the rows again. Where it is set nothing is wrong"
 )
 
+_LOAD = (
+    "unless the topic is compacted, rows that did not change since are missing: have the source "
+    "send them again (Debezium's signal execute-snapshot, an UPDATE that changes each row), or, "
+    "where the topic holds them, `binlogd tables rebuild`"
+)
+
 
 def take_news(
     buffer: TargetBuffer, staged: Staged, place: str, *, shared: Callable[[], bool], piece: bool
@@ -35,7 +41,7 @@ def take_news(
     ``shared`` tells whether rows of several tables come to the target: columns may differ from row
     to row then. ``piece``: it waits behind a write that may change the stored columns.
     """
-    out = _take_filled(buffer, staged.news)
+    out = _take_beginning(buffer, staged, place) + _take_filled(buffer, staged.news)
     if (staged.mode or buffer.route.mode) is Mode.APPEND:
         return out
     found = dict(_listed(buffer, staged))
@@ -59,6 +65,23 @@ def take_news(
     if left_out and not shared():
         out += _take_defaults(buffer, left_out)
     return out
+
+
+def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[object]:
+    """Tell of a target that begins with a row which the source had before.
+
+    So it is where a table was left out at first, or reading began amid its changes. Without the
+    mark: of a compacted topic the first changes are gone, and its rows are all there. With
+    positions an older change may come after it, in another partition.
+    """
+    if buffer.begun or not staged.begins:
+        return []
+    buffer.begun = True
+    keyed = (staged.mode or buffer.route.mode) is Mode.UPSERT and staged.positions is None
+    if buffer.state.schema is not None or staged.begins == "I" or not keyed:
+        return []
+    what = f"{buffer.name}: its first change {place} is of a row that the source had before"
+    return [fx.Log("warning", "begins_amid", {"target": buffer.name, "what": what, "help": _LOAD})]
 
 
 def _take_defaults(buffer: TargetBuffer, left_out: Sequence[ColumnNews]) -> list[object]:

@@ -226,6 +226,8 @@ class Staged:
     """The columns' types in the source's words (``TellsTypes``) that are not as they were told
     last, or all that the rows tell where that was asked for."""
     news: tuple[ColumnNews, ...] = ()
+    begins: str = ""
+    """The letter of the first change that was decoded."""
 
 
 @dataclass(frozen=True, slots=True)

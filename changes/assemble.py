@@ -117,6 +117,11 @@ class Pieces:
         return b"".join(part.ops for part in self.segments)
 
     @property
+    def begins(self) -> str:
+        """The letter of the first row; empty where there is none."""
+        return next((chr(part.ops[0]) for part in self.segments if part.ops), "")
+
+    @property
     def moved(self) -> list[int]:
         starts = itertools.accumulate((len(part.ops) for part in self.segments), initial=0)
         pairs = zip(starts, self.segments, strict=False)

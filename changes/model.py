@@ -318,7 +318,7 @@ class Changes:
     ``positions``: then each row carries all columns that the source had at that point. ``nulled``
     counts the values that are null by configuration because the lake can't hold them (zero dates).
     ``lacking`` are columns that an insert does not carry, in formats whose inserts are whole but
-    for what took its default.
+    for what took its default. ``begins`` is the letter of the first change: I, U or D.
     """
 
     table: pa.Table
@@ -327,6 +327,7 @@ class Changes:
     count: int
     nulled: int = 0
     lacking: tuple[str, ...] = ()
+    begins: str = ""
 
 
 @dataclass(frozen=True, slots=True)

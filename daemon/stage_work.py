@@ -116,6 +116,7 @@ class StageWork:
             bad=bad,
             told=told,
             news=news,
+            begins=decoded[0].begins if decoded else "",
         )
 
     def _telling(

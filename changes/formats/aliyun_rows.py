@@ -136,7 +136,9 @@ class AliyunTableDecoder:
         self._run = reading.run.ended(reading.count)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         lacking = lacking_inserts(table, pieces.ops)
-        return Changes(table, layout.schema, mode, reading.count, converter.nulled, lacking)
+        return Changes(
+            table, layout.schema, mode, reading.count, converter.nulled, lacking, pieces.begins
+        )
 
 
 def _bad(place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:

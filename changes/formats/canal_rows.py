@@ -93,7 +93,9 @@ class CanalTableDecoder:
         # Copies: the parts of a message keep all of it in memory, which is written over.
         self._types, self._names = reading.types.copy(), reading.names.copy()
         lacking = lacking_inserts(table, b"".join(part.ops for part in reading.segments))
-        return Changes(table, layout.schema, mode, reading.count, converter.nulled, lacking)
+        return Changes(
+            table, layout.schema, mode, reading.count, converter.nulled, lacking, pieces.begins
+        )
 
 
 class _Named(Struct, gc=False):

@@ -96,7 +96,9 @@ class DebeziumTableDecoder:
         self._state, self._seen = replace(reading.state, begun=True), True
         self._run = reading.run.ended(reading.numbered)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
-        return Changes(table, layout.schema, mode, reading.count, converter.nulled)
+        return Changes(
+            table, layout.schema, mode, reading.count, converter.nulled, begins=pieces.begins
+        )
 
     def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
         """Put the table's name before the reason; several tables may feed one target."""

@@ -138,7 +138,9 @@ class JsonTableDecoder:
         self._layout, self._names, self._seen = layout, frozenset(reading.names), True
         self._run = reading.run.ended(reading.count)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
-        return Changes(table, layout.schema, mode, reading.count, converter.nulled)
+        return Changes(
+            table, layout.schema, mode, reading.count, converter.nulled, begins=pieces.begins
+        )
 
     def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
         """Put the table's name before the reason; several tables may feed one target."""

@@ -222,7 +222,9 @@ class RowBlocks:
         assert table is not None
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         lacking = lacking_inserts(table, pieces.ops)
-        return Changes(table, layout.schema, mode, self.count, converter.nulled, lacking)
+        return Changes(
+            table, layout.schema, mode, self.count, converter.nulled, lacking, pieces.begins
+        )
 
 
 def _placed(cells: Sequence[Cell], names: tuple[str, ...], every: tuple[str, ...]) -> list[Cell]:

@@ -128,6 +128,7 @@ def decoded(format_: Format, *calls: list[bytes]) -> tuple[int | None, list[dict
             assert number == len(calls)
             return at + bad.index, []
         rows = [] if changes is None else changes.table.to_pylist()
+        assert changes is None or changes.begins == rows[0]["_op"]
         at += len(values)
     return None, [{name: v for name, v in row.items() if v is not None} for row in rows]
 
