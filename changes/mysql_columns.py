@@ -46,6 +46,8 @@ class Definition:
     arguments: Sequence[Token] = ()
     nullable: bool | None = None
     default: tuple[Token, ...] | None = None
+    computed: bool = False
+    """The DEFAULT stands in parentheses."""
     primary: bool = False
     auto_increment: bool = False
     generated: bool = False
@@ -84,6 +86,7 @@ def _read_attribute(cursor: Cursor, column: Definition) -> None:
     elif cursor.accept("NULL"):
         column.nullable = True
     elif cursor.accept("DEFAULT"):
+        column.computed = cursor.at_group()
         column.default = _default_tokens(cursor)
     elif cursor.accept("ON", "UPDATE"):
         cursor.next()

@@ -47,12 +47,22 @@ def as_added(column: Definition) -> AddColumn:
     if column.default is not None:
         if _is_null(column.default):
             return AddColumn(added)
+        _check_long(column, column.default)
         return AddColumn(added, _value(column, kind, _literal(column, kind, column.default)))
     if column.nullable is False:
         return AddColumn(added, _implicit(column, kind))
     if column.base == "TIMESTAMP" and column.nullable is None:
         raise Unknowable("a TIMESTAMP that says neither NULL nor DEFAULT differs by server setting")
     return AddColumn(added)
+
+
+def _check_long(column: Definition, default: Sequence[Token]) -> None:
+    """Refuse ``TEXT DEFAULT ''``, which MySQL (not strict) takes for none at all: NULL."""
+    long = column.base.endswith(("TEXT", "BLOB")) or column.base in ("LONG", "JSON")
+    bare = not column.computed and len(default) == 1
+    empty = default[0].text[1:] == "''" or (default[0].kind == "string" and not default[0].text)
+    if long and bare and empty and column.nullable is not False:
+        raise Unknowable(f"DEFAULT '' of a {column.type} column is '' in MariaDB, NULL in MySQL")
 
 
 def _is_null(default: Sequence[Token]) -> bool:

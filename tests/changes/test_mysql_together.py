@@ -112,3 +112,30 @@ def test_renamings_of_which_some_may_not_take_place_are_refused_where_they_meet(
     assert [(ddl.table.table, ddl.refused) for ddl in found] == [
         ("a", reason), ("b", reason), ("c", reason),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "definition", ["TEXT DEFAULT ''", "MEDIUMBLOB NULL DEFAULT x''", "LONG DEFAULT ''"]
+)
+def test_an_empty_default_of_a_long_text_is_not_told(definition: str) -> None:
+    """MySQL 9.7 drops it without strict mode, and rows show NULL; MariaDB keeps it."""
+    found = only(f"ADD a {definition}")
+    assert (found.steps, found.unread) == ((), None)
+    assert found.refused is not None
+    assert found.refused.endswith("column is '' in MariaDB, NULL in MySQL")
+
+
+@pytest.mark.parametrize("definition", ["TEXT DEFAULT ('')", "TEXT NOT NULL DEFAULT ''"])
+def test_an_empty_default_that_both_servers_keep(definition: str) -> None:
+    assert only(f"ADD a {definition}").steps == (AddColumn(Column("a", pa.string()), ""),)
+
+
+def test_what_mysql_does_not_run_is_not_understood_where_it_counts() -> None:
+    """``/*M!`` is a comment to MySQL, whose log keeps it; MariaDB's marks what it did not run."""
+    found = only("/*M!100000 DROP c, */ ADD q INT")
+    assert (found.table, found.steps, found.refused) == (TableName("shop", "t"), (), None)
+    assert found.unread is not None
+    q = (added("q"),)
+    assert only("ADD q INT /*M!100301 INVISIBLE */").steps == q
+    (whole,) = read_ddl("/*M!100100 ALTER TABLE t ADD q INT */", TableName("shop", ""))
+    assert whole.steps == q
