@@ -21,11 +21,15 @@ from changes.mysql_columns import (
     kind_of,
 )
 from changes.mysql_tokens import Token, words
+from changes.mysql_types import size
 from changes.types import TIMESTAMP_UTC, Reading, SourceType
 
 _UNICODE = words("utf8 utf8mb3 utf8mb4")
 _BEYOND_ASCII = words("ascii binary latin1 latin2 latin5 latin7 greek hebrew euckr gbk gb2312 big5")
 """Character sets in which ASCII's bytes are what they are in ASCII."""
+
+_MOST_BITS = 64
+"""Of a number that is written in bits, or in hexadecimal digits."""
 
 _FRACTION = re.compile(r"\.(\d+)\s*")
 
@@ -127,6 +131,8 @@ def _bit_string(token: Token, kind: SourceType) -> str:
         if kind.reading is not Reading.BYTES and not text.isascii():
             raise Unknowable("what its DEFAULT reads depends on the column's character set")
         return text
+    if number >= 1 << _MOST_BITS:
+        raise Unknowable(f"its DEFAULT is longer than {_MOST_BITS} bits")
     return str(number)
 
 
@@ -182,10 +188,10 @@ def _is_kept(column: Definition, text: str) -> bool:
     """Whether a number stays what it is: FLOAT(m,d) rounds and clamps, unsigned cuts at 0."""
     if "unsigned" in column.type.lower() and text.lstrip().startswith("-"):
         return False
-    digits = [token.text for token in column.arguments if token.kind == "number"]
+    digits = _sizes(column)
     if len(digits) < 2 or column.base in DECIMALS:
         return True
-    whole, places = int(digits[0]) - int(digits[1]), int(digits[1])
+    whole, places = digits[0] - digits[1], digits[1]
     found = re.fullmatch(r"[+-]?(\d*)\.?(\d*)", text)
     return found is not None and len(found[1]) <= whole and len(found[2]) <= places
 
@@ -194,8 +200,14 @@ def _keeps_fraction(column: Definition, text: str) -> bool:
     """Digits beyond the declared ones: MariaDB cuts them off, MySQL rounds, and ``sql_mode`` can
     turn either round."""
     found = _FRACTION.search(text)
-    declared = int(column.arguments[0].text) if column.arguments else 0
-    return found is None or not found[1][declared:].strip("0")
+    declared = _sizes(column) or [0]
+    return found is None or not found[1][declared[0] :].strip("0")
+
+
+def _sizes(column: Definition) -> list[int]:
+    """The numbers that a type has in parentheses; a server takes no others than whole ones."""
+    found = (size(token.text) for token in column.arguments if token.kind == "number")
+    return [number for number in found if number is not None]
 
 
 def _bytes_text(column: Definition, text: str) -> str | None:

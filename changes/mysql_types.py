@@ -24,6 +24,9 @@ _MAX_FLOAT_BITS = 24
 _LONG_BITS = 63
 """Bits that a signed 64-bit integer holds without its sign."""
 
+_LONGEST_SIZE = 11
+"""Digits of a number in a type: Python refuses to read one of some thousands."""
+
 _SHAPE = re.compile(r"\s*([a-z_][a-z0-9_]*)\s*(?:\(([^()]*)\))?(.*)", re.DOTALL | re.IGNORECASE)
 
 _SMALL_INTS = frozenset(
@@ -94,6 +97,12 @@ def as_bytes(text: str) -> str:
     return marked if from_mysql(marked).reading is Reading.UTF8 else text
 
 
+def size(text: str) -> int | None:
+    """A number in a type's parentheses; None of what is none, or longer than any server's."""
+    text = text.strip()
+    return int(text) if text.isdecimal() and len(text) < _LONGEST_SIZE else None
+
+
 def tells_no_digits(text: str) -> bool:
     """Tell whether it is a decimal without its digits: in MySQL (10,0), which prints them though.
 
@@ -112,7 +121,7 @@ def _integer(base: str, unsigned: bool) -> SourceType:
 
 
 def _bits(arguments: str | None) -> SourceType:
-    bits = int(arguments) if arguments and arguments.strip().isdecimal() else 1
+    bits = size(arguments or "") or 1
     if bits == 1:
         return SourceType(pa.bool_())
     return SourceType(pa.int64(), Reading.UNSIGNED) if bits <= _LONG_BITS else _WHOLE_64
@@ -140,17 +149,16 @@ def _labels(text: str) -> tuple[str, ...]:
 
 
 def _decimal(arguments: str | None) -> pa.DataType:
-    numbers = [part.strip() for part in arguments.split(",")] if arguments else []
-    if not all(part.isdecimal() for part in numbers) or len(numbers) > 2:
+    numbers = list(map(size, arguments.split(","))) if arguments else []
+    precision, scale = (*numbers, 10, 0)[:2] if len(numbers) != 1 else (numbers[0], 0)
+    if precision is None or scale is None or len(numbers) > 2:
         return pa.string()
-    precision = int(numbers[0]) if numbers else 10
-    scale = int(numbers[1]) if len(numbers) == 2 else 0
     if not 1 <= precision <= MAX_PRECISION or scale > precision:
         return pa.string()
     return pa.decimal128(precision, scale)
 
 
 def _float(arguments: str | None) -> pa.DataType:
-    if arguments and arguments.strip().isdecimal() and int(arguments) > _MAX_FLOAT_BITS:
+    if (size(arguments or "") or 0) > _MAX_FLOAT_BITS:
         return pa.float64()
     return pa.float32()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
@@ -17,10 +16,13 @@ from changes.formats.images import images_of, key_of
 from changes.formats.layout import Refused
 from changes.model import FormatOptions, TableName
 
+_LONGEST = 19
+"""Digits of a moment: more of them no library takes, nor is it one."""
+
 
 class _Times(Struct, gc=False):
-    es: Any = None
-    ts: Any = None
+    es: Raw = Raw(b"")
+    ts: Raw = Raw(b"")
 
 
 def moment(value: bytes) -> int | None:
@@ -30,8 +32,9 @@ def moment(value: bytes) -> int | None:
     """
     times = msgspec.json.decode(value, type=_Times)
     for given in (times.es, times.ts):
-        if isinstance(given, int | str) and str(given).isdecimal() and int(given) > 0:
-            return int(given)
+        digits = bytes(given).strip(b'"')
+        if digits.isdigit() and len(digits) < _LONGEST and int(digits) > 0:
+            return int(digits)
     return None
 
 

@@ -139,3 +139,24 @@ def test_what_mysql_does_not_run_is_not_understood_where_it_counts() -> None:
     assert only("ADD q INT /*M!100301 INVISIBLE */").steps == q
     (whole,) = read_ddl("/*M!100100 ALTER TABLE t ADD q INT */", TableName("shop", ""))
     assert whole.steps == q
+
+
+@pytest.mark.parametrize(
+    "type_", ["DATETIME(a)", "TIME('1')", "DATETIME(1.5)", "FLOAT(1.5,2.5)", "TIME(,)"]
+)
+def test_no_size_that_a_server_takes(type_: str) -> None:
+    """Such a statement comes from no server, yet ended the daemon, and at each start again."""
+    assert only(f"ADD a {type_} DEFAULT '00:00:01.5'").table == TableName("shop", "t")
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [f"ADD a DATETIME({'9' * 5000}) DEFAULT '2026-01-01'", f"MODIFY a DECIMAL({'9' * 5000})",
+     f"ADD a INT DEFAULT 0x{'9' * 5000}", f"ADD a BIT({'9' * 5000}) NOT NULL",
+     f"ADD a FLOAT({'9' * 5000}) NOT NULL", f"ADD a DECIMAL(9,{'9' * 5000})",
+     f"ADD a BIT(8) DEFAULT b'{'1' * 20_000}'"],
+    ids=range(7),
+)  # fmt: skip
+def test_no_number_is_too_long(clause: str) -> None:
+    """Python refuses to read it, and the daemon ended, at each start again."""
+    assert only(clause).table == TableName("shop", "t")

@@ -8,9 +8,11 @@ at first and one by one when that fails.
 from __future__ import annotations
 
 import json
+import re
 import time
 import tracemalloc
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -186,3 +188,28 @@ def test_number_of_many_digits(name: str) -> None:
     place, rows = decoded(format_, [value])
     kept = [row["id"] for row in rows]
     assert (place, kept) in [(0, []), (None, [digits.decode()])]
+
+
+_NINES = b"9" * 5_000
+"""More digits than Python, or any library for JSON, makes a number of."""
+
+
+def overlong(text: bytes | None) -> Iterator[bytes]:
+    """The text with a number of thousands of digits in the place of each, and in its types."""
+    types = [kind % _NINES for kind in (b"decimal(%b)", b"bit(%b)", b"float(%b)", b"time(%b)")]
+    for found in re.finditer(rb"\d+", text or b""):
+        yield found.string[: found.start()] + _NINES + found.string[found.end() :]
+    for found in re.finditer(rb'(?<=")(int|int32|int64|bigint|string)(?=")', text or b""):
+        for kind in types:
+            yield found.string[: found.start()] + kind + found.string[found.end() :]
+
+
+@pytest.mark.parametrize("name", JSON)
+def test_overlong_numbers(name: str) -> None:
+    """In values, types and places: nothing else comes out than of any bad record."""
+    format_ = made(name)
+    for _, record in OWN[name]:
+        for key in overlong(record.key):
+            read(format_, given(format_, record._replace(key=key)))
+        for value in overlong(record.value):
+            read(format_, given(format_, record._replace(value=value)))
