@@ -8,7 +8,9 @@ the name may be another column's or table's by then.
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
@@ -18,7 +20,9 @@ from changes.formats.base import VALUE_AT, sizes
 from changes.model import ChangeColumn, Ddl, RenameColumn, RenameTable, TakeName
 
 _CONNECTORS = frozenset(("mysql", "mariadb"))
-_FILE = re.compile(r"(.+)\.(\d+)")
+_FILE = re.compile(r"(.+)\.(\d{1,19})")
+_STATEMENTS_KEPT = 10_000
+"""Of each partition: a minute's (Kafka Connect's ``offset.flush.interval.ms``) and more."""
 
 
 class _Source(Struct, gc=False):
@@ -30,6 +34,7 @@ class _Source(Struct, gc=False):
     file: str | None = None
     pos: int | None = None
     ts_ms: int | None = None
+    db: str | None = None
     table: str | None = None
 
 
@@ -54,21 +59,22 @@ class _Place(NamedTuple):
     pos: int
 
 
-class _Stream(NamedTuple):
-    """One connector's reading of one server: its records come in the order of their places."""
+class _Told(NamedTuple):
+    """What a record says of itself: no two statements of a server's log say the same."""
 
     name: str | None
     server: int | None
-
-
-@dataclass(slots=True)
-class _Latest:
-    """The last statement of a stream, and what else was said at its place: a server's one statement
-    on several tables is several records. ``ts_ms``: the latest of all, when they happened."""
-
     place: _Place
-    ts_ms: int
-    said: set[tuple[str | None, str | None]]
+    ts_ms: int | None
+    db: str | None
+    table: str | None
+    """Of a statement on several tables each has a record."""
+    ddl: bytes
+
+    def came_before(self, other: _Told) -> bool:
+        """Whether it stands before the other in one log, as far as both tell."""
+        mine, others = (each[:2] + each.place[:1] for each in (self, other))
+        return mine != others or self.place < other.place
 
 
 @dataclass(slots=True)
@@ -78,7 +84,8 @@ class _Partition:
     last: bytes | None = None
     """The record before the one that is looked at."""
     next_offset: int = 0
-    latest: dict[_Stream, _Latest] = field(default_factory=dict)
+    seen: OrderedDict[_Told, None] = field(default_factory=OrderedDict)
+    """The latest statements."""
     began: bytes | None = None
     """The last statement with which a connector began again, or that followed such a one."""
 
@@ -86,8 +93,8 @@ class _Partition:
 class SentAgain:
     """Of one topic's stream, in each partition's order. Used by one thread.
 
-    What it remembers is of this process alone. A record of another server, or of a log that was
-    begun anew (it happened later than all before it), is never taken for one that comes again.
+    What it remembers is of this process alone, and of the latest statements: an older one is
+    followed, as if it came for the first time.
     """
 
     def __init__(self) -> None:
@@ -98,7 +105,7 @@ class SentAgain:
 
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
         """Say whose records come now, and which. Where they are read a second time from the topic,
-        what was remembered is of records behind them, and counts no more."""
+        what was remembered may be of records behind them, and counts no more."""
         here = self._partitions.get(partition)
         if here is None or first < here.next_offset:
             here = self._partitions[partition] = _Partition()
@@ -110,36 +117,30 @@ class SentAgain:
         self._here.last = packed
 
     def is_done(self, packed: bytes) -> bool:
-        """Look at a statement of the stream: whether it is done already, and no row came again
-        before it. Each is asked for once."""
+        """Look at a statement of the stream: whether it came before, and no row came again before
+        it. Each is asked for once."""
         self._doubtful = None
-        found = self._read(packed)
-        if found is None:
+        told, seen = self._read(packed), self._here.seen
+        if told is None:
             return False
-        stream, place, ts_ms, said = found
-        latest = self._here.latest.get(stream)
-        if latest is None or latest.place.files != place.files or ts_ms > latest.ts_ms:
-            self._here.latest[stream] = _Latest(place, ts_ms, {said})
+        if told not in seen:
+            seen[told] = None
+            if len(seen) > _STATEMENTS_KEPT:
+                seen.popitem(last=False)
             return False
-        if place == latest.place and said not in latest.said:
-            latest.said.add(said)
-            return False
-        if place > latest.place:
-            self._here.latest[stream] = _Latest(place, latest.ts_ms, {said})
-            return False
-        if self._began_with(stream, place):
+        if self._begins_with(told):
             self._here.began = packed
             return True
         self._doubtful = packed
         return False
 
-    def _began_with(self, stream: _Stream, place: _Place) -> bool:
-        """Whether nothing but statements came again before the one of a place."""
+    def _begins_with(self, told: _Told) -> bool:
+        """Whether nothing but statements came again before this one."""
         last = self._here.last
         if last is None or last is self._here.began:
             return last is not None
         before = self._read(last)
-        return before is not None and before[0] == stream and before[1] >= place
+        return before is not None and not before.came_before(told)
 
     def why_not(self, packed: bytes, found: tuple[Ddl, ...]) -> str | None:
         """Why the statement just looked at can't be followed, None where it can."""
@@ -150,24 +151,23 @@ class SentAgain:
             f"sent again, too, and are stored without it: not done once more"
         )
 
-    def _read(
-        self, packed: bytes
-    ) -> tuple[_Stream, _Place, int, tuple[str | None, str | None]] | None:
-        """Stream, place, time and words of a record, None of one that doesn't tell them."""
+    def _read(self, packed: bytes) -> _Told | None:
+        """What a record says of itself, None where that is not its place."""
         try:
             record = self._decode(packed[VALUE_AT : VALUE_AT + max(sizes(packed)[0], 0)])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
-        told = record.payload or record
-        source = told.source
+        found = record.payload or record
+        source = found.source
         if source is None or source.connector not in _CONNECTORS:
             return None
         file = _FILE.fullmatch(source.file or "")
-        if file is None or source.pos is None or source.ts_ms is None:
+        if file is None or source.pos is None:
             return None
+        words = blake2b((found.ddl or "").encode(), digest_size=16).digest()
         place = _Place(file[1], int(file[2]), source.pos)
-        return (
-            _Stream(source.name, source.server_id), place, source.ts_ms, (source.table, told.ddl)
+        return _Told(
+            source.name, source.server_id, place, source.ts_ms, source.db, source.table, words
         )  # fmt: skip
 
 

@@ -128,6 +128,8 @@ def test_one_statement_may_be_several_records() -> None:
     "later",
     [
         {"pos": 21},
+        {"pos": 19},
+        {"pos": 20, "db": "other"},
         {"pos": 4, "file": "bin.000010"},
         {"pos": 4, "file": "bin.1000000"},
         {"pos": 20, "at": 2000},
@@ -143,7 +145,8 @@ def test_one_statement_may_be_several_records() -> None:
     ids=str,
 )
 def test_what_is_no_repetition(later: dict[str, Any]) -> None:
-    """Behind it in the log, in a log that was begun anew, of another server: all is followed."""
+    """Any other place, time, server or table, also of a place before it: two connectors may have
+    one name by mistake."""
     assert followed(sort(sorter(), row(10), ddl(20), ddl(**later))) == [1, 2]
 
 
