@@ -13,12 +13,12 @@ from msgspec import Struct
 from changes.convert import check_zone
 from changes.formats import glance
 from changes.formats.base import Packed, RowChange, Sign, Statement
+from changes.formats.canal_ddl import read_statement
 from changes.formats.canal_explain import explain_rows, moment
 from changes.formats.canal_rows import CanalTableDecoder
 from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
 from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
-from changes.mysql_ddl import read_ddl
 
 _KINDS = dict.fromkeys(("INSERT", "UPDATE", "DELETE", "INIT"), Kind.ROWS)
 _KINDS |= dict.fromkeys(
@@ -61,6 +61,7 @@ class _Statement(Struct, gc=False):
     database: str | None = None
     table: str | None = None
     sql: str | None = None
+    type: str | None = None
 
     @property
     def header(self) -> TableName:
@@ -148,7 +149,8 @@ class CanalJson:
             statement = msgspec.json.decode(value, type=_Statement)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadMessage(f"not a Canal message: {error}") from error
-        return read_ddl(statement.sql or "", statement.header)
+        known = bool(statement.database) or statement.type != "QUERY"
+        return read_statement(statement.sql or "", statement.header, known=known)
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         head = self.peek(value)

@@ -7,6 +7,7 @@ from typing import Any
 
 from changes.convert import Converter, check_zone
 from changes.formats.base import Packed, Piece, RowChange, Sign, Statement
+from changes.formats.canal_ddl import read_statement
 from changes.formats.canal_flat import heads_of_many
 from changes.formats.canal_packet import (
     entries_of,
@@ -24,7 +25,6 @@ from changes.formats.layout import Refused
 from changes.formats.row_images import explain_rows
 from changes.formats.several import head_of
 from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
-from changes.mysql_ddl import read_ddl
 
 
 class CanalProtobuf:
@@ -108,4 +108,6 @@ def _statements(entry: Any) -> tuple[Ddl, ...]:
     change, header = row_change(entry), table_of(entry)
     database = change.ddlSchemaName or header.database
     told = bool(change.ddlSchemaName)
-    return read_ddl(change.sql, TableName(database, header.table), session=told)
+    return read_statement(
+        change.sql, TableName(database, header.table), session=told, known=bool(header.database)
+    )

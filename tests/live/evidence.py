@@ -45,12 +45,16 @@ def _messages(bootstrap: str, topic: str) -> Iterator[str]:
             if message.error():
                 return
             offset = message.offset()
-            shown = {"offset": offset, "key": _bare(message.key()), "value": _bare(message.value())}
+            shown = {"offset": offset, "key": bare(message.key()), "value": bare(message.value())}
             yield json.dumps(shown, ensure_ascii=False) + "\n"
     finally:
         consumer.close()
 
 
-def _bare(text: bytes | None) -> object:
-    found = None if text is None else json.loads(text)
+def bare(text: bytes | None) -> object:
+    """Show a key or a value; one that is no JSON, as Maxwell's keys of statements, as its text."""
+    try:
+        found = None if text is None else json.loads(text)
+    except ValueError:
+        return str(text)
     return found.get("payload", found) if isinstance(found, dict) else found
