@@ -23,6 +23,8 @@ LEFT_OUT: Mapping[str, str] = {
     "PostgreSQL: __debezium_unavailable_value": "Debezium's word for a value that is not sent",
     "PostgreSQL: names beyond ASCII": "Debezium 3.4 makes each byte of theirs a character (U+FFC3)",
     "PostgreSQL: DROP TABLE and ALTER TABLE … RENAME TO": "no statement is sent, and no row",
+    "PostgreSQL: columns that change behind a table's last row": "nothing is sent of it: at each"
+    " checkpoint one row of each table is touched first",
     "ON DELETE CASCADE": "the rows that go are not in the binary log",
 }
 """What no reader of the stream can know, or what ends Debezium before binlogd sees anything."""
