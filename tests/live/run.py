@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,22 +103,28 @@ def bench(folder: Path, ways: str) -> Iterator[Bench]:
     Raises LiveError, JarsError, BrokerError.
     """
     with ExitStack() as stack:
-        mariadb, postgres = MariaDbSource(folder / "mariadb"), PostgresSource(folder / "pg")
-        for source in (mariadb, postgres):
+        sources: dict[str, Source] = {}
+        for letter in dict.fromkeys(ways):
+            source = sources[letter] = _KNOWN[letter][0](folder / f"source-{letter}")
             source.start()
             stack.callback(source.program.kill)
         broker = stack.enter_context(DevBroker(folder / "broker"))
-        known: dict[str, tuple[Source, type[Connect | Maxwell | Canal]]] = {
-            "m": (mariadb, Connect), "p": (postgres, Connect), "x": (mariadb, Maxwell),
-            "c": (mariadb, Canal),
-        }  # fmt: skip
         readers: dict[type[Connect | Maxwell | Canal], Reader] = {}
-        for kind in dict.fromkeys(known[letter][1] for letter in ways):
+        for kind in dict.fromkeys(_KNOWN[letter][1] for letter in ways):
             reader = readers[kind] = kind(folder / kind.__name__.lower(), broker.bootstrap)
             reader.start()
             stack.callback(reader.kill)
-        taken = [(known[letter][0], readers[known[letter][1]]) for letter in ways]
+        taken = [(sources[letter], readers[_KNOWN[letter][1]]) for letter in ways]
         yield Bench(folder, broker, taken)
+
+
+_KNOWN: Mapping[str, tuple[type[MariaDbSource | PostgresSource], type[Connect | Maxwell | Canal]]]
+_KNOWN = {
+    "m": (MariaDbSource, Connect), "p": (PostgresSource, Connect), "x": (MariaDbSource, Maxwell),
+    "c": (MariaDbSource, Canal),
+}  # fmt: skip
+"""Each way has a server of its own: Maxwell ends itself at statements of databases that it was told
+to leave out."""
 
 
 def play(

@@ -60,7 +60,7 @@ class MariaDbSource:
 
     def readers(self) -> frozenset[str]:
         query = "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog%'"
-        return frozenset(row[0] for row in self._server.ask(query).rows)
+        return frozenset(f"{self.port}:{row[0]}" for row in self._server.ask(query).rows)
 
     def run(self, schema: Schema, statements: Sequence[str]) -> str:
         return self._server.run(statements)
