@@ -70,13 +70,19 @@ def new_column(rng: Random, name: str, type_: Type | None = None) -> Column:
     """A column of any type, nullable or not, with a default or without."""
     type_ = type_ or rng.choice(TYPES)
     no_default = type_.sql.startswith(("TEXT", "MEDIUMTEXT", "BLOB", "JSON"))
-    default = None if no_default or rng.random() < 0.5 else type_.literal(rng)
+    default = None if no_default or rng.random() < 0.5 else default_of(rng, type_)
     nullable = rng.random() < 0.6
     if rng.random() < 0.9:  # else the column is refused where the table has rows
         if type_.sql.startswith("TIMESTAMP"):  # which depends on the session's zone
             default = None
         nullable = nullable or (default is None and type_.sql.startswith(("DATE", "TIMESTAMP")))
-    return Column(name, type_, nullable, "''" if default == "x''" else default)
+    return Column(name, type_, nullable, default)
+
+
+def default_of(rng: Random, type_: Type) -> str:
+    """A literal for DEFAULT: not the empty one of bytes, see LEFT_OUT."""
+    literal = type_.literal(rng)
+    return "''" if literal == "x''" else literal
 
 
 def declared(column: Column) -> str:
@@ -226,7 +232,7 @@ def _default(rng: Random, table: Table, touched: set[str]) -> tuple[str, Table] 
     column = _untouched(rng, table, touched)
     if column is None or column.default is None:
         return None
-    default = column.type.literal(rng)
+    default = default_of(rng, column.type)
     text = f"ALTER COLUMN {mark(column.name)} SET DEFAULT {default}"
     return text, table.with_column(column.name, replace(column, default=default))
 

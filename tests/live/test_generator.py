@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -71,9 +72,14 @@ def test_what_a_reader_does_not_read_is_left_out() -> None:
 
 def test_what_ends_debezium_is_left_out() -> None:
     """See LEFT_OUT: a seed would end there, and find nothing more."""
-    made = [text for seed in SEEDS for step in steps(seed, KINDS[0]) for text in step.statements]
-    assert not [text for text in made if "DEFAULT x''" in text or (text.startswith("/*")
-                and text.endswith("*/"))]  # fmt: skip
+    made = [
+        text
+        for seed in range(60)
+        for step in steps(seed, KINDS[0])
+        for text in step.statements
+        if step.kind != "rows"
+    ]
+    assert not [text for text in made if re.search(r"DEFAULT x''(?!')|^/\*.*\*/$", text, re.S)]
 
 
 def test_a_refused_step_leaves_the_schema() -> None:
