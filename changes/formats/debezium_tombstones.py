@@ -29,8 +29,8 @@ _NAMES_KEPT = 10_000
 _NOTHING, _PASSED_OVER = Head(Kind.NOTHING, None), Head(Kind.PASSED_OVER, None)
 _REWRITE = "have the connector rewrite deletes (delete.tombstone.handling.mode)"
 _WAYS_OUT = (
-    "set tombstones = \"delete\" where the names in the keys' schemas are the tables' own, or "
-    f"default_database and default_table, or {_REWRITE}"
+    "set tombstones = \"delete\" where the names in the keys' schemas are the tables' own, with "
+    f"default_database and default_table where they have none, or {_REWRITE}"
 )
 _WHAT_IT_MEANS = (
     "; where reading began behind its delete it says nothing new, on a compacted topic its row "
@@ -107,7 +107,8 @@ class Tombstones:
         table = self._table(tombstone)
         if isinstance(table, TableName):
             return Head(Kind.ROWS, table)
-        if self._here.flattened or self._delete:
+        bare = tombstone.schema_name is None and self._names.default is not None
+        if self._here.flattened or self._delete or bare:
             raise BadMessage(f"{table}: {_REWRITE if self._placed else _WAYS_OUT}")
         return _PASSED_OVER
 
@@ -127,11 +128,18 @@ class Tombstones:
         if sure is not None and {*known} <= {sure} and NOT_COLUMNS not in tombstone.text:
             return sure
         default = self._names.default
-        mine = self._alone if name is None else default is not None and key_spells(name, default)
-        if default is not None and mine and {*known} <= {default}:
+        if default is not None and {*known} <= {default} and self._is_defaults(name):
             return default
         if name is None:
             return f"{begin}, and whose key has no schema that names a table"
         came = " and ".join(sorted(map(str, known)))
         came = f", which came with {came}" if came else ""
         return f"{begin}, and whose key's schema names no table beyond doubt: {name}{came}"
+
+    def _is_defaults(self, name: str | None) -> bool:
+        """Whether a key with a schema of that name can only be the configured table's. Without a
+        schema it may be any table's: of one whose rows have not come since the start, too."""
+        if name is not None:
+            assert self._names.default is not None
+            return key_spells(name, self._names.default)
+        return self._alone and (self._delete or self._here.flattened)

@@ -142,7 +142,7 @@ def test_a_tombstone_of_an_unknown_table_is_passed_over() -> None:
 
 def test_a_tombstone_of_the_configured_table() -> None:
     """The options name the table of a topic whose keys have no schema."""
-    named = {"default_database": "shop", "default_table": "orders"}
+    named = {"default_database": "shop", "default_table": "orders", "tombstones": "delete"}
     format_ = DebeziumJson(FormatOptions(extra=named))
     value = pack(b'{"id":1}', None)
     assert format_.peek(value) == ROWS

@@ -199,11 +199,24 @@ def test_the_configured_table_gets_what_may_be_its_own() -> None:
     """The name says that it may be, or no name is there; a table of the same name is a doubt."""
     named = fresh(**DEFAULT)
     assert named.peek(tombstone(PLAIN)) == rows_of(PLAIN)
-    assert named.peek(tombstone(PLAIN, schema=False)) == rows_of(PLAIN)
     assert named.peek(tombstone("c_d")).kind is PASSED
     assert named.peek(tombstone("orders")) == rows_of("orders")
     named.peek(change("c", BLANK))
     assert named.peek(tombstone(PLAIN)).kind is PASSED
+
+
+def test_a_key_without_schema_may_be_of_a_table_whose_rows_have_not_come() -> None:
+    """After a restart the tombstone of another table's delete would end a row of the configured one."""
+    first = tombstone(PLAIN, schema=False)
+    with pytest.raises(BadMessage, match=r'tombstones = "delete"'):
+        fresh(**DEFAULT).peek(first)
+    assert fresh(**DEFAULT, tombstones="delete").peek(first) == rows_of(PLAIN)
+    flattened = fresh(**DEFAULT)
+    flattened.peek(flat(PLAIN))
+    assert flattened.peek(first) == rows_of(PLAIN)
+    flattened.peek(change("c", BLANK))
+    with pytest.raises(BadMessage, match="no schema"):
+        flattened.peek(first)
 
 
 # --- streams whose deletes are tombstones alone
