@@ -206,7 +206,7 @@ def test_the_configured_table_gets_what_may_be_its_own() -> None:
 
 
 def test_a_key_without_schema_may_be_of_a_table_whose_rows_have_not_come() -> None:
-    """After a restart the tombstone of another table's delete would end a row of the configured one."""
+    """After a restart a tombstone of another table would end a row of the configured one."""
     first = tombstone(PLAIN, schema=False)
     with pytest.raises(BadMessage, match=r'tombstones = "delete"'):
         fresh(**DEFAULT).peek(first)
