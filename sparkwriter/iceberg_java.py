@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
@@ -402,17 +402,29 @@ class LakeTable:
     def _literal(self, value: object, column: LakeColumn, type_: Java) -> Java:
         """A Python value as Iceberg's literal. Raises TargetRefused where it does not fit."""
         match value:
-            case Decimal() if column.type.startswith("decimal"):
-                plain: object = f"{value.quantize(Decimal(1).scaleb(-int(type_.scale()))):f}"
-            case int() if column.type.startswith("decimal"):
-                plain = f"{Decimal(value).quantize(Decimal(1).scaleb(-int(type_.scale()))):f}"
+            case Decimal() | int() if column.type.startswith("decimal"):
+                plain: object = _decimal_text(value, int(type_.precision()), int(type_.scale()))
             case datetime() | date():
                 plain = value.isoformat()
             case _:
                 plain = value
-        literal = self._jvm.org.apache.iceberg.expressions.Literal.of(plain).to(type_)
+        literal = None
+        if plain is not None:
+            literal = self._jvm.org.apache.iceberg.expressions.Literal.of(plain).to(type_)
         if literal is None or literal.getClass().getSimpleName() in {"AboveMax", "BelowMin"}:
             raise TargetRefused(
                 f"column {column.name}: the default {value!r} does not fit {column.type}"
             )
         return literal
+
+
+def _decimal_text(value: Decimal | int, precision: int, scale: int) -> str | None:
+    """A number with ``scale`` digits behind the point, rounded as databases do, away from zero.
+
+    None where its digits are more than ``precision``, which may be more than Python's usual 28.
+    """
+    exact = Context(prec=precision, rounding=ROUND_HALF_UP)
+    try:
+        return f"{Decimal(value).quantize(Decimal((0, (1,), -scale)), context=exact):f}"
+    except InvalidOperation:
+        return None

@@ -78,6 +78,8 @@ DEFAULTS = [
     (pa.timestamp("us"), datetime(2024, 1, 2, 3, 4, 5, 6)),
     (pa.timestamp("us", "UTC"), datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=UTC)),
     (pa.decimal128(10, 2), Decimal("1.5")),
+    (pa.decimal128(38, 10), Decimal("-9999999999999999999999999999.9999999999")),
+    (pa.decimal128(38, 0), 10**37),
     (pa.decimal128(20, 0), 7),
 ]
 
@@ -109,6 +111,19 @@ def test_defaults_for_stored_rows(
     assert [list(row) for row in found] == [expected, expected]
 
 
+def test_a_default_of_more_digits_is_rounded_as_databases_do(
+    writer, staging, rows: Rows, orders
+) -> None:
+    """Away from zero, not to the even digit."""
+    writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
+    adds = [
+        AddColumn(Column(name, pa.decimal128(38, 2)), Decimal(text))
+        for name, text in (("a", "0.125"), ("b", "-0.125"))
+    ]
+    writer.write(staging.batch(None, 2, ddl=[adds]))
+    assert rows(staging.target) == [(1, "a", 1, Decimal("0.13"), Decimal("-0.13"))]
+
+
 def test_add_again(writer, staging, rows: Rows, orders) -> None:
     """A DDL that comes again after a crash changes nothing, nor do rows that name its column."""
     writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
@@ -120,11 +135,20 @@ def test_add_again(writer, staging, rows: Rows, orders) -> None:
     assert rows(staging.target) == [(1, "a", 1, 7), (2, "b", 2, None)]
 
 
-def test_default_that_does_not_fit(writer, staging, rows: Rows, orders) -> None:
+@pytest.mark.parametrize(
+    ("type_", "default", "said"),
+    [
+        (pa.int32(), 2**40, f"column c: the default {2**40} does not fit int"),
+        (pa.decimal128(38, 2), 10**37, r"column c: .* does not fit decimal\(38, 2\)"),
+    ],
+)
+def test_default_that_does_not_fit(
+    writer, staging, rows: Rows, orders, type_: pa.DataType, default: object, said: str
+) -> None:
     """A default outside its type is refused by column, value and type; the table stays."""
     writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
-    add = AddColumn(Column("c", pa.int32()), 2**40)
-    with pytest.raises(TargetRefused, match=f"column c: the default {2**40} does not fit int"):
+    add = AddColumn(Column("c", type_), default)
+    with pytest.raises(TargetRefused, match=said):
         writer.write(staging.batch(None, 2, ddl=[[add]]))
     assert rows(staging.target) == [(1, "a", 1)]
 
