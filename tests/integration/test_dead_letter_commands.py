@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import IsolationLevel, Producer
 from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 from typer.testing import CliRunner, Result
 
 from actors.messages import DeadLetter
@@ -76,8 +78,24 @@ class World:
     def records(self, first: int = 0, committed: bool = True) -> list[LogRecord]:
         """What a reader of the topic gets."""
         isolation = "read_committed" if committed else "read_uncommitted"
+        if committed:
+            self._wait_for_markers()
         reader = LogReader({**self.settings.kafka, "isolation.level": isolation})
         return list(reader.read(self.source, first, 10**9))
+
+    def _wait_for_markers(self) -> None:
+        """A commit is answered when it is sure; what ends it in the log may come later."""
+        admin = AdminClient({"bootstrap.servers": self.rig.broker.bootstrap})
+        partition = {KafkaPartition(*self.source): OffsetSpec.latest()}
+        end = time.monotonic() + 60
+        while True:
+            stable, last = (
+                admin.list_offsets(partition, isolation_level=level)[next(iter(partition))].result()
+                for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
+            )
+            if stable.offset == last.offset:
+                return
+            assert time.monotonic() < end, f"a transaction is open at {stable.offset}"
 
 
 @pytest.fixture(params=["file", "topic"])
