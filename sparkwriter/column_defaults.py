@@ -31,7 +31,7 @@ def fillings(seen: Seen, batch: StagedBatch) -> Mapping[str, str]:
 
 def added_otherwise(seen: Seen, batch: StagedBatch) -> list[str]:
     """What the batch's statements add with another default than the target shows it with."""
-    if not _shared(seen, batch) or seen.stored.mode is Mode.APPEND:
+    if not batch.ddl or not _shared(seen, batch) or seen.stored.mode is Mode.APPEND:
         return []
     types = {column.name.lower(): column.type for column in seen.stored.columns}
     shown = seen.table.defaults()

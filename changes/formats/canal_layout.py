@@ -19,8 +19,9 @@ LETTERS = {"INSERT": "I", "INIT": "I", "UPDATE": "U", "DELETE": "D"}
 """What happened to a row, by the type of its message."""
 
 
-_BLOB = 2004
-"""``java.sql.Types.BLOB``: Canal spells each byte of such a value as a character."""
+_BYTES = frozenset((2004, -3, -4))
+"""``java.sql.Types.BLOB``: Canal spells each byte of such a value as a character. Where the value
+is NULL it leaves VARBINARY or LONGVARBINARY there, by ``LogEventConvert.parseOneRow``."""
 
 _READ_AS_TEXT = frozenset(("tinytext", "text", "mediumtext", "longtext"))
 """Canal gives these types the number of texts, CLOB, and no others: where one of them has another
@@ -32,7 +33,7 @@ def type_word(mysql_type: str, sql_type: object) -> str:
 
     So Canal sends JSON of MariaDB, which stores it as LONGTEXT, and types like TEXT(300).
     """
-    if sql_type != _BLOB or mysql_type.lower() in _READ_AS_TEXT:
+    if sql_type not in _BYTES or mysql_type.lower() in _READ_AS_TEXT:
         return mysql_type
     return as_bytes(mysql_type)
 

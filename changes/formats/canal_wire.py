@@ -139,20 +139,20 @@ class _Reading(BlockReading):
         # What an update's new row lacks, its old one may tell: a key's columns and types.
         lacks = op == "U" and not any(column.isKey for column in columns)
         beside = row.beforeColumns if lacks else ()
-        more = tuple([(c.name, c.mysqlType) for c in beside if c.isKey])
+        more = tuple([(c.name, type_word(c.mysqlType, c.sqlType)) for c in beside if c.isKey])
         return self._shape(columns, names, more)
 
     def _shape(
         self, columns: Sequence[Any], names: tuple[str, ...], more: tuple[tuple[str, str], ...]
     ) -> Shape:
-        types = tuple([column.mysqlType for column in columns])
+        types = tuple([(column.mysqlType, column.sqlType) for column in columns])
         keyed = tuple([column.isKey for column in columns])
         told = (names, types, keyed, more)
         shape = self._shapes.get(told)
         if shape is None:
             if len(self._shapes) >= _SHAPES_KEPT:
                 self._shapes.clear()
-            words = [type_word(column.mysqlType, column.sqlType) for column in columns]
+            words = itertools.starmap(type_word, types)
             declared = {n: t for n, t in (*zip(names, words, strict=True), *more) if t}
             keys = tuple(itertools.compress(names, keyed)) or tuple(name for name, _ in more)
             shape = self._shapes[told] = Shape(names, declared, keys)

@@ -107,7 +107,8 @@ class Tombstones:
         table = self._table(tombstone)
         if isinstance(table, TableName):
             return Head(Kind.ROWS, table)
-        bare = tombstone.schema_name is None and self._names.default is not None
+        named = self._names.default is not None and not self._placed
+        bare = named and tombstone.schema_name is None
         if self._here.flattened or self._delete or bare:
             raise BadMessage(f"{table}: {_REWRITE if self._placed else _WAYS_OUT}")
         return _PASSED_OVER

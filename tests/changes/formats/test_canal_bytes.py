@@ -63,6 +63,18 @@ def test_bytes_become_the_text_that_they_are(
 
 
 @for_each_format
+@pytest.mark.parametrize("null", [-3, -4])
+@pytest.mark.parametrize("declared", ["json", "text(300)"])
+def test_a_null_that_comes_first_tells_it_too(
+    name: str, make: Make, declared: str, null: int
+) -> None:
+    """Canal gives it the number of the bytes that it would have read."""
+    values = [make(declared, null, None), make(declared, BLOB, BYTES), make(declared, null, None)]
+    assert decoded(name, values) == [None, TEXT, None]
+    assert decoded(name, values[1:]) == [TEXT, None]
+
+
+@for_each_format
 @pytest.mark.parametrize(
     ("declared", "number"),
     [("json", VARCHAR), ("json", None), ("text", CLOB), ("text", BLOB), ("varchar(9)", VARCHAR)],

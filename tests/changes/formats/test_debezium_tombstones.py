@@ -259,6 +259,8 @@ def test_tombstones_tell_no_position() -> None:
     format_ = fresh(positions="postgres-lsn")
     assert format_.peek(tombstone("orders")).kind is PASSED
     assert "position" in format_.why_passed_over(tombstone("orders"))
+    named = fresh(positions="postgres-lsn", **DEFAULT)
+    assert named.peek(tombstone("a_b", schema=False)).kind is PASSED
 
 
 def test_people_are_shown_a_delete_once() -> None:
