@@ -34,6 +34,7 @@ DEBEZIUM: Mapping[str, str] = {
     "skipped.operations": "none",
     "tasks.max": "1",
     "poll.interval.ms": "50",
+    "retriable.restart.connector.wait.ms": "1000",
 }
 """All that a connector reads goes into one topic, statements among the rows."""
 

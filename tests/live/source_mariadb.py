@@ -53,6 +53,8 @@ class MariaDbSource:
             "database.include.list": f"m{seed}_.*",
             "bigint.unsigned.handling.mode": "precise",
             "include.schema.changes": "true",
+            # After an outage; a minute of its own accord, in which nothing would be tried.
+            "connect.keep.alive.interval.ms": "1000",
             history: "io.debezium.storage.file.history.FileSchemaHistory",
             f"{history}.file.filename": str(folder / f"history-m{seed}"),
             f"{history}.store.only.captured.databases.ddl": "true",
