@@ -25,12 +25,13 @@ from sparkwriter.iceberg_catalog import LakeCatalog
 from sparkwriter.iceberg_compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg_ddl import Barriers
 from sparkwriter.iceberg_direct import Update, publish_update
-from sparkwriter.iceberg_doubts import also_of, mark_after
+from sparkwriter.iceberg_doubts import also_of, mark_after, mark_of_new
 from sparkwriter.iceberg_equality import EqualityWrites
 from sparkwriter.iceberg_files import TableFiles
 from sparkwriter.iceberg_history import look_back
 from sparkwriter.iceberg_java import JavaFailure, java_class, reason
 from sparkwriter.iceberg_look import (
+    DIFFERS,
     KEYS,
     MODE,
     POSITIONS,
@@ -239,6 +240,8 @@ class IcebergWriter:
             keys = json.dumps(list(batch.schema.keys), ensure_ascii=False)
             properties = {**TABLE_PROPERTIES, MODE: batch.mode.value, KEYS: keys}
             properties |= source_text(batch.table)
+            if (mark := mark_of_new(batch)) is not None:
+                properties[DIFFERS] = mark
             columns = create.columns
             if batch.positions is not None:
                 properties[POSITIONS] = batch.positions
@@ -246,9 +249,11 @@ class IcebergWriter:
             stamp = (HWM, text_now(here))
             self._catalog.create(batch.target, columns, properties, stamp)
             return
+        mark = mark_after(here, batch)
+        marked = {} if mark is None or mark == here.differs else {DIFFERS: mark}
         try:
             with only_names():
-                here.table.change_schema(steps)
+                here.table.change_schema(steps, marked)
         except JavaFailure as error:
             if not java_class(error).endswith(".CommitFailedException"):
                 raise

@@ -1,4 +1,8 @@
-"""The mark of a table whose stored rows may differ, set by the commit that brings the reason."""
+"""The mark of a table whose stored rows may differ, set by the commit that brings the reason.
+
+Where the columns change first, in a commit of their own, it is that one: whoever comes after a
+crash finds the columns as the rows have them, and nothing to tell.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +44,14 @@ def mark_after(seen: Seen, batch: StagedBatch) -> str | None:
         if doubt.if_null is None or seen.table.may_hold_null(seen.main, doubt.if_null)
     ]
     return noted(seen.differs, events)
+
+
+def mark_of_new(batch: StagedBatch) -> str | None:
+    """The mark of a table that is made for the batch, whose rows it gets in a later commit."""
+    if batch.mode is Mode.APPEND:
+        return None
+    kept = batch.positions is not None
+    return noted(None, [doubt.what for doubt in batch.doubts if doubt.amid or kept])
 
 
 def set_mark(builder: Java, before: str | None, after: str | None) -> None:

@@ -322,9 +322,13 @@ class LakeTable:
         self.table.refresh()
         self.table.newFastAppend().set(name, value).toBranch(branch).commit()
 
-    def change_schema(self, steps: Iterable[SchemaStep]) -> None:
-        """Add and widen columns in one commit; it fails when the metadata moved meanwhile."""
-        update = self.table.updateSchema()
+    def change_schema(
+        self, steps: Iterable[SchemaStep], properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Add and widen columns, and set properties with it, in one commit; it fails when the
+        metadata moved meanwhile."""
+        whole = self.table.newTransaction()
+        update = whole.updateSchema()
         types = self._jvm.org.apache.iceberg.types.Types
         for step in steps:
             match step:
@@ -336,6 +340,12 @@ class LakeTable:
                 case CreateTable():
                     raise ValueError("a table that exists is not created")
         update.commit()
+        if properties:
+            beside = whole.updateProperties()
+            for name, value in properties.items():
+                beside.set(name, value)
+            beside.commit()
+        whole.commitTransaction()
 
     def delete_all(self, branch: str, name: str, value: str) -> None:
         """Commit the removal of every row to the branch, with one entry in its summary."""

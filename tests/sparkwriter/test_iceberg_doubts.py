@@ -9,8 +9,17 @@ import pyarrow as pa
 import pytest
 
 from actors.ports import Doubt, Swap
-from changes.model import ChangeColumn, Column, DropTable, TargetName, TruncateTable, Write
+from changes.model import (
+    ChangeColumn,
+    Column,
+    DropTable,
+    TableSchema,
+    TargetName,
+    TruncateTable,
+    Write,
+)
 from sparkwriter import iceberg_ddl
+from sparkwriter.iceberg import IcebergWriter
 from tests.sparkwriter.conftest import LANE, Staging
 
 NARROWED = Doubt("sink.t: n from bigint to int at shop:0 offset 2")
@@ -69,6 +78,38 @@ def test_a_crash_before_the_commit_leaves_no_mark(writer, table: Staging, monkey
     # A lost reply: it is covered, and shows the mark.
     again = writer.write(batch)
     assert (again.covered, again.rows_may_differ) == (True, NARROWED.what)
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["a table with rows", "none yet"])
+def test_a_crash_behind_new_columns_leaves_the_mark(
+    writer, staging: Staging, orders, monkeypatch, there: bool
+) -> None:
+    """The columns stand when it is written again, so that nobody could tell any more that they
+    are new."""
+    if there:
+        writer.write(staging.batch(orders(("U", 1, "a", 10)), 1))
+
+    class Crash(Exception):
+        """The process is gone."""
+
+    def crash(*_: object, **__: object) -> None:
+        raise Crash
+
+    rows = orders(("U", 2, "b", 20)).append_column("more", pa.array(["x"]))
+    schema = TableSchema(
+        (*staging.schema.columns, Column("more", pa.string())), staging.schema.keys
+    )
+    before = staging.after
+    new = Doubt("sink.t: column more is new up to shop:0 offset 2", amid=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(IcebergWriter, "_publish", crash)
+        with suppress(Crash):
+            writer.write(staging.batch(rows, 2, schema=schema, doubts=[new]))
+    state = writer.open(staging.target)
+    assert "more" in [column.name for column in state.schema.columns]
+    assert state.rows_may_differ == new.what
+    again = staging.batch(rows, 2, after=before)
+    assert writer.write(again).rows_may_differ == new.what
 
 
 def test_without_rows_there_is_nothing_to_differ(writer, table: Staging, orders) -> None:
