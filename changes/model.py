@@ -233,6 +233,15 @@ class Ddl:
     lenient: tuple[DdlStep, ...] = ()
     redefined: tuple[Redefined, ...] = ()
 
+    @property
+    def renames(self) -> bool:
+        """Whether it gives something another name: done twice, it may be done to another thing."""
+        return any(
+            isinstance(step, RenameTable | TakeName | RenameColumn)
+            or (isinstance(step, ChangeColumn) and step.old.lower() != step.column.name.lower())
+            for step in self.steps
+        )
+
 
 DropColumnPolicy = Literal["follow", "keep", "stop"]
 DropTablePolicy = Literal["follow", "keep", "stop"]

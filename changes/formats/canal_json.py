@@ -6,6 +6,7 @@ Other tools write the same shape with typed values or fewer members; those are r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +19,7 @@ from changes.formats.canal_explain import explain_rows, moment
 from changes.formats.canal_rows import CanalTableDecoder
 from changes.formats.json_text import why_not
 from changes.formats.layout import Refused
+from changes.formats.renamed_again import RenamedAgain
 from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 
 _KINDS = dict.fromkeys(("INSERT", "UPDATE", "DELETE", "INIT"), Kind.ROWS)
@@ -62,10 +64,15 @@ class _Statement(Struct, gc=False):
     table: str | None = None
     sql: str | None = None
     type: str | None = None
+    es: Any = None
+    """When the source did it. ``id`` and ``ts`` are another's whenever it is sent."""
 
     @property
     def header(self) -> TableName:
         return TableName(self.database or "", self.table or "")
+
+
+_statement = msgspec.json.Decoder(_Statement).decode
 
 
 class CanalJson:
@@ -87,6 +94,7 @@ class CanalJson:
         self._table = options.extra.get("default_table")
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str, bool | None, str | None, str | None], Head] = {}
+        self._again = RenamedAgain()
 
     @staticmethod
     def recognise(record: Packed) -> Sign:
@@ -146,11 +154,23 @@ class CanalJson:
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         try:
-            statement = msgspec.json.decode(value, type=_Statement)
+            statement = _statement(value)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadMessage(f"not a Canal message: {error}") from error
         known = bool(statement.database) or statement.type != "QUERY"
         return read_statement(statement.sql or "", statement.header, known=known)
+
+    def turn_to(self, partition: str, first: int, next_offset: int) -> None:
+        self._again.turn_to(partition, first, next_offset)
+
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+    def why_passed_over(self, value: bytes) -> str:
+        raise ValueError(f"{self.name} passes nothing over")
+
+    def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
+        return self._again.why_not(msgspec.json.encode(_statement(value)), found)
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         head = self.peek(value)
@@ -159,7 +179,7 @@ class CanalJson:
         ts_ms = moment(value)
         if head.kind is Kind.DDL:
             found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in self.ddl(value)]
-            whole = msgspec.json.decode(value, type=_Statement)
+            whole = _statement(value)
             return tuple(found) or (Statement(whole.header, whole.sql or "", ts_ms),)
         table = head.table or TableName("", "")
         try:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from changes.formats.base import VALUE_AT, sizes
-from changes.model import ChangeColumn, Ddl, RenameColumn, RenameTable, TakeName
+from changes.model import Ddl
 
 _CONNECTORS = frozenset(("mysql", "mariadb"))
 _FILE = re.compile(r"(.+)\.(\d{1,19})")
@@ -144,7 +144,7 @@ class SentAgain:
 
     def why_not(self, packed: bytes, found: tuple[Ddl, ...]) -> str | None:
         """Why the statement just looked at can't be followed, None where it can."""
-        if packed != self._doubtful or not any(map(_renames, found)):
+        if packed != self._doubtful or not any(ddl.renames for ddl in found):
             return None
         return (
             f"{found[0].table}: sent again by its connector, behind rows of before it that were "
@@ -169,12 +169,3 @@ class SentAgain:
         return _Told(
             source.name, source.server_id, place, source.ts_ms, source.db, source.table, words
         )  # fmt: skip
-
-
-def _renames(ddl: Ddl) -> bool:
-    """Whether a statement gives something another name."""
-    return any(
-        isinstance(step, RenameTable | TakeName | RenameColumn)
-        or (isinstance(step, ChangeColumn) and step.old.lower() != step.column.name.lower())
-        for step in ddl.steps
-    )

@@ -19,6 +19,7 @@ from changes.formats.maxwell_ddl import TYPES, read_statement, statement_of
 from changes.formats.maxwell_keys import body, is_record_key
 from changes.formats.maxwell_rows import LETTERS, MaxwellDialect, moment
 from changes.formats.maxwell_sealed import NO_KEY, Opener
+from changes.formats.renamed_again import RenamedAgain
 from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 
 _KINDS = dict.fromkeys(LETTERS, Kind.ROWS)
@@ -66,6 +67,7 @@ class MaxwellJson:
         self._opener = None if key is None else Opener(key)
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str, str | None, str | None], Head] = {}
+        self._again = RenamedAgain()
 
     @staticmethod
     def recognise(record: Packed) -> Sign:
@@ -140,6 +142,18 @@ class MaxwellJson:
             return read_statement(self._plain(body(value)))
         except Refused as refused:
             raise BadMessage(str(refused)) from refused
+
+    def turn_to(self, partition: str, first: int, next_offset: int) -> None:
+        self._again.turn_to(partition, first, next_offset)
+
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+    def why_passed_over(self, value: bytes) -> str:
+        raise ValueError(f"{self.name} passes nothing over")
+
+    def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
+        return self._again.why_not(self._plain(body(value)), found)
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         head = self.peek(value)
