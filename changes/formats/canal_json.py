@@ -170,7 +170,9 @@ class CanalJson:
         raise ValueError(f"{self.name} passes nothing over")
 
     def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
-        return self._again.why_not(msgspec.json.encode(_statement(value)), found)
+        told = _statement(value)
+        # Some who write this shape know no time: then the same words may be another statement.
+        return self._again.why_not(msgspec.json.encode(told), found) if told.es else None
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         head = self.peek(value)

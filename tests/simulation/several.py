@@ -61,6 +61,9 @@ class SeveralCanalJson(SplitCanalJson):
         found = [piece.data for piece in self.pieces(value) if piece.kind is Kind.DDL]
         return tuple(ddl for raw in found for ddl in super(SeveralCanalJson, self).ddl(raw))
 
+    def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
+        return None if value.startswith(_LIST) else super().why_not_followed(value, found)
+
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
     ) -> Any:

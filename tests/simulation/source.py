@@ -59,6 +59,7 @@ class Source:
         self._names = [f"t{number}" for number in range(tables)]
         self._fresh = tables + tables % 2
         self._columns = 0
+        self._statements = 0
         self._commit = 0
         self._untold = UNTOLD if shape.auto else 0
         self.tables: dict[str, SourceTable] = {}
@@ -177,8 +178,10 @@ class Source:
             self._rename, self._take_place, self._narrow,
         ]  # fmt: skip
         sql = self._rng.choice(makes)(name, table)
+        self._statements += 1
         body = {"database": "s", "table": name, "isDdl": True, "type": "ALTER", "sql": sql}
-        value = msgspec.json.encode({**body, "id": 1, "es": 1, "ts": 2, **self._tidb()})
+        times = {"es": 1000 * self._statements, "ts": 2}
+        value = msgspec.json.encode({**body, "id": 1, **times, **self._tidb()})
         return Message(self._partition(name), value)
 
     def _new_column(self, table: SourceTable) -> str:

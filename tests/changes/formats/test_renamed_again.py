@@ -95,6 +95,12 @@ def test_what_names_nothing_anew_may_come_twice(name: str) -> None:
     assert followed(sort(sorter(name), name, statement, statement)) == [0, 1]
 
 
+def test_without_a_time_it_may_be_another() -> None:
+    """Not all who write Canal's JSON tell one."""
+    statement = canal(ts=0)
+    assert followed(sort(sorter("canal-json"), "canal-json", statement, statement)) == [0, 1]
+
+
 def test_what_is_read_again_from_the_topic_is_no_repetition(name: str) -> None:
     """A write that was given up: the statement may not have been done."""
     make, logic = MAKERS[name], sorter(name)
