@@ -10,7 +10,6 @@ import pytest
 
 from actors import messages as msg
 from actors.sorting import Sorted, Sorter
-from changes.formats.auto import AutoFormat
 from changes.formats.base import Format, pack
 from changes.formats.canal_json import CanalJson
 from changes.formats.maxwell_json import MaxwellJson
@@ -46,8 +45,8 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def sorter(name: str, stops: bool = False, auto: bool = False) -> Sorter:
-    format_: Format = (AutoFormat if auto else FORMATS[name])(FormatOptions())
+def sorter(name: str, stops: bool = False) -> Sorter:
+    format_: Format = FORMATS[name](FormatOptions())
     route = Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None)
     return Sorter(format_, Router([route]), ddl_not_understood_stops=stops)
 
