@@ -68,6 +68,27 @@ def test_acknowledgement_of_split_messages_among_10_000_lanes(
     assert ledger.frontier(SOURCE) >= 0
 
 
+def test_dispatched_to_3_000_lanes(benchmark: BenchmarkFixture) -> None:
+    """A batch with news for each of 3,000 targets, all of which are done before the next."""
+    ledger = LaneLedger()
+    ledger.assign(SOURCE, 0)
+    lanes = [f"lake.s.t{number}" for number in range(3_000)]
+    rounds = itertools.count()
+
+    def send() -> tuple[tuple[int, dict[str, tuple[int, int]]], dict[str, object]]:
+        base = next(rounds) * len(lanes)
+        for lane in lanes if base else ():
+            ledger.done(Lane(SOURCE, lane), base - 1)
+        return (base + len(lanes), {lane: (base + i, base + i) for i, lane in enumerate(lanes)}), {}
+
+    def dispatch(following: int, spans: dict[str, tuple[int, int]]) -> None:
+        ledger.dispatched(SOURCE, following, spans)
+
+    benchmark.pedantic(dispatch, setup=send, rounds=30)
+    benchmark.extra_info["us_per_lane"] = round(benchmark.stats.stats.min / len(lanes) * 1e6, 3)
+    assert ledger.frontier(SOURCE) >= 0
+
+
 def test_memory_with_10_million_messages_in_flight(benchmark: BenchmarkFixture) -> None:
     """It grows with the lanes, not with the messages: 300 lanes, kilobytes."""
 

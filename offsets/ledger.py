@@ -5,29 +5,24 @@ whole messages is one ``[first, through]``, however many there are. A message th
 a run of its own, from its first part to its last: other messages stand between its parts and may be
 done before it.
 
-Which lane of a partition is lowest, a heap tells. What in it is out of date is left there until it
-comes to the top or makes up most of the heap: an acknowledgement costs O(log lanes), and a quarter
-of what it costs to keep all lanes sorted at every moment.
+A partition's lanes are kept sorted by their lowest pending offset: the first of them holds the
+frontier, and an acknowledgement moves one.
 
 Passive and without a lock: the committer's mailbox is its lock.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from sortedcontainers import SortedList
 
 from offsets.position import NO_OFFSET, Lane, Run, TopicPartition
 
 _NOTHING: Mapping[str, Sequence[Run]] = {}
 _NO_FRAGMENTS: Mapping[str, int] = {}
-
-_SLACK = 64
-"""Entries that a heap may hold beyond twice its lanes before it is made anew. Fewer: the heap of a
-handful of lanes is made anew every few acknowledgements. More: only memory."""
-
 
 class LedgerError(Exception):
     """The ledger was told something that can't be true: a bug in the caller, never to be masked."""
@@ -91,28 +86,20 @@ class _Partition:
 
     next_offset: int
     lanes: dict[str, _Pending] = field(default_factory=dict)
-    heap: list[tuple[int, str]] = field(default_factory=list)
+    order: SortedList[tuple[int, str]] = field(default_factory=SortedList)
+    """Of each lane its lowest pending offset and its target."""
     fragments: dict[str, int] = field(default_factory=dict)
 
-    def push(self, lowest: int, target: str) -> None:
-        if len(self.heap) > 2 * len(self.lanes) + _SLACK:
-            self.heap = [(lane.lowest, name) for name, lane in self.lanes.items()]
-            heapq.heapify(self.heap)
-        else:
-            heapq.heappush(self.heap, (lowest, target))
+    def move(self, target: str, before: int, lowest: int) -> None:
+        self.order.remove((before, target))
+        self.order.add((lowest, target))
 
     def frontier(self) -> int:
         return min(self.unapplied(), min(self.fragments.values(), default=self.next_offset))
 
     def unapplied(self) -> int:
         """The lowest pending offset of any lane, else the position."""
-        while self.heap:
-            first, target = self.heap[0]
-            lane = self.lanes.get(target)
-            if lane is not None and lane.lowest == first:
-                return first
-            heapq.heappop(self.heap)
-        return self.next_offset
+        return self.order[0][0] if self.order else self.next_offset
 
 
 class LaneLedger:
@@ -181,10 +168,10 @@ class LaneLedger:
         lane = part.lanes.get(target)
         if lane is None:
             lane = part.lanes[target] = _Pending(first)
-            part.push(first, target)
+            part.order.add((first, target))
         elif first < lane.lowest:
+            part.move(target, lane.lowest, first)
             lane.lowest = first
-            part.push(first, target)
         return lane
 
     def _add_runs(
@@ -238,8 +225,9 @@ class LaneLedger:
         before = pending.lowest
         if not pending.lift(through):
             del part.lanes[target]
+            part.order.remove((before, target))
         elif pending.lowest != before:
-            part.push(pending.lowest, target)
+            part.move(target, before, pending.lowest)
 
     def frontier(self, source: TopicPartition) -> int:
         """The offset below which everything is done: what may be committed."""
@@ -260,9 +248,8 @@ class LaneLedger:
     def holders(self, source: TopicPartition) -> Iterable[tuple[str, int]]:
         """Who holds the frontier, lowest pending offset first: targets, and open messages."""
         part = self._known(source)
-        found = [(lane.lowest, target) for target, lane in part.lanes.items()]
-        found += [(first, f"open message {name}") for name, first in part.fragments.items()]
-        return ((target, first) for first, target in sorted(found))
+        opened = ((first, f"open message {name}") for name, first in part.fragments.items())
+        return ((target, first) for first, target in sorted([*part.order, *opened]))
 
     def pending(self, lane: Lane) -> tuple[int, int] | None:
         """A lane's lowest and highest pending offset, or None when nothing of it is in flight."""
