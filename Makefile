@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-compare compare chaos soak live mutation conformance clean lock lock-jars
+.PHONY: help setup demo test test-long quick lint bench bench-compare compare chaos soak live mutation conformance clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
-	@echo "make test    the test suite"
-	@echo "make check   ruff, mypy, import-linter and the tests that need no JVM"
+	@echo "make test    the tests that every change must pass; 10 minutes on 2 cores"
+	@echo "make test-long  the others: 10,000 seeds, deaths, deadlines, comparisons; 20 minutes"
+	@echo "make quick   the tests that need neither JVM nor Spark's packages; a minute or two"
+	@echo "make lint    ruff, mypy, import-linter"
 	@echo "make bench   what each stage costs, and the flow on a real broker; var/bench.json"
 	@echo "make bench-compare  the same beside what an earlier make bench saved"
 	@echo "make compare  beside what people would run instead; 1 hour on 2 cores; var/compare.json"
@@ -32,17 +34,25 @@ WORKERS ?= 2
 PYTEST := $(VENV)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
 	-p no:benchmark
 
-# TESTS="tests/offsets" or TESTS="-m 'not integration'" runs a part.
+# Each test is in one tier: `test`, which every change must pass, or, marked long, `test-long`.
+# TESTS="tests/offsets" or TESTS="-m 'not integration'" runs those, of whatever tier.
 TESTS ?=
 test: setup
-	@$(PYTEST) $(TESTS)
+	@$(PYTEST) $(or $(TESTS),-m "not long")
 
-check: setup
+test-long: setup
+	@$(PYTEST) -m long
+
+# The part of `test` that imports no Spark, for while one works.
+QUICK := tests/offsets tests/changes tests/actors tests/simulation
+quick: setup
+	@$(PYTEST) -m "not integration and not long" $(QUICK)
+
+lint: setup
 	$(VENV)/ruff check .
 	$(VENV)/ruff format --check .
 	$(VENV)/mypy
 	$(VENV)/lint-imports
-	$(PYTEST) -m "not integration"
 
 # BENCH_MESSAGES=... sets the topic's size, BENCH="bench/test_stages.py" which files; the figures go
 # to var/bench.json and, numbered, below var/benchmarks.

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
-from pyspark.sql import SparkSession
 
 from tests.changes import conformance
+
+if TYPE_CHECKING:  # `make quick` runs without it
+    from pyspark.sql import SparkSession
 
 NEED_A_JVM = {"spark", "broker"}
 

@@ -15,7 +15,7 @@ from demo.expected import expected_tables, keys_of
 from demo.lake import read_tables
 from demo.shop import Shop
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300), pytest.mark.long]
 
 NAMESPACE = "shop_as_expected"
 

@@ -7,6 +7,8 @@ import pytest
 from tests.chaos.faults import several_in_turn
 from tests.integration.rig import Rig
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.timeout(1500)
 def test_four_faults_in_turn_lose_nothing_and_double_nothing(rig: Rig) -> None:

@@ -23,6 +23,8 @@ from offsets.position import TopicPartition
 from tests.integration.rig import MYSQL_TYPES, Rig, canal
 from tests.integration.test_group import Log, Member
 
+pytestmark = pytest.mark.long
+
 
 def poisoned(rig: Rig) -> None:
     """Good rows with a record without a key and one that is no message between them."""

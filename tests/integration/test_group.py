@@ -23,6 +23,8 @@ from sparkwriter.iceberg import IcebergWriter
 from tests.integration.rig import Rig, SharedSpark, canal
 from tests.integration.test_process import Follower, daemon, ended
 
+pytestmark = pytest.mark.long
+
 WAVE = 600
 """Messages that a partition gets at a time."""
 

@@ -19,6 +19,8 @@ from daemon.lifecycle import Exit
 from offsets.position import TopicPartition
 from tests.integration.rig import Rig, canal
 
+pytestmark = pytest.mark.long
+
 OTHER_DAEMON = """
 import pickle, sys
 from pathlib import Path

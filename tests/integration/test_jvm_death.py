@@ -20,6 +20,8 @@ from daemon.observer import FRESH_S
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import ROUTES, Follower, daemon, ended, workload
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def follower(rig: Rig) -> Iterator[Follower]:

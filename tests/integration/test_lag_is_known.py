@@ -20,6 +20,8 @@ from demo.broker import DevBroker
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Gated, Member
 
+pytestmark = pytest.mark.long
+
 BEFORE, AFTER = 12_000, 1_000
 """Messages of 5 kB: more than a write, a staged file and the smallest memory hold together; and
 those that come while that is full."""

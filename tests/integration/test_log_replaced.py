@@ -17,6 +17,8 @@ from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState
 from tests.integration.rig import Rig, canal
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def own(lake_conf: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Rig]:

@@ -25,6 +25,8 @@ from offsets.store import Loaded, StoreError
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import PROTOCOLS
 
+pytestmark = pytest.mark.long
+
 ROUNDS = 600
 """Polls of 0.1 s that a group may take to come to rest."""
 

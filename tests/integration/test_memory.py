@@ -28,6 +28,8 @@ from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from tests.integration.rig import Rig, canal
 
+pytestmark = pytest.mark.long
+
 CHECKOUT = Path(__file__).parents[2]
 BUDGET = 32 << 20
 STAGED = 24 << 20

@@ -29,6 +29,8 @@ from sparkwriter.iceberg import IcebergWriter
 from tests.integration.rig import Rig, SharedSpark, canal
 from tests.integration.test_group import Log, Member
 
+pytestmark = pytest.mark.long
+
 ROWS = [(1, "b", 2), (3, "c", 3)]
 """The keyed table after the first four messages."""
 

@@ -102,6 +102,7 @@ def workload(db: str, messages: int) -> tuple[list[bytes], dict[str, dict[int, t
     return stream, tables
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_kill_9_three_times_in_mid_stream_loses_and_doubles_nothing(
     rig: Rig, follower: Follower

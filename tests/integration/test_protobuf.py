@@ -14,6 +14,8 @@ from tests.changes.formats import wire
 from tests.integration.rig import Rig
 from tests.integration.test_process import ROUTES, Follower, daemon, ended
 
+pytestmark = pytest.mark.long
+
 CANAL_TYPES = {"id": "int(11)", "name": "varchar(20)", "note": "varchar(20)"}
 COLUMNS = [
     wire.dts_column("id", "int(11)", key=True),

@@ -23,6 +23,8 @@ from sparkwriter import iceberg_swap
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Log, Member
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def log(rig: Rig) -> Iterator[Log]:

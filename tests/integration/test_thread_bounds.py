@@ -10,6 +10,8 @@ import pytest
 
 from sparkwriter.thread_bounds import POOLS, SUBQUERIES, thread_bounds
 
+pytestmark = pytest.mark.long
+
 QUERIES = """
 import sys
 from concurrent.futures import ThreadPoolExecutor

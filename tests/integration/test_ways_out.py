@@ -29,6 +29,8 @@ from sparkwriter import iceberg_swap
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Log, Member, log  # noqa: F401  # a fixture
 
+pytestmark = pytest.mark.long
+
 
 class World:
     """A table ``t`` that its sink refuses when it is told to, and ``good``, which must go on."""

@@ -62,6 +62,7 @@ def test_tables_equal_where_the_format_is_told_from_the_messages(seed: int) -> N
     assert durable.snapshot.formats == {SOURCES[0].topic: "canal-json"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("shape", "messages", "faults"),
     [
@@ -99,6 +100,7 @@ def test_a_crash_at_every_single_effect(
     assert crash_at > 100  # there was nothing left to crash at
 
 
+@pytest.mark.long
 def test_each_feature_occurs_often() -> None:
     """What the seeds never come to is not proved by them."""
     counts: Counter[str] = Counter()

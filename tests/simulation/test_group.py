@@ -11,6 +11,8 @@ from tests.simulation.oracle import assert_equal
 from tests.simulation.shape import PLAIN, Shape
 from tests.simulation.stream import random_stream
 
+pytestmark = pytest.mark.long
+
 SEVERAL = Shape(ddl=0.2, several=0.6)
 
 

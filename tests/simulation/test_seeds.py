@@ -19,6 +19,8 @@ from tests.simulation.shape import random_shape
 from tests.simulation.stream import random_stream
 from tests.simulation.world import World
 
+pytestmark = pytest.mark.long
+
 SEEDS = int(os.environ.get("SIMULATION_SEEDS", "10000"))
 BLOCK = 250
 

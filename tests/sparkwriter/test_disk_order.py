@@ -12,6 +12,8 @@ import pytest
 
 from tests.sparkwriter.disk_order import CALLS, Disk
 
+pytestmark = pytest.mark.long
+
 WRITES = """
 import os, sys
 from pathlib import Path

@@ -22,7 +22,7 @@ from sparkwriter.iceberg_files import TableFiles
 from sparkwriter.iceberg_java import LakeTable
 from tests.sparkwriter.conftest import Staging
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 COLUMNS = (Column("id", pa.int64()), Column("note", pa.string()))
 _numbers = itertools.count()
 

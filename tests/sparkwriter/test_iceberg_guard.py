@@ -23,7 +23,7 @@ from sparkwriter.iceberg_sql import LooseTables
 from sparkwriter.iceberg_tombstones import Tombstones, tombstones_of
 from sparkwriter.iceberg_upkeep import UpkeepSettings
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 Rows = Callable[..., list[tuple[object, ...]]]
 ONE, TWO = TopicPartition("shop", 0), TopicPartition("shop", 1)
 _offsets = count(1)

@@ -22,7 +22,7 @@ from sparkwriter.iceberg_marks import HWM
 from sparkwriter.iceberg_publish import MAIN, create_branch, publish_branch
 from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 LANE = TopicPartition("shop", 0)
 STATE = "0123456789ab"
 ME = this_process(STATE)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.integration, pytest.mark.machine]
+pytestmark = [pytest.mark.integration, pytest.mark.machine, pytest.mark.long]
 
 TWICE = """
 import sys, threading

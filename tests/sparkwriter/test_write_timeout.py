@@ -24,7 +24,7 @@ from sparkwriter.java_garbage import JavaGarbage
 from sparkwriter.keeper import KeeperSettings, SessionKeeper
 from sparkwriter.living_sink import LivingSink
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 WITHIN_S = 60.0
 Rows = Callable[..., list[tuple[object, ...]]]
 

@@ -18,7 +18,7 @@ IDLE = Contestant("idle", "does nothing", "tests.bench.compare.idle")
 HONEST = replace(IDLE, name="honest", variant={"reached": "0"})
 
 # Three JVMs start one after another: on a machine with much else to do that takes minutes.
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900), pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

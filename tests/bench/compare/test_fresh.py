@@ -9,6 +9,8 @@ from pyspark.sql import SparkSession
 
 from bench.compare.fresh import delays_s, visible_at
 
+pytestmark = pytest.mark.long
+
 
 def test_a_snapshot_is_visible_when_main_leads_to_it() -> None:
     """Not when it was made: a branch is moved to main as a whole."""

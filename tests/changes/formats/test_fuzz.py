@@ -26,6 +26,8 @@ from tests.changes.formats import samples
 from tests.changes.formats.mutator import bad_place, mutants, read
 from tests.changes.formats.own_records import OWN
 
+pytestmark = pytest.mark.long
+
 MUTANTS = 1_000
 AMONG = 300
 LONGEST_S = 5.0

@@ -16,6 +16,8 @@ from offsets.snapshot import Snapshot
 from offsets.store import Loaded, OffsetStore, StoreError
 from tests.daemon.stores.kits import CommitKit, FileKit, Kit, MemoryKit, TopicKit, batch
 
+pytestmark = pytest.mark.long
+
 WITHIN_S = 60.0
 KAFKA = [
     pytest.param("kafka-commit", marks=pytest.mark.integration),
