@@ -44,7 +44,7 @@ test-long: setup
 	@$(PYTEST) -m long
 
 # The part of `test` that imports no Spark, for while one works.
-QUICK := tests/offsets tests/changes tests/actors tests/simulation
+QUICK := tests/offsets tests/changes tests/actors
 quick: setup
 	@$(PYTEST) -m "not integration and not long" $(QUICK)
 

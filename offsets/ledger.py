@@ -24,6 +24,7 @@ from offsets.position import NO_OFFSET, Lane, Run, TopicPartition
 _NOTHING: Mapping[str, Sequence[Run]] = {}
 _NO_FRAGMENTS: Mapping[str, int] = {}
 
+
 class LedgerError(Exception):
     """The ledger was told something that can't be true: a bug in the caller, never to be masked."""
 
