@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from actors.doubts import WAY_OUT
 from actors.ports import Doubt
-from changes.formats.untyped import as_declared
+from changes.decoding.untyped import as_declared
 from changes.model import (
     AddColumn,
     ChangeColumn,

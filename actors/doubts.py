@@ -19,8 +19,8 @@ from changes.model import (
     TableSchema,
     TakeName,
 )
-from changes.mysql_columns import BYTES
-from changes.mysql_shapes import keeps, keeps_texts, shape_of, stored_shape
+from changes.mysql.columns import BYTES
+from changes.mysql.shapes import keeps, keeps_texts, shape_of, stored_shape
 from offsets.doubts import names
 
 WAY_OUT = (

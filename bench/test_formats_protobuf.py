@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from changes.decoding.proto_files import messages
 from changes.formats import FORMATS
 from changes.formats.base import pack
-from changes.formats.proto_files import messages
 from changes.model import FormatOptions, Mode
 from daemon.collector import calm_collector
 from tests.changes.formats import wire
@@ -74,7 +74,7 @@ def dts(numbers: range, *, update: bool = False) -> bytes:
 
 
 def parse_canal(values: list[bytes]) -> None:
-    packets, entries = messages("canal_packet.proto"), messages("canal_entry.proto")
+    packets, entries = messages("canal/packet.proto"), messages("canal/entry.proto")
     for value in values:
         for raw in (
             packets["Messages"].FromString(packets["Packet"].FromString(value).body).messages
@@ -83,7 +83,7 @@ def parse_canal(values: list[bytes]) -> None:
 
 
 def parse_dts(values: list[bytes]) -> None:
-    proto = messages("tencent_dts.proto")
+    proto = messages("tencent/dts.proto")
     for value in values:
         proto["Entries"].FromString(proto["Envelope"].FromString(value).data)
 

@@ -9,9 +9,9 @@ from actors import messages as msg
 from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.mailbox import DataQueue, Mailbox
 from bench.rig import message, messages
-from changes.fold import fold
 from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode
+from changes.net.fold import fold
 from changes.routing import Route, Router
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from changes.mysql_shapes import keeps, shape_of
+from changes.mysql.shapes import keeps, shape_of
 
 
 class ColumnNews(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changes.assemble import letters
+from changes.decoding.assemble import letters
 from changes.model import HAS_PREFIX
 
 

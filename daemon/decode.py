@@ -15,7 +15,7 @@ from typing import BinaryIO, TextIO
 
 import msgspec
 
-from changes.bare_numbers import with_text_for_bare_numbers
+from changes.decoding.bare_numbers import with_text_for_bare_numbers
 from changes.formats.auto import AutoFormat
 from changes.formats.base import Format, Parted, RowChange, Statement, pack, unpack
 from changes.model import BadMessage

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 from actors.effects import Stage, Stretch
 from actors.messages import BadMessageAt, Staged, StageFailed
 from changes.column_news import ColumnNews, left_out, told_otherwise
-from changes.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from changes.formats.base import Format, Reminded, TableDecoder, TellsColumns, TellsTypes
 from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, BadRecord, Changes, Mode, TargetName
+from changes.net.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from sparkwriter.private import make_private_file
 
 

@@ -10,12 +10,12 @@ import msgspec
 from bench.compare.job import NAMESPACE, Column
 from bench.compare.rows import JDBC_TYPES, KEY, SENT, changing, texts
 from bench.compare.workloads import Change, Group, Workload, stream
-from changes.formats import proto_files
+from changes.decoding import proto_files
 
 _CANAL_OPS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}
 _DTS_OPS = {"I": 0, "U": 1, "D": 2}
 _DTS_KINDS = {"int": 3, "bigint": 4, "decimal": 12}
-"""DataType of a value by tencent_dts.proto: INT32, INT64, DECIMAL; any other is 13, STRING."""
+"""DataType of a value by tencent/dts.proto: INT32, INT64, DECIMAL; any other is 13, STRING."""
 
 Encode = Callable[[int, Group, int | None], bytes]
 """The bytes of a message of this number, sent at this time (ms; None: there is no such column)."""
@@ -81,7 +81,7 @@ def _known(version: int | None) -> int:
 
 def tencent_dts(names: list[str], columns: tuple[Column, ...]) -> Encode:
     """Both images of an update, as DTS sends them. About 450 bytes for an inserted row."""
-    proto = proto_files.messages("tencent_dts.proto")
+    proto = proto_files.messages("tencent/dts.proto")
     entries, envelope, data = proto["Entries"], proto["Envelope"], proto["Data"]
     kinds = [_DTS_KINDS.get(column.mysql.partition("(")[0], 13) for column in columns]
     frames = {
@@ -116,7 +116,7 @@ def tencent_dts(names: list[str], columns: tuple[Column, ...]) -> Encode:
 
 def _frame(table: str, op: int, columns: tuple[Column, ...]) -> Any:
     """A transaction of one statement whose rows are yet to come."""
-    frame = proto_files.messages("tencent_dts.proto")["Entries"]()
+    frame = proto_files.messages("tencent/dts.proto")["Entries"]()
     begin, rows, commit = frame.items.add(), frame.items.add(), frame.items.add()
     for entry, kind in ((begin, 0), (rows, 2), (commit, 1)):
         entry.header.version, entry.header.sourceType = 1, 1

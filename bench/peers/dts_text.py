@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from changes.formats.proto_files import messages
+from changes.decoding.proto_files import messages
 
 _ROWS = 2
 _OPS = ("INSERT", "UPDATE", "DELETE")
@@ -19,7 +19,7 @@ _STRING = 13
 
 def canal_text(value: bytes | bytearray) -> str | None:
     """Table, type and rows of a message's statement; None where it has none."""
-    proto = messages("tencent_dts.proto")
+    proto = messages("tencent/dts.proto")
     entries = proto["Entries"].FromString(proto["Envelope"].FromString(bytes(value)).data)
     for entry in entries.items:
         if entry.header.messageType == _ROWS:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pyarrow as pa
 
 from changes.declared import Declared
-from changes.formats.aliyun_dts_avro import AliyunDtsAvro
+from changes.formats.aliyun.dts_avro import AliyunDtsAvro
 from changes.formats.base import Format
-from changes.formats.canal_json import CanalJson
-from changes.formats.canal_protobuf import CanalProtobuf
-from changes.formats.debezium_declared import Given
-from changes.formats.debezium_json import DebeziumJson
-from changes.formats.maxwell_json import MaxwellJson
-from changes.formats.ogg_json import OggJson
-from changes.formats.tencent_dts import TencentDts
+from changes.formats.canal.json import CanalJson
+from changes.formats.canal.protobuf import CanalProtobuf
+from changes.formats.debezium.declared import Given
+from changes.formats.debezium.json import DebeziumJson
+from changes.formats.maxwell.json import MaxwellJson
+from changes.formats.ogg.json import OggJson
+from changes.formats.tencent.dts import TencentDts
 from changes.model import ColumnTypes
 
 FORMATS: dict[str, type[Format]] = {

@@ -6,7 +6,7 @@ written as a row of its outermost members.
 
 from __future__ import annotations
 
-from changes.formats.glance import Members, is_list, is_object, members, word
+from changes.decoding.glance import Members, is_list, is_object, members, word
 
 _DMS = frozenset(("record-type", "operation"))
 _DATAWORKS = "the JSON of Aliyun DataWorks"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from changes.decoding.glance import members
 from changes.formats import FORMATS
 from changes.formats.base import Packed, Sign
 from changes.formats.foreign import foreign
-from changes.formats.glance import members
 
 
 def signs(record: Packed) -> dict[str, Sign]:

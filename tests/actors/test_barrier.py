@@ -16,7 +16,7 @@ from actors.closing import DataError
 from actors.ddl_view import is_shadow
 from actors.ports import Doubt, TargetState
 from actors.waiting import Chunk
-from changes.formats.canal_json import CanalJson
+from changes.formats.canal.json import CanalJson
 from changes.model import (
     AddColumn,
     Column,

@@ -18,7 +18,7 @@ from actors.doubts import remarks_of
 from actors.messages import Address
 from actors.ports import Doubt, TargetState
 from actors.waiting import Chunk
-from changes.formats.canal_json import CanalJson
+from changes.formats.canal.json import CanalJson
 from changes.model import Column, DdlPolicy, FormatOptions, Mode, TableName, TableSchema
 from changes.routing import Route, Router
 from offsets.position import TopicPartition

@@ -6,12 +6,12 @@ from actors import effects as fx
 from actors import messages as msg
 from actors.fetcher import FetcherLogic, FetcherSettings
 from actors.figures import FetcherFigures, Figures
-from changes.formats.debezium_json import DebeziumJson
+from changes.formats.debezium.json import DebeziumJson
 from changes.model import FormatOptions, Mode
 from changes.routing import Route, Router
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
-from tests.changes.formats.debezium_messages import MYSQL, envelope, record
+from tests.changes.formats.debezium.messages import MYSQL, envelope, record
 
 ONE, OTHER = TopicPartition("orders", 0), TopicPartition("items", 0)
 LOG = Watermarks(0, 100)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changes.fold import concat_changes, fold
 from changes.model import FROM, FROM_PREFIX, OP, POSITION
+from changes.net.fold import concat_changes, fold
 from changes.positions import position_text, with_ends
 
 numbers = st.integers(0, 2**64 - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from changes.mysql_types import from_mysql
+from changes.mysql.types import from_mysql
 from changes.types import TIMESTAMP, TIMESTAMP_UTC, Reading, SourceType, widen
 
 D = pa.decimal128

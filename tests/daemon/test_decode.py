@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from changes.formats.canal_json import CanalJson
+from changes.formats.canal.json import CanalJson
 from changes.model import FormatOptions
 from daemon.decode import decode_files, messages
 from tests.changes import conformance
-from tests.changes.canal_messages import message
+from tests.changes.formats.canal.messages import message
 
 CANAL = CanalJson(FormatOptions())
 

@@ -14,7 +14,7 @@ from changes.model import FormatOptions
 from daemon.decode import decode_files
 from tests.changes.formats import wire
 from tests.changes.formats.avro_records import integer, record, text
-from tests.changes.formats.debezium_messages import dumps, envelope
+from tests.changes.formats.debezium.messages import dumps, envelope
 from tests.changes.formats.json_messages import ogg
 from tests.changes.formats.wire import varint
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from changes.formats.base import pack
-from changes.formats.debezium_json import DebeziumJson
+from changes.formats.debezium.json import DebeziumJson
 from changes.model import FormatOptions
 from daemon.decode import decode_files, keyed_record
-from tests.changes.formats.debezium_messages import (
+from tests.changes.formats.debezium.messages import (
     dumps,
     envelope,
     key_with_schema,

@@ -14,7 +14,7 @@ from changes.model import FormatOptions
 from daemon.cli import app
 from daemon.decode import decode_files
 from daemon.decode_types import given_types
-from tests.changes.formats.debezium_messages import dumps, envelope
+from tests.changes.formats.debezium.messages import dumps, envelope
 from tests.changes.formats.json_messages import ogg
 
 ROW = {"id": "7", "price": "1.50", "at": "2026-01-02 03:04:05", "bits": "AQI=", "name": "x"}

@@ -10,7 +10,7 @@ import pytest
 from actors.effects import Reread, Spill
 from changes.formats.auto import AutoFormat, make_format
 from changes.formats.base import mark_in, mark_of, unpack
-from changes.formats.debezium_json import DebeziumJson
+from changes.formats.debezium.json import DebeziumJson
 from changes.formats.recognise import TopicFormats
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import Route, Router
@@ -19,7 +19,7 @@ from daemon.spill import SpillError, SpillFolder
 from daemon.spills import PipelineSpills, check_marks
 from offsets.position import TopicPartition
 from offsets.snapshot import SpillMark
-from tests.changes.formats.debezium_messages import key_with_schema, record, typed
+from tests.changes.formats.debezium.messages import key_with_schema, record, typed
 
 S0 = TopicPartition("topic", 0)
 T = TargetName("lake", "shop", "orders")

@@ -16,7 +16,7 @@ from changes.model import OP, Column, FormatOptions, KeyBound, Mode, TableSchema
 from changes.routing import TargetRoute
 from daemon.stage_work import ParquetTables, StageWork
 from offsets.position import TopicPartition
-from tests.changes.formats.debezium_messages import MYSQL, change, envelope, record, wrapped
+from tests.changes.formats.debezium.messages import MYSQL, change, envelope, record, wrapped
 
 UPSERT = TargetRoute(TargetName("lake", "s", "t"), Mode.UPSERT, None)
 LOG = TargetRoute(TargetName("lake", "s", "log"), Mode.APPEND, None)

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 
 from changes.formats.base import unpack
 from daemon.lifecycle import Exit
-from tests.changes.formats.debezium_messages import (
+from tests.changes.formats.debezium.messages import (
     MYSQL,
     POSTGRES,
     UNAVAILABLE,

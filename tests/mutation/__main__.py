@@ -163,7 +163,7 @@ MUTATIONS = (
     ),
     Mutation(
         "rows of several lanes are folded in the source's order",
-        "changes/fold.py",
+        "changes/net/fold.py",
         "    if has_positions(table):\n",
         "    if False:\n",
         ("tests/changes/test_positions.py", SIMULATION),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from changes.formats.canal_json import CanalJson
+from changes.formats.canal.json import CanalJson
 from changes.model import Head, Kind
 from offsets.parts import Part
 

@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from changes.formats.base import Piece, TableDecoder
-from changes.formats.several import head_of
+from changes.formats.multi_entry import head_of
 from changes.model import (
     BadRecord,
     Changes,

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from actors.ports import Doubt, StagedBatch, TargetRefused
-from changes.fold import fold, has_deletes, key_bounds
 from changes.model import OP, POSITION, AddColumn, Column, TargetName
+from changes.net.fold import fold, has_deletes, key_bounds
 from changes.positions import position_text, with_ends
 from offsets.position import TopicPartition
 from sparkwriter.iceberg import IcebergWriter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from changes.formats.base import Packed, unpack
 from tests.changes.formats import wire
 from tests.changes.formats.avro_records import integer, record, text
-from tests.changes.formats.debezium_messages import dumps, envelope, key_with_schema
+from tests.changes.formats.debezium.messages import dumps, envelope, key_with_schema
 from tests.changes.formats.json_messages import maxwell, ogg
 
 CANAL = {"database": "shop", "table": "orders", "type": "INSERT", "isDdl": False, "es": 1}

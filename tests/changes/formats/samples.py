@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from changes.fold import fold
 from changes.formats.base import Format, RowChange
 from changes.model import OP, Mode
+from changes.net.fold import fold
 
 COLUMNS = ("id", "name", "description", "weight")
 

@@ -17,7 +17,7 @@ from changes.formats.recognise import TopicFormats, recognised, signs, unclear
 from changes.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
 from tests.changes import conformance
 from tests.changes.formats import wire
-from tests.changes.formats.debezium_messages import dumps
+from tests.changes.formats.debezium.messages import dumps
 from tests.changes.formats.json_messages import ogg
 from tests.changes.formats.own_records import CANAL, ENTRY, FLAT, OWN, ROWS
 

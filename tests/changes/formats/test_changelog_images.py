@@ -12,7 +12,7 @@ from changes.formats.base import pack
 from changes.model import FormatOptions, Mode
 from tests.changes.formats import wire
 from tests.changes.formats.avro_records import integer, record, text
-from tests.changes.formats.debezium_messages import POSTGRES, dumps, envelope
+from tests.changes.formats.debezium.messages import POSTGRES, dumps, envelope
 from tests.changes.formats.json_messages import ogg
 
 TYPES = {"id": "int", "name": "text", "note": "text"}

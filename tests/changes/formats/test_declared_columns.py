@@ -13,8 +13,8 @@ import pytest
 from changes.formats import FORMATS
 from changes.formats.base import pack
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode
-from tests.changes.canal_messages import message
-from tests.changes.formats.debezium_messages import dumps, envelope, structure, typed
+from tests.changes.formats.canal.messages import message
+from tests.changes.formats.debezium.messages import dumps, envelope, structure, typed
 from tests.changes.formats.json_messages import Number, maxwell, ogg
 
 ORDERS: ColumnTypes = (

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from changes.fold import concat_changes, fold
 from changes.formats import FORMATS
 from changes.formats.base import TableDecoder
 from changes.model import OP, BadRecord, FormatOptions, Mode
-from tests.changes.canal_messages import message
+from changes.net.fold import concat_changes, fold
 from tests.changes.formats import wire
 from tests.changes.formats.avro_records import integer, record, text
-from tests.changes.formats.debezium_messages import (
+from tests.changes.formats.canal.messages import message
+from tests.changes.formats.debezium.messages import (
     POSTGRES,
     change,
     envelope,
     wrapped,
 )
-from tests.changes.formats.debezium_messages import record as debezium_record
+from tests.changes.formats.debezium.messages import record as debezium_record
 from tests.changes.formats.json_messages import maxwell, ogg
 
 Image = tuple[int, str]

@@ -9,10 +9,10 @@ import pytest
 from changes.formats import FORMATS
 from changes.formats.auto import AutoFormat
 from changes.formats.base import Packed, Sign, pack
-from changes.formats.debezium_json import DebeziumJson
+from changes.formats.debezium.json import DebeziumJson
 from changes.formats.recognise import TopicFormats, not_read, recognised, signs, unclear
 from changes.model import BadMessage, FormatOptions, Kind
-from tests.changes.formats.debezium_messages import dumps
+from tests.changes.formats.debezium.messages import dumps
 
 NAMED = {"default_database": "shop", "default_table": "orders"}
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from changes.formats.proto_files import messages, read_proto
+from changes.decoding.proto_files import messages, read_proto
 
 
 def test_two_files_of_one_package_may_share_a_name() -> None:
     """Canal's two both have a value HEARTBEAT: in one pool that is an error."""
-    packets, entries = messages("canal_packet.proto"), messages("canal_entry.proto")
+    packets, entries = messages("canal/packet.proto"), messages("canal/entry.proto")
     kinds = packets["Packet"].DESCRIPTOR.fields_by_name["type"].enum_type
     assert kinds.values_by_name["HEARTBEAT"].number == 11
     types = entries["Entry"].DESCRIPTOR.fields_by_name["entryType"].enum_type
     assert types.values_by_name["HEARTBEAT"].number == 4
 
 
-@pytest.mark.parametrize("name", ["canal_packet.proto", "canal_entry.proto", "tencent_dts.proto"])
+@pytest.mark.parametrize("name", ["canal/packet.proto", "canal/entry.proto", "tencent/dts.proto"])
 def test_no_number_is_used_twice(name: str) -> None:
     """Neither among a message's fields nor an enumeration's values."""
     for made in messages(name).values():

@@ -11,8 +11,8 @@ import pytest
 from actors import messages as msg
 from actors.sorting import Sorted, Sorter
 from changes.formats.base import Format, pack
-from changes.formats.canal_json import CanalJson
-from changes.formats.maxwell_json import MaxwellJson
+from changes.formats.canal.json import CanalJson
+from changes.formats.maxwell.json import MaxwellJson
 from changes.model import FormatOptions, Mode
 from changes.routing import Route, Router
 from offsets.position import TopicPartition

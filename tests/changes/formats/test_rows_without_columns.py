@@ -7,7 +7,7 @@ import pytest
 from changes.formats import FORMATS
 from changes.formats.base import pack
 from changes.model import BadRecord, FormatOptions, Mode
-from tests.changes.formats.debezium_messages import dumps, envelope
+from tests.changes.formats.debezium.messages import dumps, envelope
 from tests.changes.formats.json_messages import maxwell, ogg
 
 CANAL = {"type": "INSERT", "database": "d", "table": "t", "data": [{}], "isDdl": False}

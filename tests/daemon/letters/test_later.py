@@ -14,7 +14,7 @@ from changes.model import FormatOptions, Mode
 from changes.routing import Route, Router
 from daemon.letters.later import REPLAYED, Candidate, Later, Letters, doubt_peers, read_now
 from daemon.log_reader import LogRecord
-from tests.changes.formats.debezium_messages import (
+from tests.changes.formats.debezium.messages import (
     Fields,
     dumps,
     envelope,

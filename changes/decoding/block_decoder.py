@@ -1,0 +1,120 @@
+"""The ``TableDecoder`` of formats whose rows are read as blocks: Canal protobuf, Tencent DTS.
+
+A format says how many messages are read at once, how one is read alone, and whose rows they are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+
+from changes.declared import Declared
+from changes.decoding.convert import Converter
+from changes.decoding.flat_rows import Leftover, Trying
+from changes.decoding.key_runs import KeyRun
+from changes.decoding.layout import Refused, Unfit
+from changes.decoding.row_blocks import BlockLayout, RowBlocks
+from changes.model import (
+    BadMessage,
+    BadRecord,
+    Changes,
+    ColumnTypes,
+    FormatOptions,
+    Mode,
+    TableSchema,
+)
+
+
+class BlockReading(ABC):
+    """One call's way through its messages."""
+
+    def __init__(self, blocks: RowBlocks, trying: Trying) -> None:
+        self._about = ""
+        """Which table's rows are being read, in front of what is wrong with them."""
+        self._blocks = blocks
+        self._trying = trying
+
+    def add_all(self, values: Sequence[bytes]) -> BadRecord | None:
+        """Take messages in, up to the first that can't be read: gives what is wrong with it."""
+        for start, some in self._trying.left_over(values, self._add_many):
+            for place, value in enumerate(some, start):
+                try:
+                    self._add_message(value, place)
+                except (Refused, BadMessage) as refused:
+                    unfit = isinstance(refused, Unfit)
+                    return BadRecord(place, f"{self._about}{refused}", of_table=unfit)
+        return None
+
+    @abstractmethod
+    def _add_many(self, values: Sequence[bytes], start: int) -> Iterator[Leftover] | None:
+        """Take messages in at once where all of their rows are alike, else nothing of them."""
+
+    @abstractmethod
+    def _add_message(self, value: bytes, place: int) -> None:
+        """Take a message in; raises Refused, BadMessage."""
+
+
+class BlockTableDecoder(ABC):
+    """The ``TableDecoder`` of one target.
+
+    A call that raises leaves what is known of the columns as it was, so the records before the
+    bad one can be decoded again without it.
+    """
+
+    def __init__(
+        self,
+        options: FormatOptions,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
+    ) -> None:
+        self._options = options
+        keys = () if mode is Mode.APPEND else (keys or None)
+        self._fixed = keys is not None
+        self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
+        self._run = KeyRun()
+        self._seen = False
+        self._trying = Trying()
+
+    @property
+    def schema(self) -> TableSchema | None:
+        return self._layout.schema if self._seen else None
+
+    @property
+    def positions(self) -> str | None:
+        return None
+
+    @property
+    def told(self) -> Mapping[str, str]:
+        return self._layout.told
+
+    def decode(
+        self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
+    ) -> Changes | None:
+        blocks = RowBlocks(self._layout, self._fixed, self._run.begun(partition, offsets))
+        bad = self._reading(blocks).add_all(values)
+        converter = Converter(self._zone, self._options.zero_dates)
+        try:
+            changes = blocks.changes(converter, partition, offsets)
+        except BadRecord as misfit:
+            table = self._last_table(values[misfit.index])
+            raise BadRecord(misfit.index, f"{table}: {misfit.reason}") from misfit
+        if bad is not None:
+            raise bad
+        if changes is not None:
+            self._layout, self._seen = blocks.layout, True
+            self._run = blocks.run.ended(blocks.count)
+        return changes
+
+    @property
+    def _zone(self) -> str:
+        """Whose wall clock points in time are by when a converter sees them."""
+        return self._options.time_zone
+
+    @abstractmethod
+    def _reading(self, blocks: RowBlocks) -> BlockReading:
+        """Begin to read one call's messages."""
+
+    @abstractmethod
+    def _last_table(self, value: bytes) -> object:
+        """The table of a message's last rows, for an error."""

@@ -1,0 +1,151 @@
+"""What is known of a target's columns where rows are objects of typed JSON values, one a message.
+
+A value is read as what JSON says it is, but for numbers with a fraction, which are kept as the
+text that stood in the message: none passes through a float. A column that ever held an object or
+a list is a document: read as the bytes that stand there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import msgspec
+import pyarrow as pa
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from changes.declared import NOTHING_DECLARED, Declared
+from changes.decoding.assemble import Text, as_texts
+from changes.decoding.json_text import text_of
+from changes.decoding.layout import Layout, Refused
+from changes.types import TEXT, SourceType
+
+_value = msgspec.json.Decoder(float_hook=str)
+
+_NULL = {type(None)}
+_TEXT = {str}
+_DOCUMENTS = {dict, list}
+
+MessageType = Callable[[type[Struct]], type[Struct]]
+"""Makes the struct of a format's message out of that of its rows."""
+
+
+class JsonLayout(Layout):
+    """``documents`` are the columns that hold objects or lists. ``old`` is not needed here: what
+    an update replaced is an image like any other."""
+
+    def __init__(
+        self,
+        message: MessageType,
+        columns: Mapping[str, SourceType],
+        keys: tuple[str, ...] | None,
+        declared: Mapping[str, str],
+        documents: Iterable[str] = (),
+        given: Declared = NOTHING_DECLARED,
+    ) -> None:
+        self._message = message
+        self.documents = frozenset(documents)
+        fields = {f"f{place}" for place, name in enumerate(columns) if name in self.documents}
+        self._document_fields = frozenset(fields)
+        super().__init__(columns, keys, declared, given=given)
+        self.kinds = list(self.columns.values())
+
+    def message_type(self) -> type[Struct]:
+        return self._message(self.row)
+
+    def decoder(self, message: type[Struct]) -> Callable[[bytes], Any]:
+        return msgspec.json.Decoder(message, float_hook=str).decode
+
+    def cell(self, field: str) -> Any:
+        return Raw | UnsetType if field in self._document_fields else Any
+
+    def made_anew(
+        self,
+        columns: Mapping[str, SourceType],
+        keys: tuple[str, ...] | None,
+        known: Iterable[bytes],
+    ) -> Self:
+        return type(self)(self._message, columns, keys, self.declared, self.documents, self.given)
+
+    def with_documents(self, names: Iterable[str]) -> Self:
+        """Give the layout that reads these columns as the bytes that stand in the message."""
+        documents = self.documents.union(names)
+        return type(self)(
+            self._message, self.columns, self.keys, self.declared, documents, self.given
+        )
+
+    def row_of(self, values: Mapping[str, Raw]) -> Struct:
+        """Make a row of values as they stand; columns that are not known here are left out."""
+        return self.row(
+            **{
+                field: values[name] if name in self.documents else plain_value(values[name])
+                for name, field in self.fields.items()
+                if name in values
+            }
+        )
+
+    def texts(self, rows: Sequence[Struct]) -> list[Text]:
+        """The rows' columns as text; raises Documents where a column turns out to hold such."""
+        columns = list(zip(*map(msgspec.structs.astuple, rows), strict=True))
+        seen = [set(map(type, values)) - _NULL for values in columns]
+        found: list[Text | None] = [None] * len(columns)
+        plain = [place for place, types in enumerate(seen) if types <= _TEXT]
+        together = as_texts([columns[place] for place in plain]) if plain else []
+        for place, text in zip(plain, together, strict=True):
+            found[place] = text
+        names = list(self.columns)
+        strange = [names[place] for place, types in enumerate(seen) if types & _DOCUMENTS]
+        if strange:
+            raise Documents(strange)
+        return [
+            _as_text(columns[place], seen[place], kind) if text is None else text
+            for place, (text, kind) in enumerate(zip(found, self.kinds, strict=True))
+        ]
+
+
+class Documents(Exception):
+    """These columns hold objects or lists and were not read as such."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(", ".join(names))
+        self.names = names
+
+
+def is_document(raw: Raw) -> bool:
+    """Tell whether a value is an object or a list."""
+    return bytes(raw)[:1] in (b"{", b"[")
+
+
+def plain_value(raw: Raw) -> object:
+    """A value as a layout's decoder reads it; raises Refused where it is none."""
+    try:
+        return _value.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(f"a value is not valid JSON: {error}") from error
+
+
+def _as_text(values: Sequence[object], seen: set[type], kind: SourceType) -> Text:
+    """One column's values, of these types beside null, as text."""
+    if UnsetType in seen:
+        carried = pa.array([value is not UNSET for value in values])
+        given = [None if value is UNSET else value for value in values]
+        return Text(_as_text(given, seen - {UnsetType}, kind).values, carried)
+    if seen == {int}:
+        try:
+            return Text(pa.array(values, pa.int64()).cast(pa.string()), None)
+        except (OverflowError, pa.ArrowInvalid):
+            pass  # beyond 64 bits: each by itself
+    return Text(pa.array([_text(value, kind) for value in values], pa.string()), None)
+
+
+def _text(value: object, kind: SourceType) -> str | None:
+    match value:
+        case None | str():
+            return value
+        case bool():
+            word = "true" if value else "false"
+            return word if kind == TEXT else str(int(value))
+        case Raw():
+            return text_of(bytes(value), kind)
+        case _:
+            return str(value)

@@ -1,0 +1,109 @@
+"""Rows that take a key whose own row has not moved away yet.
+
+MySQL checks a key row by row, so a row only ever moves to a free key. Oracle and others check at
+the statement's end: ``SET id = 3 - id`` exchanges two keys by two updates, ``SET id = id + 1``
+moves each row to the place of the next. Read one by one, the second update would end the row that
+the first one brought. Its old row tells: it is not the row that has just come to that key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from changes.decoding.layout import Refused
+
+Key = tuple[object, ...]
+
+TOLD_IN_PART = "a row leaves its key after another one has taken it, and is told in part only"
+
+
+class Arrived(NamedTuple):
+    """The values beside its key of a row that came to another; UNSET for those not known.
+
+    ``left`` is the old image by which it left its former key.
+    """
+
+    values: Sequence[object]
+    left: object
+
+
+@dataclass(slots=True)
+class KeyRun:
+    """Changes of keys that stand one behind the other, with no other row between them.
+
+    ``arrived`` are the keys that rows have come to in it. ``left`` is the old image by which a row
+    left its key last, where such an image may tell the key alone. ``next_`` is the number that the
+    next row must have: rows are numbered by whoever reads them.
+    """
+
+    arrived: dict[Key, Arrived] = field(default_factory=dict)
+    left: object = None
+    next_: int = -1
+    partition: int = -1
+    last_offset: int = -1
+
+    def begun(self, partition: int, offsets: Sequence[int]) -> KeyRun:
+        """The run for a call's records, whose rows are numbered from 0: it goes on over calls."""
+        goes_on = partition == self.partition and bool(offsets) and offsets[0] > self.last_offset
+        last = offsets[-1] if offsets else -1
+        if goes_on and self.next_ == 0:
+            return KeyRun(dict(self.arrived), self.left, 0, partition, last)
+        return KeyRun({}, None, 0, partition, last)
+
+    def ended(self, number: int) -> KeyRun:
+        """The run as the next call finds it, after so many rows."""
+        arrived, left = (self.arrived, self.left) if self.next_ == number else ({}, None)
+        return KeyRun(arrived, left, 0, self.partition, self.last_offset)
+
+    def moves(
+        self, number: int, old: Key, before: Sequence[object], new: Key, after: Sequence[object]
+    ) -> bool:
+        """Take row ``number`` from one key to another; tell whether the old key's row ends by that.
+
+        It does not where another row has come there before. Raises Refused where the moved row is
+        then told in part only: what it lacks can't be had any more.
+        """
+        ends = self.leaves(number, old, before)
+        if not ends and UNSET in after:
+            raise Refused(TOLD_IN_PART)
+        self.arrives(number, new, after)
+        return ends
+
+    def leaves(self, number: int, old: Key, before: Sequence[object], image: object = None) -> bool:
+        """The first half of ``moves``, where the two come in records of their own.
+
+        ``image`` is all of the old image beside its key, None where it surely tells the row. Else
+        what is not told may stand there as anything (PostgreSQL's 0 and "" of Debezium), and is
+        the same in all of a table's images: if the row that came here left its former key by the
+        same one, this is that row.
+        """
+        if number != self.next_:
+            self.arrived.clear()
+        self.next_ = number
+        self.left = image
+        there = self.arrived.get(old)
+        told = image is None or there is None or there.left != image
+        if there is not None and told and _differ(there.values, before):
+            return False
+        self.arrived.pop(old, None)
+        return True
+
+    def arrives(self, number: int, new: Key, after: Sequence[object]) -> None:
+        """The second half; ``number`` is that of the first."""
+        if number != self.next_:
+            self.arrived.clear()
+        self.next_ = number + 1
+        self.arrived[new] = Arrived(after, self.left)
+
+
+def _differ(there: Sequence[object], before: Sequence[object]) -> bool:
+    """Tell whether these are surely not one row's values.
+
+    Null in an old image may stand for what was not told (partial images), so it proves nothing.
+    """
+    pairs = zip(there, before, strict=False)
+    return any(a != b for a, b in pairs if a is not UNSET and b is not UNSET and b is not None)

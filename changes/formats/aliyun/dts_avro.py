@@ -1,0 +1,140 @@
+"""Alibaba DTS's Avro records: one record is one row, one statement, or a mark of the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from changes.decoding.convert import check_zone
+from changes.decoding.layout import Refused
+from changes.decoding.untyped import as_text_columns
+from changes.formats.aliyun.explain import explain_record
+from changes.formats.aliyun.record import Head as AvroHead
+from changes.formats.aliyun.record import (
+    Record,
+    database_name,
+    read_head,
+    read_record,
+    table_name,
+)
+from changes.formats.aliyun.rows import LETTERS, AliyunTableDecoder
+from changes.formats.aliyun.values import MYSQL_SOURCES, as_told_by_numbers
+from changes.formats.base import Packed, RowChange, Sign, Statement
+from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
+from changes.mysql.ddl import read_ddl
+
+_DDL = Head(Kind.DDL, None)
+_NOTHING = Head(Kind.NOTHING, None)
+
+_STATEMENT = "DDL"
+
+_HEADS_KEPT = 10_000
+"""Heads kept ready, some for each table."""
+
+
+class AliyunDtsAvro:
+    """The ``Format`` of Alibaba DTS's Avro records; raises ValueError for an unknown time zone."""
+
+    name: str = "aliyun-dts-avro"
+    keyed: bool = False
+    binary: bool = True
+
+    def __init__(self, options: FormatOptions) -> None:
+        check_zone(options.time_zone)
+        if options.extra.get("positions") is not None:
+            raise ValueError(f"{self.name} gives no positions")
+        self._options = options
+        self._known: dict[tuple[str, str | None], Head] = {}
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        if not record.value:
+            return Sign.OPEN
+        try:
+            found = read_record(record.value)
+        except Refused:
+            return Sign.NO
+        if found.object_name or found.tags:
+            return Sign.CERTAIN
+        # A few zeros are a record, too: an INSERT into nothing.
+        return Sign.OPEN if found.operation in LETTERS else Sign.LIKELY
+
+    def peek(self, value: bytes | None) -> Head:
+        if not value:
+            return _NOTHING
+        try:
+            head = read_head(value)
+        except Refused as refused:
+            raise BadMessage(f"not a record of Alibaba DTS: {refused}") from refused
+        found = self._known.get((head.operation, head.object_name))
+        if found is None:
+            found = _judge(head)
+            if len(self._known) >= _HEADS_KEPT:
+                self._known.clear()
+            self._known[head.operation, head.object_name] = found
+        return found
+
+    def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
+        return map(self.peek, values)
+
+    def ddl(self, value: bytes) -> tuple[Ddl, ...]:
+        try:
+            return _statements(read_record(value))
+        except Refused as refused:
+            raise BadMessage(str(refused)) from refused
+
+    def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
+        table = self.peek(value).table
+        if not value:
+            return ()
+        try:
+            record = read_record(value)
+            ts_ms = record.timestamp_s * 1000 if record.timestamp_s > 0 else None
+            if table is not None:
+                return (explain_record(table, record, self._options, ts_ms),)
+            if record.operation != _STATEMENT:
+                return ()
+            told = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in _statements(record)]
+            return tuple(told) or (Statement(_header(record), _text(record), ts_ms),)
+        except Refused as refused:
+            about = "" if table is None else f"{table}: "
+            raise BadMessage(f"{about}{refused}") from refused
+
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> AliyunTableDecoder:
+        return AliyunTableDecoder(self._options, mode, keys, types)
+
+
+def _judge(head: AvroHead) -> Head:
+    if head.operation == _STATEMENT:
+        return _DDL
+    if head.operation not in LETTERS:
+        return _NOTHING
+    table = table_name(head.object_name)
+    if table is not None:
+        return Head(Kind.ROWS, table)
+    if head.operation == "INIT":
+        return _NOTHING
+    raise BadMessage(
+        f"a record of operation {head.operation} about {head.object_name!r}: DATABASE.TABLE is "
+        "wanted"
+    )
+
+
+def _header(record: Record) -> TableName:
+    named = table_name(record.object_name)
+    return named or TableName(database_name(record.object_name), "")
+
+
+def _text(record: Record) -> str:
+    """The statement, which stands in place of the row after; raises Refused."""
+    if not isinstance(record.after, str):
+        raise Refused("a DDL record without its statement")
+    return record.after
+
+
+def _statements(record: Record) -> tuple[Ddl, ...]:
+    found = read_ddl(_text(record), _header(record))
+    if record.source not in MYSQL_SOURCES:
+        return tuple(map(as_text_columns, found))
+    return tuple(map(as_told_by_numbers, found))

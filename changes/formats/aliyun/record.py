@@ -1,0 +1,173 @@
+"""Reads Alibaba DTS's records: the head by hand, for routing, and all of it by fastavro."""
+
+from __future__ import annotations
+
+import functools
+import io
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from changes.decoding.layout import Refused
+from changes.formats.aliyun.schema import OPERATIONS, RECORD, SOURCES
+from changes.model import TableName
+
+Images = list[Any]
+"""A row's values in the order of ``Record.fields``: None, or a pair of a kind's full name and its
+members. Of EmptyObject the symbol, alone or as the second of a pair."""
+
+_LONGEST_LONG = 10
+"""Bytes of a number at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What comes before the row."""
+
+    timestamp_s: int
+    source: str
+    operation: str
+    object_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A whole record; images are a text where the record is a statement."""
+
+    timestamp_s: int
+    source: str
+    operation: str
+    object_name: str | None
+    tags: Mapping[str, str]
+    fields: tuple[tuple[str, int], ...]
+    before: Images | str | None
+    after: Images | str | None
+
+
+class _Cursor:
+    """Takes Avro's primitive values off the beginning; raises Refused at the end."""
+
+    def __init__(self, value: bytes) -> None:
+        self._value = value
+        self._at = 0
+
+    def long(self) -> int:
+        """Seven bits a byte, the lowest first, the sign in the lowest bit of all."""
+        shift = total = 0
+        for _ in range(_LONGEST_LONG):
+            if self._at >= len(self._value):
+                raise Refused("the message ends too early")
+            byte = self._value[self._at]
+            self._at += 1
+            total |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return (total >> 1) ^ -(total & 1)
+            shift += 7
+        raise Refused("a number of more than 10 bytes")
+
+    def skip_text(self) -> None:
+        length = self._length()
+        self._at += length
+
+    def text(self) -> str:
+        length = self._length()
+        raw = self._value[self._at : self._at + length]
+        self._at += length
+        try:
+            return raw.decode()
+        except UnicodeDecodeError as error:
+            raise Refused(f"a text that is not UTF-8: {error.reason}") from error
+
+    def symbol(self, symbols: tuple[str, ...]) -> str:
+        number = self.long()
+        if not 0 <= number < len(symbols):
+            raise Refused(f"{number} is no number of {symbols[0]}, {symbols[1]}…")
+        return symbols[number]
+
+    def _length(self) -> int:
+        length = self.long()
+        if not 0 <= length <= len(self._value) - self._at:
+            raise Refused(f"a text of {length} bytes where {len(self._value) - self._at} are left")
+        return length
+
+
+def read_head(value: bytes) -> Head:
+    """Raises Refused where the value does not begin like a record."""
+    cursor = _Cursor(value)
+    cursor.long()  # version
+    cursor.long()  # id
+    timestamp_s = cursor.long()
+    for _ in range(3):  # sourcePosition, safeSourcePosition, sourceTxid
+        cursor.skip_text()
+    source = cursor.symbol(SOURCES)
+    cursor.skip_text()
+    operation = cursor.symbol(OPERATIONS)
+    branch = cursor.long()
+    if branch not in (0, 1):
+        raise Refused("objectName is neither null nor text")
+    return Head(timestamp_s, source, operation, cursor.text() if branch else None)
+
+
+def read_record(value: bytes) -> Record:
+    """Raises Refused where the value is no record of either layout."""
+    source = io.BytesIO(value)
+    try:
+        told = _reader()(source)
+        fields = told["fields"]
+        columns = [(f["name"], f["dataTypeNumber"]) for f in fields or () if isinstance(f, dict)]
+    except (
+        EOFError, IndexError, KeyError, OverflowError, StopIteration, TypeError, ValueError,
+        struct.error,
+    ) as error:  # fmt: skip
+        raise Refused(f"not a record of Alibaba DTS: {error or type(error).__name__}") from error
+    _check_rest(value[source.tell() :])
+    return Record(
+        told["sourceTimestamp"],
+        told["source"]["sourceType"],
+        told["operation"],
+        told["objectName"],
+        told["tags"],
+        tuple(columns),
+        told["beforeImages"],
+        told["afterImages"],
+    )
+
+
+def _check_rest(rest: bytes) -> None:
+    """What one of the layouts has behind the others' end: a time, one number."""
+    if not rest:
+        return
+    if len(rest) > _LONGEST_LONG or rest[-1] >= 0x80 or any(byte < 0x80 for byte in rest[:-1]):
+        raise Refused(f"{len(rest)} bytes are left behind the record, which are no bornTimestamp")
+
+
+@functools.cache
+def _reader() -> Callable[[io.BytesIO], Any]:
+    # Only here: a pipeline that reads JSON need not load it.
+    import fastavro
+
+    schema = fastavro.parse_schema(RECORD)
+
+    def read(source: io.BytesIO) -> Any:
+        return fastavro.schemaless_reader(source, schema, None, return_record_name=True)
+
+    return read
+
+
+def table_name(object_name: str | None) -> TableName | None:
+    """``database.table``, or with a schema between, which then belongs to the database's name."""
+    parts = [_unescaped(part) for part in (object_name or "").split(".")]
+    if len(parts) not in (2, 3) or not all(parts):
+        return None
+    return TableName(".".join(parts[:-1]), parts[-1])
+
+
+def database_name(object_name: str | None) -> str:
+    """The database that a record of a statement names; empty where it names none."""
+    return _unescaped((object_name or "").split(".")[0])
+
+
+def _unescaped(name: str) -> str:
+    """Dots inside names are written as the six signs ``\\u002E``."""
+    return name.replace("\\u002E", ".").replace("\\u002e", ".")

@@ -1,0 +1,195 @@
+"""Canal's JSON ("flat") messages: one message is one row event of one table, or one statement.
+
+Other tools write the same shape with typed values or fewer members; those are read as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from changes.decoding import glance
+from changes.decoding.convert import check_zone
+from changes.decoding.json_text import why_not
+from changes.decoding.layout import Refused
+from changes.formats.base import Packed, RowChange, Sign, Statement
+from changes.formats.canal.ddl import read_statement
+from changes.formats.canal.explain import explain_rows, moment
+from changes.formats.canal.rows import CanalTableDecoder
+from changes.formats.renamed_again import RenamedAgain
+from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
+
+_KINDS = dict.fromkeys(("INSERT", "UPDATE", "DELETE", "INIT"), Kind.ROWS)
+_KINDS |= dict.fromkeys(
+    ("CREATE", "ALTER", "ERASE", "TRUNCATE", "RENAME", "CINDEX", "DINDEX"), Kind.DDL
+)
+_KINDS |= dict.fromkeys(
+    ("QUERY", "GTID", "XACOMMIT", "XAROLLBACK", "MHEARTBEAT", "HEARTBEAT", "TIDB_WATERMARK"),
+    Kind.NOTHING,
+)
+_KINDS |= dict.fromkeys(("TRANSACTIONBEGIN", "TRANSACTIONEND"), Kind.NOTHING)
+
+POSITIONS = "tidb-commit-ts"
+"""The positions that TiCDC's messages carry."""
+
+_OWN = frozenset(("isDdl", "mysqlType", "sqlType", "pkNames", "_tidb", "opType", "updateBefore"))
+"""Members that no other format has beside a type such as INSERT."""
+
+_HEADS_KEPT = 10_000
+"""Heads kept ready, some for each table; making one anew costs half a microsecond."""
+
+_DDL = Head(Kind.DDL, None)
+_NOTHING = Head(Kind.NOTHING, None)
+
+
+class _Head(Struct, gc=False):
+    """In the order in which Canal writes them: msgspec then finds each at its first guess."""
+
+    database: str | None = None
+    isDdl: bool | None = False
+    table: str | None = None
+    type: str = ""
+
+    @property
+    def key(self) -> tuple[str, bool | None, str | None, str | None]:
+        """All that it says."""
+        return (self.type, self.isDdl, self.database, self.table)
+
+
+class _Statement(Struct, gc=False):
+    database: str | None = None
+    table: str | None = None
+    sql: str | None = None
+    type: str | None = None
+    es: Any = None
+    """When the source did it. ``id`` and ``ts`` are another's whenever it is sent."""
+
+    @property
+    def header(self) -> TableName:
+        return TableName(self.database or "", self.table or "")
+
+
+_statement = msgspec.json.Decoder(_Statement).decode
+
+
+class CanalJson:
+    """The ``Format`` of Canal JSON; raises ValueError where an option can't be met.
+
+    The options ``default_database`` and ``default_table`` name the table of messages that don't.
+    """
+
+    name: str = "canal-json"
+    keyed: bool = False
+    binary: bool = False
+
+    def __init__(self, options: FormatOptions) -> None:
+        check_zone(options.time_zone)
+        if options.extra.get("positions", POSITIONS) != POSITIONS:
+            raise ValueError(f"canal-json gives no other positions than {POSITIONS}")
+        self._options = options
+        self._database = options.extra.get("default_database")
+        self._table = options.extra.get("default_table")
+        self._head = msgspec.json.Decoder(_Head).decode
+        self._heads: dict[tuple[str, bool | None, str | None, str | None], Head] = {}
+        self._again = RenamedAgain()
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        found = glance.members(record.value)
+        if glance.word(found, "type") not in _KINDS:
+            return Sign.NO
+        if found.keys() & _OWN:
+            return Sign.CERTAIN
+        listed = glance.is_list(found, "data") or glance.word(found, "sql")
+        return Sign.LIKELY if listed else Sign.OPEN
+
+    def peek(self, value: bytes | None) -> Head:
+        if not value:  # Canal writes none: whoever did, there is no change in it
+            return _NOTHING
+        try:
+            head = self._head(value)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise BadMessage(f"not a Canal message: {why_not(value, error)}") from error
+        return self._heads.get(head.key) or self._new_head(head)
+
+    def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
+        decode, known = self._head, self._heads.get
+        for value in values:
+            try:
+                head = decode(value)  # type: ignore[arg-type]
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
+                yield self.peek(value)  # which says what is wrong with it
+                continue
+            # Written out, for it is done for every message: ``_Head.key``.
+            seen = known((head.type, head.isDdl, head.database, head.table))
+            yield self._new_head(head) if seen is None else seen
+
+    def _new_head(self, head: _Head) -> Head:
+        found = self._judge(head)
+        if len(self._heads) >= _HEADS_KEPT:
+            self._heads.clear()
+        self._heads[head.key] = found
+        return found
+
+    def _judge(self, head: _Head) -> Head:
+        if head.isDdl:
+            return _DDL
+        kind = _KINDS.get(head.type)
+        if kind is Kind.ROWS:
+            database, table = head.database or self._database, head.table or self._table
+            if not database or not table:
+                part = "table" if database else "database"
+                raise BadMessage(
+                    f"a Canal message of type {head.type} without a {part}, and no default_{part} "
+                    f"is set"
+                )
+            return Head(Kind.ROWS, TableName(database, table))
+        if kind is None:
+            what = f"of unknown type {head.type!r}" if head.type else "without a type"
+            raise BadMessage(f"a Canal message {what}")
+        return _DDL if kind is Kind.DDL else _NOTHING
+
+    def ddl(self, value: bytes) -> tuple[Ddl, ...]:
+        try:
+            statement = _statement(value)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise BadMessage(f"not a Canal message: {error}") from error
+        known = bool(statement.database) or statement.type != "QUERY"
+        return read_statement(statement.sql or "", statement.header, known=known)
+
+    def turn_to(self, partition: str, first: int, next_offset: int) -> None:
+        self._again.turn_to(partition, first, next_offset)
+
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+    def why_passed_over(self, value: bytes) -> str:
+        raise ValueError(f"{self.name} passes nothing over")
+
+    def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
+        told = _statement(value)
+        # Some who write this shape know no time: then the same words may be another statement.
+        return self._again.why_not(msgspec.json.encode(told), found) if told.es else None
+
+    def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
+        head = self.peek(value)
+        if value is None or head.kind is Kind.NOTHING:
+            return ()
+        ts_ms = moment(value)
+        if head.kind is Kind.DDL:
+            found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in self.ddl(value)]
+            whole = _statement(value)
+            return tuple(found) or (Statement(whole.header, whole.sql or "", ts_ms),)
+        table = head.table or TableName("", "")
+        try:
+            return tuple(explain_rows(table, value, self._options, ts_ms))
+        except Refused as refused:
+            raise BadMessage(f"{table}: {refused}") from refused
+
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> CanalTableDecoder:
+        return CanalTableDecoder(self._options, mode, keys, types)

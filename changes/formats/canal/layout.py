@@ -1,0 +1,132 @@
+"""What Canal's messages are, in terms of a target's columns: the structs that read them."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+from msgspec.structs import astuple
+
+from changes.decoding.layout import Layout
+from changes.mysql.types import as_bytes
+from changes.positions import position_text
+
+LETTERS = {"INSERT": "I", "INIT": "I", "UPDATE": "U", "DELETE": "D"}
+"""What happened to a row, by the type of its message."""
+
+
+_BYTES = frozenset((2004, -3, -4))
+"""``java.sql.Types.BLOB``: Canal spells each byte of such a value as a character. Where the value
+is NULL it leaves VARBINARY or LONGVARBINARY there, by ``LogEventConvert.parseOneRow``."""
+
+_READ_AS_TEXT = frozenset(("tinytext", "text", "mediumtext", "longtext"))
+"""Canal gives these types the number of texts, CLOB, and no others: where one of them has another
+number, it is another writer's."""
+
+
+def type_word(mysql_type: str, sql_type: object) -> str:
+    """A column's declared type; marked where its text comes as bytes.
+
+    So Canal sends JSON of MariaDB, which stores it as LONGTEXT, and types like TEXT(300).
+    """
+    if sql_type not in _BYTES or mysql_type.lower() in _READ_AS_TEXT:
+        return mysql_type
+    return as_bytes(mysql_type)
+
+
+class HandleKey(Struct, gc=False):
+    """TiCDC's own part of a message: when its transaction was committed, and the mark on a message
+    that was too large and was cut down to its key."""
+
+    onlyHandleKey: bool = False
+    claimCheckLocation: str | None = None
+    commitTs: int | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the message has that mark."""
+        return self.onlyHandleKey or bool(self.claimCheckLocation)
+
+
+class CanalLayout(Layout):
+    """The layout of Canal's rows: texts, in lists, with their types beside them."""
+
+    def decode_lines(self, messages: memoryview) -> list[Any]:
+        """Decode messages that stand one after another."""
+        return self._lines(messages)
+
+    def decoder(self, message: type[Struct]) -> Callable[[bytes], Any]:
+        one = msgspec.json.Decoder(message)
+        self._lines: Callable[[memoryview], list[Any]] = one.decode_lines
+        return one.decode
+
+    def message_type(self) -> type[Struct]:
+        row: Any = self.row
+        old: Any = self.old
+        # In the order in which Canal writes them: msgspec then finds each at its first guess.
+        fields: list[tuple[str, Any, Any]] = [
+            ("data", list[row] | None, None),
+            ("mysqlType", Raw, Raw()),
+            ("old", list[old | None] | None, None),
+            ("pkNames", Raw, Raw()),
+            ("type", str, ""),
+            ("tidb", HandleKey | None, None),
+            ("updateBefore", list[Any] | None, None),
+        ]
+        names = {"tidb": "_tidb"}
+        if not self.keys:
+            # A changelog has no use for these: they get names that no member has.
+            names |= {"old": "old ", "updateBefore": "updateBefore "}
+        return msgspec.defstruct("Message", fields, rename=names, gc=False)
+
+    def names_key(self, olds: Sequence[Struct | None]) -> bool:
+        """Tell whether any old image holds a key column: most updates' don't."""
+        return olds.count(None) + olds.count(self.no_key) < len(olds)
+
+    def any_moves(self, data: Sequence[Struct], olds: Sequence[Struct | None]) -> bool:
+        """Tell whether any of a message's updates may have changed its key."""
+        pairs = zip(data, olds, strict=False)
+        return any(old is not None and self.moves(old, row) for row, old in pairs)
+
+    def keeps_keys(
+        self,
+        ops: Sequence[str | None],
+        data: Sequence[Sequence[Struct]],
+        olds: Sequence[Sequence[Struct | None] | None],
+    ) -> bool:
+        """Tell whether the updates among these messages surely changed no key.
+
+        False: it takes a look at each row to know.
+        """
+        if not self.names_key(list(itertools.chain.from_iterable(filter(None, olds)))):
+            return True
+        # Some tools send the whole old row. Only where each row has one do they stand in pairs.
+        updates = [op == "U" for op in ops]
+        after = list(itertools.compress(data, updates))
+        before = [old or () for old in itertools.compress(olds, updates)]
+        if list(map(len, before)) != list(map(len, after)):
+            return False
+        images = list(itertools.chain.from_iterable(before))
+        if None in images:
+            return False
+        key = operator.attrgetter(*self.key_fields)
+        return list(map(key, images)) == list(map(key, itertools.chain.from_iterable(after)))
+
+
+def place_texts(
+    marks: Sequence[HandleKey | None],
+    ops: Sequence[str | None],
+    data: Sequence[Sequence[Struct]],
+) -> list[str] | None:
+    """The positions of messages, None where one tells none, or has a row that lacks a column."""
+    commits = [-1 if mark is None or mark.commitTs is None else mark.commitTs for mark in marks]
+    if min(commits) < 0:
+        return None
+    kept = (rows for op, rows in zip(ops, data, strict=True) if op != "D")
+    if any(UNSET in astuple(row) for row in itertools.chain.from_iterable(kept)):
+        return None
+    return list(map(position_text, commits))

@@ -1,0 +1,113 @@
+"""Canal's protobuf packets: one message is a batch of entries, of one table or of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from changes.decoding.convert import Converter, check_zone
+from changes.decoding.flat_heads import heads_of_all
+from changes.decoding.layout import Refused
+from changes.decoding.row_images import explain_rows
+from changes.formats.base import Packed, Piece, RowChange, Sign, Statement
+from changes.formats.canal.ddl import read_statement
+from changes.formats.canal.flat import heads_of_many
+from changes.formats.canal.packet import (
+    entries_of,
+    heads_of,
+    kind_of,
+    packed_entries,
+    packet_sign,
+    read_entry,
+    row_change,
+    table_of,
+)
+from changes.formats.canal.wire import CanalWireDecoder, letter_of, text_rows
+from changes.formats.multi_entry import head_of
+from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
+
+
+class CanalProtobuf:
+    """The ``Format`` of Canal protobuf; raises ValueError where the time zone isn't known here."""
+
+    name: str = "canal-protobuf"
+    keyed: bool = False
+    binary: bool = True
+
+    def __init__(self, options: FormatOptions) -> None:
+        check_zone(options.time_zone)
+        if options.extra.get("positions") is not None:
+            raise ValueError(f"{self.name} gives no positions")
+        self._options = options
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        return Sign.NO if record.value is None else packet_sign(record.value)
+
+    def peek(self, value: bytes | None) -> Head:
+        return head_of(self._entries(value))
+
+    def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
+        return heads_of_all(values, heads_of_many, self.peek)
+
+    def _entries(self, value: bytes | None) -> Iterator[tuple[Kind, TableName]]:
+        for entry in heads_of(_present(value)):
+            yield kind_of(entry), table_of(entry)
+
+    def pieces(self, value: bytes) -> Sequence[Piece]:
+        found = []
+        for raw in entries_of(value):
+            entry = read_entry(raw)
+            kind = kind_of(entry)
+            if kind is not Kind.NOTHING:
+                found.append(Piece(kind, table_of(entry), bytes(raw)))
+        return found
+
+    def joined(self, _value: bytes, pieces: Sequence[bytes]) -> bytes:
+        return packed_entries(pieces)
+
+    def ddl(self, value: bytes) -> tuple[Ddl, ...]:
+        return tuple(
+            ddl
+            for entry in map(read_entry, entries_of(value))
+            if kind_of(entry) is Kind.DDL
+            for ddl in _statements(entry)
+        )
+
+    def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
+        told: list[RowChange | Statement] = []
+        converter = Converter(self._options.time_zone, self._options.zero_dates)
+        for entry in map(read_entry, entries_of(_present(value))):
+            kind, ts_ms = kind_of(entry), entry.header.executeTime or None
+            if kind is Kind.DDL:
+                found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in _statements(entry)]
+                told += found or [Statement(table_of(entry), row_change(entry).sql, ts_ms)]
+            elif kind is Kind.ROWS:
+                try:
+                    change = row_change(entry)
+                    rows = list(text_rows(change, letter_of(change, entry)))
+                    told += explain_rows(table_of(entry), rows, converter, ts_ms)
+                except Refused as refused:
+                    raise BadMessage(f"{table_of(entry)}: {refused}") from refused
+        return tuple(told)
+
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> CanalWireDecoder:
+        return CanalWireDecoder(self._options, mode, keys, types)
+
+
+def _present(value: bytes | None) -> bytes:
+    if value is None:
+        raise BadMessage("a message without a value (a tombstone); Canal writes none")
+    return value
+
+
+def _statements(entry: Any) -> tuple[Ddl, ...]:
+    """``ddlSchemaName`` is the session's database; the header's that of a table in it."""
+    change, header = row_change(entry), table_of(entry)
+    database = change.ddlSchemaName or header.database
+    told = bool(change.ddlSchemaName)
+    return read_statement(
+        change.sql, TableName(database, header.table), session=told, known=bool(header.database)
+    )

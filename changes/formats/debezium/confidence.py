@@ -1,0 +1,73 @@
+"""Whether a record of which nothing is known is one of Debezium's, for ``format = "auto"``."""
+
+from __future__ import annotations
+
+from changes.decoding.glance import Members, is_empty, is_object, members, word
+from changes.decoding.layout import Refused
+from changes.formats.base import Packed, Sign
+from changes.formats.debezium.parts import NEW_KEY, OLD_KEY, WRAPPED
+from changes.formats.debezium.record import MARKS, is_envelope
+from changes.formats.debezium.side import side_topic
+from changes.formats.foreign import foreign, nested_member
+
+_OPS = frozenset("crudtm")
+
+
+def sign_of(record: Packed) -> Sign:
+    """An envelope tells itself, and so does what the side topics have.
+
+    A row without an envelope does by the members that are no columns. Without those it may be
+    anybody's, as may a tombstone whose key has no schema: ``Sign.OPEN``. An object with objects in
+    it is no row.
+    """
+    if any(name in (OLD_KEY, NEW_KEY) for name, _ in record.headers):
+        return Sign.CERTAIN
+    if is_empty(record.value):
+        return _of_tombstone(record.key)
+    top = members(record.value)
+    if not top or (foreign(top) is not None and not top.keys() & MARKS):
+        return Sign.NO
+    if not ("payload" in top and top.keys() <= WRAPPED):
+        return _of_payload(top, record.key)
+    if is_empty(bytes(top["payload"])):
+        return _of_tombstone(record.key)
+    payload = members(top["payload"])
+    if not payload:
+        return Sign.NO
+    found = _of_payload(payload, record.key)
+    # Connect's own converter makes it: of all formats only this one has such schemas.
+    return max(found, Sign.LIKELY) if is_object(top, "schema") else found
+
+
+def _of_tombstone(key: bytes | None) -> Sign:
+    found = members(key)
+    if not ("payload" in found and found.keys() <= WRAPPED):
+        return Sign.OPEN
+    named = word(members(found.get("schema")), "name").endswith(".Key")
+    return Sign.CERTAIN if named else Sign.LIKELY
+
+
+def _of_payload(found: Members, key: bytes | None) -> Sign:
+    if word(found, "op").lower() in _OPS and is_envelope(found):
+        source = members(found.get("source"))
+        told = source.keys() & {"connector", "db", "table", "lsn", "file"}
+        return Sign.CERTAIN if told else Sign.LIKELY
+    if found.keys() & MARKS:
+        return Sign.CERTAIN if found.keys() & {"__op", "__deleted"} else Sign.LIKELY
+    if "ddl" in found and found.keys() & {"databaseName", "tableChanges"}:
+        return Sign.CERTAIN
+    return _of_side_topic(found, key)
+
+
+def _of_side_topic(found: Members, key: bytes | None) -> Sign:
+    try:
+        side = side_topic(found, None)
+    except Refused:
+        return Sign.LIKELY  # its own format says why it can't be read
+    if side == "heartbeat":
+        inner = members(key)
+        inner = members(inner["payload"]) if "payload" in inner else inner
+        return Sign.LIKELY if "serverName" in inner else Sign.OPEN
+    if side is None:
+        return Sign.OPEN if nested_member(found) is None else Sign.NO
+    return Sign.LIKELY

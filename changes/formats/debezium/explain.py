@@ -1,0 +1,116 @@
+"""Debezium records for people: each change with its key and what is known of before and after."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+import pyarrow as pa
+from msgspec import Raw
+
+from changes.decoding.convert import ValueMisfit
+from changes.decoding.images import shortest
+from changes.decoding.layout import Refused
+from changes.formats.base import RowChange
+from changes.formats.debezium.convert import DebeziumConverter
+from changes.formats.debezium.declared import Given
+from changes.formats.debezium.keys import ended, replaced
+from changes.formats.debezium.layout import NULL, string_of
+from changes.formats.debezium.parts import columns_of, key_of
+from changes.formats.debezium.places import moment
+from changes.formats.debezium.record import Record
+from changes.formats.debezium.types import Field, Sense, Wire, WireType, from_schema, words
+from changes.formats.debezium.unsent import Unavailable
+from changes.model import FormatOptions, TableName
+
+Image = dict[str, object]
+
+
+def explain_row(
+    packed: bytes, record: Record, options: FormatOptions, unavailable: Unavailable
+) -> Iterator[RowChange]:
+    """Take a record of a row apart; raises Refused."""
+    table = record.table or TableName("", "")
+    key = key_of(packed, lenient=True)
+    keys = () if key is None else tuple(key.columns)
+    ts_ms = moment(record.payload)
+    shown = _Shown(record.fields or columns_of(key.field if key else None), options)
+    if record.letter == "D":
+        if record.before is None and key is None:
+            raise Refused("a deleted row of which nothing is told, neither image nor key")
+        image = shown.image(ended(record, key, keys, configured=False))
+        before = None if record.before is None else shown.image(record.before)
+        yield RowChange(table, "D", image, before, None, ts_ms, shown.misfit)
+        return
+    if record.after is None:
+        raise Refused("an insert or update without the new row")
+    unavailable = unavailable.within(record.payload or {})
+    after = shown.image(unavailable.without(record.after))
+    image = {name: after[name] for name in keys if name in after}
+    if len(image) < len(keys) and key is not None:
+        image = shown.image(key.columns)
+    before = None
+    if record.letter == "U":
+        replaced(record, key, keys, configured=False)
+        before = shown.image(unavailable.without(record.before or {})) or image or None
+    yield RowChange(table, record.letter, image, before, after, ts_ms, shown.misfit)
+
+
+class _Shown:
+    """Values as people read them. ``misfit``: what is wrong with the first that does not fit."""
+
+    def __init__(self, told: Mapping[str, Field], options: FormatOptions) -> None:
+        self._told = told
+        self._given = Given.of(options.types)
+        self._converter = DebeziumConverter(options.zero_dates)
+        self.misfit: str | None = None
+
+    def image(self, values: Mapping[str, Raw]) -> Image:
+        return {name: self._value(name, bytes(raw)) for name, raw in values.items()}
+
+    def _value(self, name: str, raw: bytes) -> object:
+        if raw == NULL:
+            return None
+        field = self._told.get(name)
+        given = self._given.type_of(name)
+        if field is not None:
+            kind, said = replace(from_schema(field), wire=Wire.RAW), words(field)
+        elif given is not None:
+            kind, said = given, self._given.words_of(name)
+        else:
+            return undeclared(raw)
+        text = pa.array([raw.decode()], pa.string())
+        try:
+            value = self._converter.column(text, kind, said, key=False)[0].as_py()
+        except ValueMisfit as misfit:
+            self.misfit = self.misfit or f"{name}: {misfit}"
+            return undeclared(raw)
+        return _plain(value, kind)
+
+
+def _plain(value: object, kind: WireType) -> object:
+    """The lake's value, but an integer as one, and a float by the digits that tell it apart."""
+    if isinstance(value, Decimal) and kind.sense in (Sense.WRAPPED, Sense.BITS):
+        return int(value)
+    if isinstance(value, float) and pa.types.is_float32(kind.arrow):
+        return shortest(value)
+    return value
+
+
+def undeclared(raw: bytes) -> object:
+    """A value of no declared type: a number as one if it stays exact, else what the lake keeps."""
+    if raw in (b"true", b"false"):
+        return raw == b"true"
+    if raw.startswith(b'"'):
+        return string_of(raw)
+    if raw[:1] in b"[{":
+        return raw.decode()
+    try:
+        number = json.loads(raw, parse_float=Decimal)
+    except ValueError:  # more digits than Python turns into an integer
+        return raw.decode()
+    if isinstance(number, int):
+        return number
+    return float(number) if Decimal(repr(float(number))) == number else raw.decode()

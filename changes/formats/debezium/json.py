@@ -1,0 +1,302 @@
+"""Debezium's JSON: one record is one row's change, a statement, or nothing to apply.
+
+Records come packed (``Format.keyed``): the key tells which columns are the table's key, and of a
+tombstone it is all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import msgspec
+from msgspec import Raw, Struct
+
+from changes.decoding.convert import check_zone
+from changes.decoding.layout import Refused
+from changes.formats.base import VALUE_AT, Packed, RowChange, Sign, Statement, sizes
+from changes.formats.debezium import record as careful
+from changes.formats.debezium.again import SentAgain
+from changes.formats.debezium.confidence import sign_of
+from changes.formats.debezium.explain import explain_row
+from changes.formats.debezium.layout import NULL, string_of
+from changes.formats.debezium.names import Names, Source
+from changes.formats.debezium.parts import members
+from changes.formats.debezium.places import moment
+from changes.formats.debezium.record import Record
+from changes.formats.debezium.rows import DebeziumTableDecoder
+from changes.formats.debezium.tombstones import Tombstones
+from changes.formats.debezium.unsent import Unavailable
+from changes.model import (
+    BadMessage,
+    ColumnTypes,
+    Ddl,
+    FormatOptions,
+    Head,
+    Kind,
+    Mode,
+    TableName,
+    TruncateTable,
+)
+from changes.mysql.ddl import read_ddl
+
+_HEADS_KEPT = 10_000
+"""Heads, and beginnings of records, kept ready: some for each table."""
+
+POSITIONS = "postgres-lsn"
+"""The positions that records of PostgreSQL carry. MySQL's number files, which another server
+numbers anew."""
+
+_MARK = b'"payload":'
+_TAIL = 96
+"""Bytes before the payload by which beginnings are told apart: the schema's name is in them."""
+
+_BRACE = ord("}")
+_DDL = Head(Kind.DDL, None)
+_NOTHING = Head(Kind.NOTHING, None)
+_ROWS = frozenset("crud")
+_SNAPSHOTS = frozenset(
+    (b"true", b"first", b"last", b"first_in_data_collection", b"last_in_data_collection")
+)
+"""What ``source.snapshot`` says of what an initial snapshot writes."""
+
+
+class _Head(Struct, gc=False):
+    """What an envelope says first; members of a flattened row may have the same names."""
+
+    source: Source | None = None
+    op: str | None = None
+    table: str | None = msgspec.field(default=None, name="__table")
+    db: str | None = msgspec.field(default=None, name="__db")
+    schema: str | None = msgspec.field(default=None, name="__schema")
+    flat_op: str | None = msgspec.field(default=None, name="__op")
+    deleted: str | bool | None = msgspec.field(default=None, name="__deleted")
+
+
+class DebeziumJson:
+    """The ``Format`` of Debezium's JSON.
+
+    The options ``default_database`` and ``default_table`` name the table of records that don't:
+    tombstones without schema, flattened rows. ``tombstones`` is ``delete`` where these are the
+    stream's deletes. ``unavailable_value`` is the connector's ``unavailable.value.placeholder``:
+    where it is given, that of every connector, else none of those that send all values.
+    """
+
+    name: str = "debezium-json"
+    keyed: bool = True
+    binary: bool = False
+
+    def __init__(self, options: FormatOptions) -> None:
+        """Raises ValueError where an option can't be met."""
+        check_zone(options.time_zone)
+        if options.extra.get("positions", POSITIONS) != POSITIONS:
+            raise ValueError(f"debezium-json gives no other positions than {POSITIONS}")
+        self._options = options
+        self._names = Names(
+            options.extra.get("default_database"), options.extra.get("default_table")
+        )
+        self._unavailable = Unavailable.of(options.extra.get("unavailable_value"))
+        self._head = msgspec.json.Decoder(_Head).decode
+        self._heads: dict[tuple[str | None, ...], Head] = {}
+        self._beginnings: dict[tuple[int, bytes], bytes] = {}
+        self._latest = b"\0"
+        self._named: set[TableName] = set()
+        self._notes: list[str] = []
+        self._tombstones = Tombstones(
+            self._names,
+            delete=options.extra.get("tombstones") == "delete",
+            placed="positions" in options.extra,
+        )
+        self._again = SentAgain()
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        return sign_of(record)
+
+    def peek(self, value: bytes | None) -> Head:
+        if value is None:
+            raise BadMessage("a record that was not packed")
+        try:
+            return self._quick(value) or self._slow(value)
+        except Refused as refused:
+            raise BadMessage(str(refused)) from refused
+
+    def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
+        for value in values:
+            yield self.peek(value)
+            self._again.behind(value)
+
+    def _quick(self, packed: bytes) -> Head | None:
+        """The head of an envelope that names its table; None: it takes a closer look."""
+        if len(packed) < VALUE_AT:
+            return None
+        size = sizes(packed)[0]
+        end = VALUE_AT + size
+        if size <= 0 or end > len(packed):
+            return None
+        begin, last = VALUE_AT, end
+        if packed.startswith(b'{"schema"', VALUE_AT):
+            if not packed.startswith(self._latest, VALUE_AT):
+                mark = packed.find(_MARK, VALUE_AT, end)
+                known = self._beginnings.get((mark, packed[mark - _TAIL : mark]))
+                if known is None or not packed.startswith(known, VALUE_AT):
+                    return None
+                self._latest = known
+            begin, last = VALUE_AT + len(self._latest), end - 1
+        try:
+            head = self._head(packed[begin:last])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        source, gone = head.source, head.op == "d"
+        if last < end and packed[last] != _BRACE:
+            return None
+        if source is None and head.op is None and head.table and (head.db or head.schema):
+            source = Source(None, head.db, head.schema, head.table)
+            gone = head.flat_op == "d" or head.deleted in ("true", True)
+            self._tombstones.flattened()
+        elif source is None or head.op not in _ROWS:
+            return None
+        if gone:
+            self._tombstones.deleted(packed)
+        key = (source.connector, source.db, source.schema, source.table, source.keyspace)
+        return self._heads.get(key) or self._new_head(source, key, packed)
+
+    def _new_head(self, source: Source, key: tuple[str | None, ...], packed: bytes) -> Head | None:
+        table = source.name(self._names)
+        if table is None:
+            return None
+        if len(self._heads) >= _HEADS_KEPT:
+            self._heads.clear()
+        found = self._heads[key] = Head(Kind.ROWS, table)
+        self._tombstones.seen(packed, table)
+        return found
+
+    def _slow(self, packed: bytes) -> Head:
+        record = careful.read(packed, self._names)
+        if record.tombstone is not None:
+            return self._tombstones.head(record.tombstone)
+        self._note(packed, record)
+        if record.prefix and record.prefix.endswith(_MARK):
+            if len(self._beginnings) >= _HEADS_KEPT:
+                self._beginnings.clear()
+            mark = packed.find(_MARK, VALUE_AT)
+            self._beginnings[mark, packed[mark - _TAIL : mark]] = record.prefix
+        if record.kind is Kind.ROWS:
+            return Head(Kind.ROWS, record.table)
+        if record.kind is not Kind.DDL:
+            return _NOTHING
+        acts = record.table is None and not _of_snapshot(record)
+        return _NOTHING if acts and self._again.is_done(packed) else _DDL
+
+    def _note(self, packed: bytes, record: Record) -> None:
+        """Remember what a tombstone may be told by, and which tables are named by halves."""
+        if record.table is not None and record.kind is Kind.ROWS:
+            if record.named_by is not None and record.table not in self._named:
+                if len(self._named) >= _HEADS_KEPT:
+                    self._named.clear()
+                self._named.add(record.table)
+                self._notes.append(_named_by(record.named_by, record.table))
+            self._tombstones.seen(packed, record.table)
+            if record.added is not None:
+                self._tombstones.flattened()
+            if record.letter == "D":
+                self._tombstones.deleted(packed)
+
+    def turn_to(self, partition: str, first: int, next_offset: int) -> None:
+        self._tombstones.turn_to(partition)
+        self._again.turn_to(partition, first, next_offset)
+
+    def notes(self) -> tuple[str, ...]:
+        notes, self._notes = tuple(self._notes), []
+        return notes
+
+    def why_passed_over(self, value: bytes) -> str:
+        tombstone = careful.read(value, self._names).tombstone
+        assert tombstone is not None
+        return self._tombstones.why_not(tombstone)
+
+    def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
+        return self._again.why_not(value, found)
+
+    def ddl(self, value: bytes) -> tuple[Ddl, ...]:
+        try:
+            return self._ddl(careful.read(value, self._names))
+        except Refused as refused:
+            raise BadMessage(str(refused)) from refused
+
+    def _ddl(self, record: Record) -> tuple[Ddl, ...]:
+        if record.table is not None:
+            truncate = f"TRUNCATE TABLE {record.table}"
+            return (Ddl(record.table, truncate, (TruncateTable(),)),)
+        found = read_ddl(_member(record, "ddl"), _header(record))
+        return tuple(filter(_creates, found)) if _of_snapshot(record) else found
+
+    def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
+        if value is None:
+            raise BadMessage("a record that was not packed")
+        record = None
+        try:
+            record = careful.read(value, self._names)
+            if record.tombstone is not None:
+                kind, table = self._tombstones.head(record.tombstone)
+                if kind is Kind.PASSED_OVER:
+                    raise Refused(self._tombstones.why_not(record.tombstone))
+                record = replace(record, kind=kind, table=table)
+            self._note(value, record)
+            if record.kind is Kind.NOTHING:
+                return ()
+            if record.kind is Kind.ROWS:
+                return tuple(explain_row(value, record, self._options, self._unavailable))
+            ts_ms = moment(record.payload)
+            found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in self._ddl(record)]
+            return tuple(found) or (Statement(_header(record), _member(record, "ddl"), ts_ms),)
+        except Refused as refused:
+            named = "" if record is None or record.table is None else f"{record.table}: "
+            raise BadMessage(f"{named}{refused}") from refused
+
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> DebeziumTableDecoder:
+        return DebeziumTableDecoder(
+            self._options, self._names, self._unavailable, mode, keys, types
+        )
+
+
+def _header(record: Record) -> TableName:
+    """The table that a schema change names: its database is that of one of the statement's tables,
+    of the new name where one is renamed; the session's is not told."""
+    source = msgspec.json.decode(
+        (record.payload or {}).get("source", Raw(NULL)), type=Source | None
+    )
+    table = source.table if source is not None and source.table else ""
+    return TableName(_member(record, "databaseName"), table)
+
+
+def _member(record: Record, name: str) -> str:
+    raw = bytes((record.payload or {}).get(name, Raw(NULL)))
+    return string_of(raw) if raw.startswith(b'"') else ""
+
+
+def _of_snapshot(record: Record) -> bool:
+    """Tell whether a statement is a snapshot's: it says what the database has, and does nothing.
+
+    Not one beside an incremental snapshot: that is the stream's.
+    """
+    source = bytes((record.payload or {}).get("source", Raw(NULL)))
+    if source == NULL:
+        return False
+    told = members(source, "the source").get("snapshot", Raw(NULL))
+    return bytes(told).strip(b'"').lower() in _SNAPSHOTS
+
+
+def _creates(ddl: Ddl) -> bool:
+    """Tell whether a statement makes a table, and takes none away for it."""
+    return ddl.sql.lstrip()[:6].upper() == "CREATE" and not (ddl.steps or ddl.unread)
+
+
+def _named_by(schema_name: str, table: TableName) -> str:
+    return (
+        f"{table} is named by its rows' schema alone, {schema_name}: a table whose name differs in "
+        "a sign that Debezium replaces by _ would be the same; add.fields=table,db in the "
+        "connector (PostgreSQL: table,schema) tells them apart"
+    )

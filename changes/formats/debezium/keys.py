@@ -1,0 +1,96 @@
+"""Which row a Debezium record speaks of: by its key, its images, or a configured key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import UNSET, Raw
+
+from changes.decoding.layout import Refused
+from changes.formats.debezium.layout import NULL
+from changes.formats.debezium.parts import Key, Members, columns_of
+from changes.formats.debezium.record import Record
+from changes.formats.debezium.types import Field
+
+_FULL = "PostgreSQL tells it under REPLICA IDENTITY FULL"
+
+
+def ended(record: Record, key: Key | None, keys: Sequence[str], *, configured: bool) -> Members:
+    """The key of a deleted row. Raises Refused where neither image nor record key tell it.
+
+    Under REPLICA IDENTITY DEFAULT the image holds nulls for all that is no key: unknown, not null.
+    """
+    told = {} if key is None else key.columns
+    before = record.before or {}
+    found: dict[str, Raw] = {}
+    for name in keys:
+        if _is_told(before, name):
+            found[name] = before[name]
+        elif _is_told(told, name):
+            found[name] = told[name]
+        elif name in before and configured and not _only_key(before, told, keys):
+            found[name] = before[name]
+        else:
+            where = "is null" if name in before else "is not told"
+            raise Refused(f"key column {name} {where} in a deleted row ({_FULL})")
+    return found
+
+
+def deleted(record: Record, key: Key | None) -> Members:
+    """All that is known of a deleted row, for a changelog. Raises Refused where that is nothing."""
+    found = record.before if record.before is not None else (key and key.columns)
+    if not found:
+        raise Refused(f"a deleted row of which nothing is told ({_FULL})")
+    return found
+
+
+def replaced(
+    record: Record, key: Key | None, keys: Sequence[str], *, configured: bool
+) -> Members | None:
+    """The key that an update left, None where it kept it. Raises Refused where that is not told.
+
+    Debezium writes a change of the record key as a delete and an insert. So only of other keys, or
+    those that the producer chose, does an update change any.
+    """
+    told = {} if key is None else key.columns
+    before, after = record.before, record.after or {}
+    covered = not configured or key is None or told.keys() >= set(keys)
+    if before is None:
+        if covered:
+            return None
+        raise Refused(
+            f"whether an update changed the key ({', '.join(keys)}) is not told: its old row is "
+            f"null ({_FULL})"
+        )
+    old: dict[str, Raw] = {}
+    for name in keys:
+        if _is_told(before, name) or name not in after:
+            old[name] = before.get(name, after.get(name, Raw(NULL)))
+        elif name in told or name not in before or bytes(after[name]) == NULL or not configured:
+            old[name] = after[name]
+        elif _only_key(before, told, keys):
+            raise Refused(f"the old value of key column {name} is not told ({_FULL})")
+        else:
+            old[name] = before[name]
+    changed = any(name in after and bytes(old[name]) != bytes(after[name]) for name in keys)
+    return old if changed else None
+
+
+def beside(image: Members, columns: Iterable[str], keys: Sequence[str]) -> list[object]:
+    """A row's values but for its key; UNSET for those that it does not hold."""
+    return [bytes(image[name]) if name in image else UNSET for name in columns if name not in keys]
+
+
+def key_fields(key: Key | None) -> Mapping[str, Field]:
+    """The types of a tombstone's key: all that it tells of the table's columns."""
+    return {} if key is None else columns_of(key.field)
+
+
+def _is_told(image: Mapping[str, Raw], name: str) -> bool:
+    return name in image and bytes(image[name]) != NULL
+
+
+def _only_key(before: Members, told: Members, keys: Sequence[str]) -> bool:
+    """Tell whether an image may be one that holds just the key: all else in it is null."""
+    mine = {*told, *keys}
+    return not any(_is_told(before, name) for name in before if name not in mine)

@@ -1,0 +1,284 @@
+"""What is known of a Debezium target's columns so far, and the structs that read its records.
+
+A layout only ever grows. How a column's values stand in JSON is part of it: where that changes
+(0 and 1 became true and false), the column is read raw from then on.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import astuple
+
+from changes.decoding.layout import Refused, Unfit, check_name, json_name, spelled
+from changes.formats.debezium.declared import NOTHING_GIVEN, Given
+from changes.formats.debezium.places import Place
+from changes.formats.debezium.types import UNDECLARED, Wire, WireType, as_text
+from changes.model import Column, TableSchema
+from changes.types import widen
+
+NULL = b"null"
+
+_CELLS: dict[Wire, Any] = {
+    Wire.STR: str | None | UnsetType,
+    Wire.INT: int | None | UnsetType,
+    Wire.FLOAT: float | None | UnsetType,
+    Wire.BOOL: bool | None | UnsetType,
+    Wire.RAW: Raw,
+}
+_WHOLE = re.compile(rb"-?\d+")
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_string = msgspec.json.Decoder(str)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a record tells of a column: its type where there is a schema, and that type's words."""
+
+    type: WireType | None
+    words: str
+
+
+class Layout:
+    """Columns with their types, the key, and the structs that read a record of these.
+
+    ``keys`` is None until a record has told them; an empty key makes a changelog. Not changed once
+    made, but for ``declared``, which names types in errors.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, WireType],
+        keys: tuple[str, ...] | None,
+        declared: Mapping[str, str],
+        unsettled: Iterable[str] = (),
+        given: Given = NOTHING_GIVEN,
+        *,
+        placed: bool = False,
+    ) -> None:
+        """``placed``: messages also tell their ``Place``."""
+        self.columns: Final = dict(columns)
+        self.keys: Final = keys
+        self.placed: Final = placed
+        self.declared: Final = dict(declared)
+        self.given: Final = given
+        self.unsettled: Final = frozenset(unsettled)
+        """Columns that had only nulls so far: how their values stand is not known."""
+        self.fields: Final = {name: f"f{place}" for place, name in enumerate(columns)}
+        self._names = {field: json_name(name, field) for name, field in self.fields.items()}
+        self.key_fields: Final = [self.fields[key] for key in keys or () if key in self.fields]
+        self.key: Final = operator.attrgetter(*self.key_fields) if self.key_fields else None
+        self.row: Final = self._struct("Row", columns, strict=True)
+        old = self._struct("Old", [key for key in keys or () if key in columns], strict=False)
+        before: Any = old if keys else self.row
+        after: Any = self.row
+        members: list[tuple[str, Any, Any]] = [
+            ("before", before | None, None),
+            ("after", after | None, None),
+            ("op", str, ""),
+        ]
+        if placed:
+            members.append(("source", Place | None, None))
+        self.message: Final = msgspec.defstruct("Message", members, gc=False)
+        self.decode: Final[Callable[[bytes], Any]] = msgspec.json.Decoder(self.message).decode
+        self._flat: dict[tuple[str, ...], Callable[[bytes], Any]] = {}
+
+    def _struct(self, title: str, names: Iterable[str], *, strict: bool) -> type[Struct]:
+        cells = [(self.fields[name], _CELLS[self.columns[name].wire], UNSET) for name in names]
+        return msgspec.defstruct(
+            title, cells, rename=self._names, gc=False, forbid_unknown_fields=strict
+        )
+
+    def decoder(self, added: tuple[str, ...] | None) -> Callable[[bytes], Any]:
+        """What reads envelopes, or flattened rows with these members beside the columns.
+
+        Both give messages; a row that is marked deleted is a message of no op.
+        """
+        if added is None:
+            return self.decode
+        if added not in self._flat:
+            self._flat[added] = self._flat_decoder(added)
+        return self._flat[added]
+
+    def _flat_decoder(self, added: tuple[str, ...]) -> Callable[[bytes], Any]:
+        count, texts = len(self.fields), {"__op": "u", "__deleted": "false"}
+        cells: list[tuple[str, Any, Any]] = [
+            (field, _CELLS[self.columns[name].wire], UNSET) for name, field in self.fields.items()
+        ]
+        for place, name in enumerate((*texts, *(each for each in added if each not in texts))):
+            kind = (str | None, texts[name]) if name in texts else (Raw, UNSET)
+            cells.append((f"a{place}", *kind))
+        others = [each for each in added if each not in texts]
+        rename = {f"a{place}": name for place, name in enumerate((*texts, *others))}
+        flat = msgspec.defstruct(
+            "Flat", cells, rename=self._names | rename, gc=False, forbid_unknown_fields=True
+        )
+        read, row, message = msgspec.json.Decoder(flat).decode, self.row, self.message
+
+        def decode(payload: bytes) -> Any:
+            values = astuple(read(payload))
+            op, deleted = values[count : count + 2]
+            gone = deleted not in ("false", None) or op == "d"
+            return message(None, row(*values[:count]), "" if gone else op or "u")
+
+        return decode
+
+    @property
+    def schema(self) -> TableSchema:
+        columns = tuple(Column(name, kind.arrow) for name, kind in self.columns.items())
+        return TableSchema(columns, self.keys or ())
+
+    def with_keys(self, keys: tuple[str, ...]) -> Layout:
+        """Fix the key; raises Refused where a column has a name that the changelog needs."""
+        for name in self.columns:
+            check_name(name, (), keys)
+        return Layout(
+            self.columns, keys, self.declared, self.unsettled, self.given, placed=self.placed
+        )
+
+    def grown(self, told: Mapping[str, Told], carried: Mapping[str, Raw]) -> Layout:
+        """Give the layout that also holds these columns; raises Refused where none can.
+
+        ``carried`` are the values of a record. Without a type a column is what the configuration
+        says, else text, or stays what it is.
+        """
+        columns, unsettled = dict(self.columns), set(self.unsettled)
+        for name in (*carried, *told):
+            seen = self._seen(name, told)
+            stored = columns.get(name)
+            if stored is None:
+                check_name(name, columns, self.keys)
+                columns[name] = self._first(name, seen, told)
+                unsettled |= {name} if columns[name] == UNDECLARED and not seen else set()
+            elif seen is not None and seen != stored:
+                columns[name] = self._wider(name, stored, seen, told[name].words)
+        self.declared.update({name: column.words for name, column in told.items() if column.type})
+        for name, raw in carried.items():
+            wire = wire_of(bytes(raw))
+            if wire is None or _takes(columns[name].wire, wire, bytes(raw)):
+                continue
+            fresh = name in unsettled and wire is not Wire.FLOAT
+            columns[name] = replace(columns[name], wire=wire if fresh else Wire.RAW)
+        unsettled -= {name for name, raw in carried.items() if bytes(raw) != NULL}
+        if columns == self.columns and unsettled == self.unsettled:
+            return self
+        keys = spelled(self.keys, columns)
+        return Layout(columns, keys, self.declared, unsettled, self.given, placed=self.placed)
+
+    def _seen(self, name: str, told: Mapping[str, Told]) -> WireType | None:
+        """What a schema tells of a column's type; declared text takes nearly all as such."""
+        seen = told[name].type if name in told else None
+        return as_text(seen) if seen is not None and self.given.is_text(name) else seen
+
+    def _first(self, name: str, seen: WireType | None, told: Mapping[str, Told]) -> WireType:
+        """The type of a column that is new here."""
+        given = self.given.type_of(name)
+        if given is None:
+            stored = self.given.stored_as(name)
+            if seen is not None or stored is None:
+                return seen or UNDECLARED
+            return stored
+        self.declared.setdefault(name, self.given.words_of(name))
+        return given if seen is None else self._wider(name, given, seen, told[name].words)
+
+    def _wider(self, name: str, stored: WireType, seen: WireType, words: str) -> WireType:
+        if stored.means(seen) and stored.arrow.equals(seen.arrow):
+            return seen if stored.stored else stored  # the wire stays what was found
+        if pa.types.is_integer(stored.arrow) and pa.types.is_boolean(seen.arrow):
+            return stored  # TINYINT(1): 0 and 1 become false and true
+        if pa.types.is_boolean(stored.arrow) and pa.types.is_integer(seen.arrow):
+            return stored
+        wider = widen(stored.arrow, seen.arrow)
+        if wider is None:
+            unnamed = "of the stored column" if stored.stored else "text of no declared type"
+            was = self.declared.get(name, unnamed)
+            error = Unfit if name in self.columns else Refused
+            raise error(
+                f"{name}: the type {was} ({stored.arrow}) can't become {words} ({seen.arrow}) "
+                f"in the lake"
+            )
+        if stored.means(seen):
+            return replace(stored, arrow=wider, stored=False)
+        return replace(seen, arrow=wider)
+
+    def beside(self, stored: TableSchema) -> Layout:
+        """The same, for a table with these columns."""
+        return Layout(
+            self.columns, self.keys, self.declared, self.unsettled, self.given.beside(stored),
+            placed=self.placed,
+        )  # fmt: skip
+
+    def means_the_same(self, other: Layout) -> bool:
+        """Tell whether the values of these columns are read alike by the other layout."""
+        return all(kind.means(other.columns[name]) for name, kind in self.columns.items())
+
+    def make(self, values: Mapping[str, Raw]) -> Struct:
+        """Make a row of values that ``grown`` has seen; raises Refused where one is no text."""
+        return self.row(
+            **{
+                self.fields[name]: cell(bytes(raw), self.columns[name].wire)
+                for name, raw in values.items()
+                if name in self.fields
+            }
+        )
+
+    def gone(self, key: Mapping[str, object]) -> Struct:
+        """Make the row that ends a key, given by field; the rest is null."""
+        return self.row(**{**dict.fromkeys(self.fields.values(), None), **key})
+
+
+def wire_of(raw: bytes) -> Wire | None:
+    """How a JSON value stands, None for null. A number with a fraction is FLOAT."""
+    first = raw[:1]
+    if first == b'"':
+        return Wire.STR
+    if first in b"-0123456789":
+        return Wire.INT if _WHOLE.fullmatch(raw) else Wire.FLOAT
+    if first in b"tf":
+        return Wire.BOOL
+    return None if raw == NULL else Wire.RAW
+
+
+def _takes(column: Wire, value: Wire, raw: bytes) -> bool:
+    if column is Wire.RAW:
+        return True
+    if column is Wire.FLOAT:
+        if value is Wire.STR:
+            return _NOT_FINITE.fullmatch(string_of(raw)) is not None
+        # Too large a number would be an infinity.
+        return value in (Wire.INT, Wire.FLOAT) and math.isfinite(float(raw))
+    return column is value
+
+
+def string_of(raw: bytes) -> str:
+    """A JSON string's own text; raises Refused where it is none."""
+    try:
+        return _string.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refused(f"a value is not valid text: {error}") from error
+
+
+def cell(raw: bytes, wire: Wire) -> object:
+    """A value as the structs hold it. Raises Refused."""
+    if wire is Wire.RAW:
+        return Raw(raw)
+    if raw == NULL:
+        return None
+    if wire is Wire.STR:
+        return string_of(raw)
+    if wire is Wire.BOOL:
+        return raw == b"true"
+    try:
+        if wire is Wire.INT:
+            return int(raw)
+        return float(string_of(raw) if raw.startswith(b'"') else raw)
+    except ValueError as error:
+        raise Refused(f"a number that can't be read: {raw[:60]!r}") from error

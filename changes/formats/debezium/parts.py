@@ -1,0 +1,115 @@
+"""The parts of a Debezium record: members of objects, schema blocks, the record's key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import msgspec
+from msgspec import Raw
+
+from changes.decoding.bare_numbers import with_text_for_bare_numbers
+from changes.decoding.json_text import why_not
+from changes.decoding.layout import Refused
+from changes.formats.base import packed_header, unpack
+from changes.formats.debezium.layout import NULL
+from changes.formats.debezium.types import Field
+
+Members = Mapping[str, Raw]
+
+OLD_KEY = "__debezium.oldkey"
+"""The header on the second half of a key change."""
+
+NEW_KEY = "__debezium.newkey"
+"""The header on its first half."""
+
+WRAPPED = frozenset(("schema", "payload"))
+"""What JsonConverter puts around a key or value, with ``schemas.enable``."""
+
+NOT_COLUMNS = "__dbz__"
+"""Keys get such members where topics were merged: they name the physical table."""
+
+_members = msgspec.json.Decoder(dict[str, Raw])
+_field = msgspec.json.Decoder(Field | None)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A record's key: its columns, and their types where a schema tells them."""
+
+    text: bytes
+    members: Members
+    field: Field | None
+    prefix: bytes | None
+    """What stands before its payload, as of ``Record``."""
+
+    @cached_property
+    def columns(self) -> Members:
+        """What of it is columns of the table."""
+        return {n: raw for n, raw in self.members.items() if not n.startswith(NOT_COLUMNS)}
+
+
+def members(text: bytes, what: str) -> Members:
+    """An object's members. The bare NaN and Infinity of JsonConverter become text."""
+    try:
+        text.decode()  # what stays raw is not looked at by the decoder
+        try:
+            return _members.decode(text)
+        except msgspec.DecodeError:
+            return _members.decode(with_text_for_bare_numbers(text))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(
+            f"{what} is not an object of Debezium's JSON: {why_not(text, error)}"
+        ) from error
+
+
+def field_of(raw: Raw | None, whose: str) -> Field | None:
+    """A schema block. Raises Refused where it is none of Connect's: values would lose their types,
+    and a number of days would be kept as text."""
+    try:
+        return None if raw is None else _field.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(f"the schema of the {whose} can't be read: {error}") from error
+
+
+def key_of(packed: bytes, *, lenient: bool = False) -> Key | None:
+    """The record key, None where there is none.
+
+    Raises Refused where it is no object; ``lenient``: that is none, too.
+    """
+    text = unpack(packed).key
+    if text is None or text.strip() in (b"", NULL):
+        return None
+    try:
+        top = members(text, "the record key")
+        if not (top.keys() <= WRAPPED and "payload" in top):
+            return Key(text, top, None, b"")
+        payload = bytes(top["payload"])
+        if payload == NULL:
+            return None
+        inner = members(payload, "the record key")
+        return Key(text, inner, field_of(top.get("schema"), "key"), prefix_of(text, payload))
+    except Refused:
+        if lenient:
+            return None
+        raise
+
+
+def announces(packed: bytes) -> bool:
+    """Tell whether a record's headers say that it is half of a key change."""
+    return any(packed_header(packed, name) is not None for name in (NEW_KEY, OLD_KEY))
+
+
+def columns_of(field: Field | None) -> Mapping[str, Field]:
+    """The fields of a structure's schema by their names."""
+    fields = field.fields if field is not None and field.fields else ()
+    return {each.field: each for each in fields if each.field}
+
+
+def prefix_of(value: bytes, payload: bytes) -> bytes | None:
+    """What is before the payload of a value that ends with it."""
+    if not value.endswith(b"}"):
+        return None
+    body = value[:-1].rstrip()
+    return body[: len(body) - len(payload)] if body.endswith(payload) else None

@@ -1,0 +1,110 @@
+"""Decodes the row records of one target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from changes.column_news import ColumnNews
+from changes.decoding.assemble import Misfit, Pieces, assemble
+from changes.decoding.key_runs import KeyRun
+from changes.decoding.layout import Refused, Unfit
+from changes.formats.debezium import record as careful
+from changes.formats.debezium.convert import DebeziumConverter
+from changes.formats.debezium.declared import Given
+from changes.formats.debezium.layout import Layout
+from changes.formats.debezium.names import Names
+from changes.formats.debezium.reading import Reading
+from changes.formats.debezium.state import State
+from changes.formats.debezium.unsent import Unavailable
+from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
+
+
+class DebeziumTableDecoder:
+    """The ``TableDecoder`` of Debezium's JSON.
+
+    A call that raises leaves what is known of the columns as it was, so the records before the
+    bad one can be decoded again without it.
+    """
+
+    def __init__(
+        self,
+        options: FormatOptions,
+        names: Names,
+        unavailable: Unavailable,
+        mode: Mode,
+        keys: tuple[str, ...] | None,
+        types: ColumnTypes = (),
+    ) -> None:
+        self._options = options
+        self._names = names
+        self._unavailable = unavailable
+        self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
+        keys = () if mode is Mode.APPEND else (keys or None)
+        self._fixed = keys is not None
+        self._state = State(
+            Layout({}, keys, {}, given=Given.of(types), placed=self._positions is not None),
+            covered=keys is None,
+        )
+        self._run = KeyRun()
+        self._seen = False
+
+    @property
+    def schema(self) -> TableSchema | None:
+        return self._state.layout.schema if self._seen else None
+
+    def remind(self, stored: TableSchema) -> None:
+        """See ``formats.base.Reminded``."""
+        self._state = replace(self._state, layout=self._state.layout.beside(stored))
+
+    @property
+    def positions(self) -> str | None:
+        return self._positions
+
+    def take_news(self) -> tuple[ColumnNews, ...]:
+        news = self._state.news
+        if news or self._state.begun:
+            self._state = replace(self._state, news=(), begun=False)
+        return news
+
+    @property
+    def told(self) -> Mapping[str, str]:
+        return self._state.sources
+
+    def decode(
+        self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
+    ) -> Changes | None:
+        run = self._run.begun(partition, offsets)
+        reading = Reading(self._state, self._fixed, self._names, self._unavailable, run)
+        if self._positions is not None:
+            reading.positions = {}
+        converter = DebeziumConverter(self._options.zero_dates, self._options.time_zone)
+        table = None
+        try:
+            refused = reading.read(values)
+            layout = reading.state.layout
+            if reading.segments:
+                keys, marks = layout.keys or (), reading.positions
+                pieces = Pieces(reading.segments, layout.columns, keys, self._fixed, marks)
+                table = assemble(pieces, converter, layout.declared, partition, offsets)
+        except Misfit as misfit:
+            raise self._bad(misfit.record, misfit, values) from misfit
+        if refused is not None:
+            raise self._bad(reading.place, refused, values) from refused
+        if table is None:
+            return None
+        self._state, self._seen = replace(reading.state, begun=True), True
+        self._run = reading.run.ended(reading.numbered)
+        mode = Mode.UPSERT if layout.keys else Mode.APPEND
+        return Changes(
+            table, layout.schema, mode, reading.count, converter.nulled, begins=pieces.begins
+        )
+
+    def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
+        """Put the table's name before the reason; several tables may feed one target."""
+        try:
+            table = careful.read(values[place], self._names).table
+        except Refused:
+            table = None
+        reason = str(error) if table is None else f"{table}: {error}"
+        return BadRecord(place, reason, of_table=isinstance(error, Unfit))

@@ -1,0 +1,74 @@
+"""What a decoder of Debezium's records remembers from one call to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from changes.column_news import ColumnNews, ListedType, filled, listed_otherwise
+from changes.formats.debezium.layout import NULL, Layout
+from changes.formats.debezium.record import Record
+from changes.formats.debezium.shapes import Shapes
+from changes.formats.debezium.types import Field, described, source_words
+from changes.model import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Its layout, the shapes of records, and what they told beside rows."""
+
+    layout: Layout
+    shapes: Shapes = field(default_factory=Shapes)
+    covered: bool = False
+    """The record keys hold all of the configured key, so no update changes that."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """By column its type in MySQL's words, where the connector passes them on."""
+    listed: Mapping[TableName, Mapping[str, ListedType]] = field(default_factory=dict)
+    """By table the columns of its latest schema, with their types."""
+    filled: Mapping[TableName, frozenset[str]] = field(default_factory=dict)
+    """By table the columns in which a NULL may come as the default, as far as judged."""
+    news: tuple[ColumnNews, ...] = ()
+    """What changed in these lists and was not asked for yet."""
+    begun: bool = False
+    """Whether rows were decoded since it was asked for."""
+
+    def with_sources(self, told: Mapping[str, Field]) -> State:
+        """Take in the source's own words for types."""
+        sources = {name: said for name, each in told.items() if (said := source_words(each))}
+        if sources.items() <= self.sources.items():
+            return self
+        return replace(self, sources={**self.sources, **sources})
+
+    def compared(self, record: Record, place: int) -> State:
+        """Hold a record's list of columns against the one that its table had before. ``place``: so
+        many records came before it in this call."""
+        if record.table is None or not record.fields:
+            return self
+        return self._filled(record.table, record)._listed(
+            record.table, record.fields, amid=self.begun or place > 0
+        )
+
+    def _filled(self, table: TableName, record: Record) -> State:
+        """Take in the columns whose NULLs may come as their defaults.
+
+        A null in one of them shows that they come as NULL: the converter does one or the other.
+        """
+        told = [name for name, each in (record.fields or {}).items() if each.may_be_filled]
+        known = self.filled.get(table, frozenset())
+        if known.issuperset(told):
+            return self
+        image = record.after or record.before or {}
+        nulls = any(name in image and bytes(image[name]) == NULL for name in told)
+        news = () if nulls else filled(str(table), [name for name in told if name not in known])
+        judged = {**self.filled, table: known | {*told}}
+        return replace(self, filled=judged, news=(*self.news, *news))
+
+    def _listed(self, table: TableName, fields: Mapping[str, Field], *, amid: bool) -> State:
+        now = {name: described(each) for name, each in fields.items()}
+        was = self.listed.get(table)
+        if not now or now == was:
+            return self
+        news = () if was is None else tuple(listed_otherwise(str(table), was, now, amid))
+        if news:  # the former list, should it come again, is to be seen
+            self.shapes.payloads.clear()
+        return replace(self, listed={**self.listed, table: now}, news=(*self.news, *news))

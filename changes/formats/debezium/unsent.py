@@ -1,0 +1,156 @@
+"""Values that the source did not send, and the placeholders that Debezium writes for them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import UNSET, Raw, Struct
+from msgspec.structs import astuple
+
+from changes.formats.base import unpack
+from changes.formats.debezium.parts import WRAPPED, Members, members
+from changes.formats.debezium.record import Record, is_envelope
+
+_PLACEHOLDER = "__debezium_unavailable_value"
+_WHOLE = (b'"mysql"', b'"mariadb"')
+"""Connectors that send every value, as ``source.connector`` stands in a record: they demand
+binlog_row_image=FULL, so a placeholder among their values is text that somebody stored."""
+
+_HINT = re.compile(rb'"m(?:ysql|ariadb)"')
+
+_PLACES = frozenset(
+    (
+        b'{"wkb":"AQEAACDmEAAAAAAA/IPXl8EAAAD8g9eXwQ==","srid":4326}',
+        b'{"wkb":"AQEAACDmEAAADCHn/f9/ZkAYQs77/39WQA==","srid":4326}',
+        b'{"x":-9.9999999E7,"y":-9.9999999E7,"wkb":"AQEAAAAAAAD8g9eXwQAAAPyD15fB","srid":null}',
+    )
+)
+"""Places that stand for a geometry, geography and point which were not sent: none is on Earth."""
+
+
+def _structured(octets: bytes, text: str) -> Iterator[Any]:
+    """The lists that stand for one which was not sent: of texts, or with a number for each byte."""
+    yield [text]
+    yield [_coded(octets)]
+    yield [str(uuid.UUID(bytes=hashlib.md5(octets, usedforsecurity=False).digest(), version=3))]
+    numbers = [byte - 256 if byte > 127 else byte for byte in octets]  # Java's bytes have a sign
+    yield numbers
+    yield list(map(float, numbers))
+    decimals = [_coded(bytes((byte,))) for byte in octets]
+    yield decimals
+    yield [{"scale": 0, "value": decimal} for decimal in decimals]
+
+
+def _coded(octets: bytes) -> str:
+    return base64.b64encode(octets).decode()
+
+
+def _dumped(form: Any) -> str:
+    return json.dumps(form, separators=(",", ":"), ensure_ascii=False)
+
+
+def connector_of(found: Members) -> bytes | None:
+    """The connector that a payload names, as it stands there. A flattened row has it where
+    ``add.fields`` holds ``connector``."""
+    if not is_envelope(found):
+        raw = found.get("__source_connector", found.get("__connector"))
+    elif not bytes(found.get("source", b"")).startswith(b"{"):
+        raw = None
+    else:
+        raw = members(bytes(found["source"]), "the source").get("connector")
+    return None if raw is None else bytes(raw)
+
+
+def partial_image(record: Record, keys: Sequence[str]) -> Mapping[str, bytes] | None:
+    """The old image beside its key, where it may tell the key alone; None where it tells the row.
+
+    Under REPLICA IDENTITY DEFAULT Debezium writes null for the other columns of PostgreSQL, or in
+    those that take none 0, "" or their default, and Kafka Connect may write a default for null.
+    """
+    if connector_of(record.payload or {}) not in (None, b'"postgresql"'):
+        return None
+    before = record.before or {}
+    return {name: bytes(value) for name, value in before.items() if name not in keys}
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """What stands where the source did not send a value (PostgreSQL: an unchanged TOAST value).
+
+    Text as it is, bytes in base64, lists and maps holding it. Only the record that a value came in
+    tells whether it is one: records of several connectors may come to one target, in one block.
+    """
+
+    texts: frozenset[str]
+    raws: frozenset[bytes]
+    configured: bool = False
+    """The pipeline names it: then it is one in the records of all connectors."""
+
+    @classmethod
+    def of(cls, configured: str | None) -> Unavailable:
+        """By the connector's ``unavailable.value.placeholder``, None where the pipeline does not
+        name it; raises ValueError for bad hex."""
+        placeholder = _PLACEHOLDER if configured is None else configured
+        octets = placeholder.encode()
+        if placeholder.startswith("hex:"):
+            octets = bytes.fromhex(placeholder.removeprefix("hex:"))
+        text = octets.decode("utf-8", "replace")
+        mapped = _dumped({text: text})
+        texts = (text, _coded(octets), octets.hex(), mapped)
+        raws = {_dumped(form).encode() for form in (*texts, *_structured(octets, text))}
+        raws |= {mapped.encode()} | _PLACES
+        return cls(frozenset(texts), frozenset(raws), configured is not None)
+
+    def among(self, values: Sequence[Any]) -> set[int]:
+        """The places of values, text or raw JSON, that may stand for one that was not sent: see
+        ``stands_in``."""
+        if isinstance(next((v for v in values if v is not None and v is not UNSET), ""), str):
+            if self.texts.isdisjoint(values):
+                return set()
+            return {place for place, value in enumerate(values) if value in self.texts}
+        return {
+            place
+            for place, value in enumerate(values)
+            if isinstance(value, Raw) and bytes(value) in self.raws
+        }
+
+    def spares(self, rows: Sequence[Struct]) -> bool:
+        """Tell whether all values of these rows were sent for sure, and none is missing."""
+        columns = zip(*map(astuple, rows), strict=True)
+        return not any(UNSET in values or self.among(values) for values in columns)
+
+    def doubts(self, records: Iterable[bytes]) -> bool:
+        """Tell whether any of these packed records may have such a value as text.
+
+        One search for all: most records of PostgreSQL's may have a value that was not sent.
+        """
+        return not self.configured and _HINT.search(b"".join(records)) is not None
+
+    def stands_in(self, packed: bytes) -> bool:
+        """Tell whether such a value of this record was not sent. Raises Refused."""
+        if not self.doubts((packed,)):
+            return True
+        found = members(unpack(packed).value or b"", "the value")
+        if found.keys() <= WRAPPED and "payload" in found:
+            found = members(bytes(found["payload"]), "the payload")
+        return self.within(found) is self
+
+    def within(self, payload: Members) -> Unavailable:
+        """What stands so in this record. Raises Refused."""
+        if not self.configured and connector_of(payload) in _WHOLE:
+            return NOTHING_UNAVAILABLE
+        return self
+
+    def without(self, values: Mapping[str, Raw]) -> dict[str, Raw]:
+        """The values that were sent."""
+        return {name: raw for name, raw in values.items() if bytes(raw) not in self.raws}
+
+
+NOTHING_UNAVAILABLE = Unavailable(frozenset(), frozenset())

@@ -1,0 +1,182 @@
+"""What Maxwell's row messages are, in terms of a row and what an update replaced."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct, UnsetType
+
+from changes.decoding.json_rows import Row
+from changes.decoding.json_text import why_not
+from changes.decoding.layout import Refused
+from changes.formats.base import VALUE_AT, packed_values, sizes
+from changes.formats.maxwell.encrypted import NO_KEY, Opener
+from changes.formats.maxwell.keys import body, found_columns, record_key, record_names, told_names
+from changes.model import TableName
+
+LETTERS = {"insert": "I", "update": "U", "delete": "D", "bootstrap-insert": "I"}
+"""What happened to a row, by the type of its message."""
+
+_FIRST_MILLISECONDS = 100_000_000_000
+"""From here on a number is no time in seconds (the year 5138) but one in milliseconds (1973):
+Maxwell tells rows by the former and statements by the latter."""
+
+
+class Message(Struct, gc=False):
+    """A message of a row with nothing assumed about its columns."""
+
+    type: str = ""
+    data: dict[str, Raw] | None = None
+    old: dict[str, Raw] | None = None
+    primary_key_columns: Raw = Raw()
+    primaryKeyColumns: Raw = Raw()
+    encrypted: Any = None
+    reason: Any = None
+    database: str | None = None
+    table: str | None = None
+
+
+class _Times(Struct, gc=False):
+    ts: Raw = Raw()
+
+
+_message = msgspec.json.Decoder(Message)
+_times = msgspec.json.Decoder(_Times)
+
+
+_UNNAMED = Raw()
+"""What stands for ``primary_key_columns`` in a message without."""
+
+
+def _shape(names: Sequence[str]) -> Callable[[bytes], object]:
+    """Make a reader of record keys that takes just those of these columns."""
+    fields = [("database", Any), ("table", Any), *((f"f{n}", Any) for n in range(len(names)))]
+    told = {f"f{place}": f"pk.{name}" for place, name in enumerate(names)}
+    key = msgspec.defstruct("Key", fields, rename=told, gc=False, forbid_unknown_fields=True)
+    return msgspec.json.Decoder(key).decode
+
+
+class MaxwellDialect:
+    """The ``Dialect`` of Maxwell, whose records come packed. Of one decoder only: it remembers
+    the shape of record keys."""
+
+    letters: Mapping[str, str] = LETTERS
+    deletes_by_was = False
+    drops_nulls = True
+
+    def __init__(self, opener: Opener | None) -> None:
+        self._opener = opener
+        self._shape: Callable[[bytes], object] | None = None
+        self._shape_text = b""
+
+    def message(self, row: type[Struct]) -> type[Struct]:
+        image: Any = row
+        fields: list[tuple[str, Any, Any]] = [
+            ("kind", str, ""),
+            ("now", image | None | UnsetType, None),
+            ("was", image | None | UnsetType, None),
+            ("names", Raw, Raw()),
+            ("odd", Any, None),
+        ]
+        names = {
+            "kind": "type",
+            "now": "data",
+            "was": "old",
+            "names": "primary_key_columns",
+            "odd": "encrypted",
+        }
+        return msgspec.defstruct("Message", fields, rename=names, gc=False)
+
+    def bodies(self, values: Sequence[bytes]) -> Sequence[bytes]:
+        return packed_values(values)
+
+    def key_texts(self, names: Sequence[Raw], values: Sequence[bytes]) -> Sequence[bytes]:
+        if _UNNAMED not in names:
+            first = names[0]
+            return (bytes(first),) if names.count(first) == len(names) else list(map(bytes, names))
+        if names.count(_UNNAMED) == len(names) and self._have_shape(values):
+            return (self._shape_text,)
+        return [
+            bytes(name) or self._record_text(value)
+            for name, value in zip(names, values, strict=True)
+        ]
+
+    def _have_shape(self, values: Sequence[bytes]) -> bool:
+        """Tell whether the keys of these records are surely of the columns of the latest one's."""
+        if self._shape is None:
+            return False
+        keys = [
+            value[VALUE_AT + size[0] : VALUE_AT + size[0] + size[1]]
+            for value, size in zip(values, map(sizes, values), strict=True)
+        ]
+        try:
+            deque(map(self._shape, keys), maxlen=0)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return False
+        return True
+
+    def _record_text(self, packed: bytes) -> bytes:
+        """The names in a record's key as one text, whose shape is the first tried from now on."""
+        key = record_key(packed)
+        names = record_names(key)
+        text = msgspec.json.encode(names)
+        if text != self._shape_text:
+            self._shape_text = text
+            self._shape = _shape(names) if names and key and key.startswith(b"{") else None
+        return text
+
+    def read(self, value: bytes) -> Row:
+        message = self.message_of(value)
+        if message.type not in LETTERS:
+            raise Refused(f"unknown type {message.type!r}")
+        if message.data is None:
+            raise Refused(f"a message of type {message.type} without data")
+        op, was = LETTERS[message.type], message.old
+        own = bytes(message.primary_key_columns)
+        names = told_names(own or bytes(message.primaryKeyColumns) or b"[]")
+        # A member of another name is not looked at by the fast way: the record's key stands for it.
+        text = own or self._record_text(value)
+        if not (own or bytes(message.primaryKeyColumns)):
+            names = record_names(record_key(value))
+        keys = found_columns(names, {**(was or {}), **message.data})
+        return Row(op, message.data, was if op == "U" else None, text, keys)
+
+    def message_of(self, value: bytes) -> Message:
+        """Read any packed record's message, opened where it is encrypted. Raises Refused."""
+        text = body(value)
+        message = _read(text)
+        if message.encrypted is not None:
+            if self._opener is None:
+                raise Refused(NO_KEY)
+            message = _read(self._opener.opened(text))
+        return message
+
+    def table_of(self, value: bytes) -> TableName | None:
+        try:
+            message = self.message_of(value)
+        except Refused:
+            return None
+        named = message.database and message.table
+        return TableName(message.database or "", message.table or "") if named else None
+
+
+def moment(value: bytes) -> int | None:
+    """When the change happened, in milliseconds; None where the message does not say."""
+    try:
+        given = Decimal(bytes(_times.decode(value).ts).decode())
+    except InvalidOperation:
+        return None
+    if not given.is_finite() or not 0 < given < _FIRST_MILLISECONDS**2:
+        return None
+    return int(given if given >= _FIRST_MILLISECONDS else given * 1000)
+
+
+def _read(value: bytes) -> Message:
+    try:
+        return _message.decode(value)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise Refused(f"not a Maxwell message: {why_not(value, error)}") from error

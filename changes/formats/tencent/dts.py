@@ -1,0 +1,167 @@
+"""Tencent Cloud DTS's subscription messages: envelopes of entries, of MySQL, MariaDB and TDSQL.
+
+An event too large for one message comes in parts; the ``ShardId`` header tells those of one shard
+of TDSQL from another's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from changes.decoding.convert import Converter, check_zone
+from changes.decoding.flat_heads import heads_of_all
+from changes.decoding.layout import Refused
+from changes.decoding.row_images import explain_rows
+from changes.formats.base import Packed, Piece, RowChange, Sign, Statement
+from changes.formats.multi_entry import head_of
+from changes.formats.tencent.flat import heads_of_many
+from changes.formats.tencent.message import (
+    check_packed,
+    envelope_of,
+    envelope_sign,
+    event_of,
+    heads_of,
+    items_joined,
+    items_of,
+    judged,
+    part_of,
+    read_head,
+    running_of,
+    shard_of,
+    whole_of,
+)
+from changes.formats.tencent.rows import UTC, TencentTableDecoder, text_rows
+from changes.model import (
+    BadMessage,
+    ChangeColumn,
+    ColumnTypes,
+    Ddl,
+    DdlStep,
+    DropTable,
+    FormatOptions,
+    Head,
+    Kind,
+    Mode,
+    RenameColumn,
+    RenameTable,
+    TableName,
+    TakeName,
+    TruncateTable,
+)
+from changes.mysql.ddl import read_ddl
+from offsets.parts import Part
+
+_PART = Head(Kind.PART, None)
+
+
+class TencentDts:
+    """The ``Format`` of Tencent DTS; raises ValueError where the time zone isn't known here.
+
+    The zone is that of TIMESTAMP values that do not tell their own.
+    """
+
+    name: str = "tencent-dts"
+    keyed: bool = True
+    binary: bool = True
+
+    def __init__(self, options: FormatOptions) -> None:
+        check_zone(options.time_zone)
+        if options.extra.get("positions") is not None:
+            raise ValueError(f"{self.name} gives no positions")
+        self._options = options
+
+    @staticmethod
+    def recognise(record: Packed) -> Sign:
+        return Sign.NO if record.value is None else envelope_sign(record)
+
+    def peek(self, value: bytes | None) -> Head:
+        packed = check_packed(value)
+        if envelope_of(packed).total > 1:
+            return _PART
+        return head_of((kind, table) for kind, table, _ in heads_of(packed))
+
+    def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
+        return heads_of_all(values, heads_of_many, self.peek)
+
+    def part(self, value: bytes) -> tuple[str, Part] | None:
+        return part_of(check_packed(value))
+
+    def running(self, value: bytes) -> tuple[str, int | None]:
+        return running_of(check_packed(value))
+
+    def whole(self, value: bytes, data: bytes) -> bytes:
+        return whole_of(data, shard_of(value))
+
+    def pieces(self, value: bytes) -> Sequence[Piece]:
+        found = []
+        for item in items_of(envelope_of(check_packed(value)).data):
+            kind, table, _ = judged(read_head(item))
+            if kind is not Kind.NOTHING:
+                found.append(Piece(kind, table, bytes(item)))
+        return found
+
+    def joined(self, value: bytes, pieces: Sequence[bytes]) -> bytes:
+        return whole_of(items_joined(pieces), shard_of(value))
+
+    def ddl(self, value: bytes) -> tuple[Ddl, ...]:
+        packed = check_packed(value)
+        found = [
+            ddl
+            for kind, table, entry in heads_of(packed)
+            if kind is Kind.DDL
+            for ddl in _statements(table, entry)
+        ]
+        shard = shard_of(packed)
+        return tuple(_of_one_shard(ddl, shard) for ddl in found) if shard else tuple(found)
+
+    def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
+        told: list[RowChange | Statement] = []
+        converter = Converter(UTC, self._options.zero_dates)
+        for kind, table, entry in heads_of(check_packed(value)):
+            ts_ms = entry.header.timestamp * 1000 or None
+            if kind is Kind.DDL:
+                found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in _statements(table, entry)]
+                told += found or [Statement(table, _sql(table, entry).sql, ts_ms)]
+            elif kind is Kind.ROWS:
+                try:
+                    event = event_of(entry.event, table).dmlEvent
+                    rows = list(text_rows(event, self._options.time_zone))
+                    told += explain_rows(table, rows, converter, ts_ms)
+                except Refused as refused:
+                    raise BadMessage(f"{table}: {refused}") from refused
+        return tuple(told)
+
+    def table_decoder(
+        self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
+    ) -> TencentTableDecoder:
+        return TencentTableDecoder(self._options, mode, keys, types)
+
+
+def _sql(table: TableName, entry: Any) -> Any:
+    return event_of(entry.event, table).ddlEvent
+
+
+def _statements(table: TableName, entry: Any) -> tuple[Ddl, ...]:
+    statement = _sql(table, entry)
+    database = statement.schemaName or table.database
+    return read_ddl(statement.sql, TableName(database, table.table))
+
+
+def _of_one_shard(ddl: Ddl, shard: str) -> Ddl:
+    """Each shard sends the statement: what only adds may come again, in the midst of rows.
+
+    What takes something away, or names it anew, concerns this shard's rows alone.
+    """
+    if not any(map(_takes_away, (*ddl.steps, *ddl.lenient))):
+        return ddl
+    return replace(
+        ddl, steps=(), lenient=(), refused=f"what shard {shard} alone says of a sharded table"
+    )
+
+
+def _takes_away(step: DdlStep) -> bool:
+    if isinstance(step, ChangeColumn):
+        return step.old != step.column.name
+    return isinstance(step, TruncateTable | DropTable | RenameTable | TakeName | RenameColumn)

@@ -1,0 +1,268 @@
+"""Tencent DTS's envelopes and entries: what a message is without a look at its rows."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from changes.decoding.proto_files import messages
+from changes.formats.base import VALUE_AT, Packed, Sign, pack, packed_headers, sizes
+from changes.model import BadMessage, Kind, TableName
+from offsets.parts import Part
+
+_PROTO = messages("tencent/dts.proto")
+_envelope = _PROTO["Envelope"].FromString
+_items = _PROTO["EntriesHead"].FromString
+_heads = _PROTO["EntriesHeads"].FromString
+_rows = _PROTO["RowsEvents"].FromString
+_column = _PROTO["Column"].FromString
+_head = _PROTO["EntryHead"].FromString
+_event = _PROTO["Event"].FromString
+
+VERSION = 1
+"""The one in which ``data`` holds Entries."""
+
+_WHOLE = b"\x08\x01\x10\x01\x22"
+"""What the envelope of a whole message begins with: version 1, 1 part, its data."""
+
+DML, DDL = 2, 3
+TAGS = {0: 0x0A, 1: 0x1A, DML: 0x12, DDL: 0x22, 4: 0x2A, 5: 0x32, 6: 0x3A}
+"""By the type of a message: the first byte of its event, which is its member's number."""
+_MEMBERS = {
+    0: "beginEvent",
+    1: "commitEvent",
+    DML: "dmlEvent",
+    DDL: "ddlEvent",
+    4: "rollbackEvent",
+    5: "heartbeatEvent",
+    6: "checkpointEvent",
+}
+SOURCES = frozenset((0, 1, 3))
+"""MySQL and MariaDB; 0 is on the wire what is not told at all, and no subscription has Oracle."""
+_PGSQL = 2
+
+_SHARD = "ShardId"
+_RUNNING = "ps"
+_LONGEST_NUMBER = 20
+"""Digits of 2^64 - 1."""
+
+
+def record_value(packed: bytes) -> bytes:
+    """The value of a record; raises BadMessage where there is none."""
+    size = sizes(packed)[0]
+    if size < 0:
+        raise BadMessage("a message without a value (a tombstone); Tencent DTS writes none")
+    return packed[VALUE_AT : VALUE_AT + size]
+
+
+def envelope_of(packed: bytes) -> Any:
+    """Raises BadMessage."""
+    try:
+        envelope = _envelope(record_value(packed))
+    except DecodeError as error:
+        raise BadMessage(f"not an envelope of Tencent DTS: {_line(error)}") from error
+    if envelope.version != VERSION:
+        raise BadMessage(
+            f"an envelope of version {envelope.version}; version {VERSION} is expected"
+        )
+    if envelope.index >= envelope.total:
+        raise BadMessage(f"an envelope with part {envelope.index} of {envelope.total}")
+    return envelope
+
+
+def envelope_sign(record: Packed) -> Sign:
+    """Tell whether a record is an envelope. Fields that nobody knows make it less sure.
+
+    Of a part, whose bytes mean nothing by themselves, only its headers can make sure.
+    """
+    try:
+        envelope = _envelope(record.value or b"")
+        if envelope.version != VERSION or envelope.index >= envelope.total or not envelope.data:
+            return Sign.NO
+        if any(name in (_SHARD, _RUNNING) for name, _ in record.headers):
+            return Sign.CERTAIN
+        if envelope.total > 1:
+            return Sign.LIKELY
+        entries = _heads(envelope.data)
+    except DecodeError:
+        return Sign.NO
+    if not entries.items or not all(each.HasField("header") for each in entries.items):
+        return Sign.NO
+    odd = any(len(UnknownFieldSet(each)) for each in (envelope, entries, *entries.items))
+    return Sign.LIKELY if odd else Sign.CERTAIN
+
+
+def part_of(packed: bytes) -> tuple[str, Part] | None:
+    """The shard's name (empty without shards) and the part, None of a whole; raises BadMessage."""
+    if packed.startswith(_WHOLE, VALUE_AT):
+        return None
+    envelope = envelope_of(packed)
+    if envelope.total == 1:
+        return None
+    part = Part(envelope.version, envelope.total, envelope.index, envelope.data)
+    return shard_of(packed), part
+
+
+def shard_of(packed: bytes) -> str:
+    """The shard that a record is from, empty where its source has none; raises BadMessage."""
+    return _shard(_headers(packed))
+
+
+def running_of(packed: bytes) -> tuple[str, int | None]:
+    """The shard and the running number that the record's headers tell; raises BadMessage."""
+    headers = _headers(packed)
+    told = headers.get(_RUNNING)
+    if told is None:
+        return _shard(headers), None
+    if not told.isdigit() or len(told) > _LONGEST_NUMBER or int(told) >= 1 << 64:
+        raise BadMessage(f"a header {_RUNNING} that is no number: {told[:30]!r}")
+    return _shard(headers), int(told)
+
+
+def _shard(headers: Mapping[str, bytes | None]) -> str:
+    name = headers.get(_SHARD)
+    try:
+        return "" if name is None else name.decode()
+    except UnicodeDecodeError as error:
+        raise BadMessage(f"a header {_SHARD} that is no text: {name!r}") from error
+
+
+def _headers(packed: bytes) -> Mapping[str, bytes | None]:
+    """By name, the last of each."""
+    try:
+        return dict(packed_headers(packed))
+    except (struct.error, msgspec.DecodeError) as error:
+        raise BadMessage(f"not a packed record: {_line(error)}") from error
+
+
+def whole_of(data: bytes, shard: str = "") -> bytes:
+    """A record of one envelope that holds it all."""
+    envelope = _PROTO["Envelope"](version=VERSION, total=1, data=data)
+    headers = [(_SHARD, shard.encode())] if shard else []
+    return pack(None, envelope.SerializeToString(), headers)
+
+
+def items_of(data: bytes) -> Sequence[bytes]:
+    """The entries of a message, each still bytes; raises BadMessage."""
+    try:
+        items: Sequence[bytes] = _items(data).items
+    except DecodeError as error:
+        raise BadMessage(f"not the entries of Tencent DTS: {_line(error)}") from error
+    return items
+
+
+def items_joined(items: Sequence[bytes]) -> bytes:
+    """The data of an envelope that holds these entries."""
+    data: bytes = _PROTO["EntriesHead"](items=items).SerializeToString()
+    return data
+
+
+def heads_of(packed: bytes) -> Iterator[tuple[Kind, TableName, Any]]:
+    """The entries of a whole message, their events still bytes; raises BadMessage."""
+    envelope = envelope_of(packed)
+    if envelope.total > 1:
+        raise BadMessage(f"part {envelope.index} of {envelope.total} of a message, without others")
+    for entry in _parsed(_heads, envelope.data):
+        yield judged(entry)
+
+
+def _parsed(parse: Any, data: bytes) -> Sequence[Any]:
+    try:
+        entries: Sequence[Any] = parse(data).items
+    except DecodeError as error:
+        raise BadMessage(f"not the entries of Tencent DTS: {_line(error)}") from error
+    return entries
+
+
+def row_events(packed: bytes) -> Iterator[tuple[str, Any]]:
+    """The tables and events of a message's rows, their columns still bytes; raises BadMessage.
+
+    Of a message that was looked at (``heads_of``): what has no rows is passed over.
+    """
+    envelope = envelope_of(packed)
+    if envelope.total > 1:
+        raise BadMessage(f"part {envelope.index} of {envelope.total} of a message, without others")
+    for entry in _parsed(_rows, envelope.data):
+        header = entry.header
+        if header.messageType == DML:
+            yield f"{header.schemaName}.{header.tableName}", entry.event.dmlEvent
+
+
+def read_head(item: bytes) -> Any:
+    """An entry, its event still bytes; raises BadMessage."""
+    try:
+        return _head(item)
+    except DecodeError as error:
+        raise BadMessage(f"not an entry of Tencent DTS: {_line(error)}") from error
+
+
+def judged(entry: Any) -> tuple[Kind, TableName, Any]:
+    """What an entry is, its table, itself; raises BadMessage."""
+    header = entry.header
+    kind, table = header.messageType, TableName(header.schemaName, header.tableName)
+    _check_event(kind, entry.event, table)
+    if kind == DDL:
+        return Kind.DDL, table, entry
+    if kind != DML:
+        return Kind.NOTHING, table, entry
+    if not table.database or not table.table:
+        part = "table" if table.database else "database"
+        raise BadMessage(f"an entry of type DML without a {part}")
+    if header.sourceType not in SOURCES:
+        named = "PGSQL" if header.sourceType == _PGSQL else str(header.sourceType)
+        raise BadMessage(f"{table}: the source is {named}; MySQL, MariaDB and TDSQL are read")
+    return Kind.ROWS, table, entry
+
+
+def _check_event(kind: int, event: bytes, table: TableName) -> None:
+    """A type that is left out reads as BEGIN: so the event must be the one that the type says."""
+    expected = TAGS.get(kind)
+    if expected is None:
+        raise BadMessage(f"{table}: an entry of unknown type {kind}")
+    if event and event[0] == expected:
+        return
+    if not event and kind not in (DML, DDL):
+        return
+    parsed = event_of(event, table)
+    if not parsed.HasField(_MEMBERS[kind]):
+        found = [field.name for field, _ in parsed.ListFields()]
+        raise BadMessage(
+            f"{table}: an entry of type {kind} with {' and '.join(found) or 'no event'}; "
+            f"{_MEMBERS[kind]} is expected"
+        )
+
+
+def event_of(event: bytes, table: TableName) -> Any:
+    """The event with all that is in it; raises BadMessage."""
+    try:
+        return _event(event)
+    except DecodeError as error:
+        raise BadMessage(f"{table}: not an event of Tencent DTS: {_line(error)}") from error
+
+
+def read_columns(raw: Sequence[bytes]) -> list[Any]:
+    """The columns of an event of ``row_events``; raises BadMessage."""
+    try:
+        return [_column(each) for each in raw]
+    except DecodeError as error:
+        raise BadMessage(f"not a column of Tencent DTS: {_line(error)}") from error
+
+
+def check_packed(packed: bytes | None) -> bytes:
+    """A record as a keyed format is given it; raises BadMessage."""
+    try:
+        if packed is None:
+            raise BadMessage("a message without a value")
+        sizes(packed)
+    except struct.error as error:
+        raise BadMessage(f"not a packed record: {_line(error)}") from error
+    return packed
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,200 @@
+"""Tencent DTS's values as text, by the kind that each carries and its column's type."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from msgspec import UNSET
+
+from changes.decoding.charsets import decode_text
+from changes.decoding.layout import Refused
+from changes.decoding.row_blocks import Cell
+from changes.mysql.types import from_mysql
+from changes.types import TIMESTAMP_UTC, Reading
+
+NIL, BYTES, _DECIMAL, STRING, NA = 0, 11, 12, 13, 14
+NUMBERS = frozenset((*range(1, 11), _DECIMAL))
+"""INT8 to FLOAT64, and DECIMAL: text in ``sv``."""
+
+_STRINGS = {STRING}
+UTF8 = frozenset(("utf8mb4", "utf8", "utf8mb3", ""))
+
+ZONE_UTC = " +00:00"
+"""What a TIMESTAMP ends with in all that was seen."""
+
+_ZONED = re.compile(r"(.*\d) ?([+-])(\d\d):?(\d\d)", re.ASCII)
+_ZERO = re.compile(r"\d{4}-(00-\d\d|\d\d-00)", re.ASCII)
+_LOCAL_SHAPE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?", re.ASCII)
+
+
+class Way(Enum):
+    """How a column's values become text."""
+
+    TEXT = "text"
+    BYTES = "bytes"
+    LABEL = "label"
+    """Of an enumeration or set: the words themselves, never their number."""
+    INSTANT = "instant"
+    BIT = "bit"
+
+
+def way_of(original: str) -> Way:
+    """How the values of a column are read whose type the message prints so."""
+    kind = from_mysql(original)
+    if kind.reading is Reading.BYTES:
+        return Way.BYTES
+    if kind.reading in (Reading.ENUM, Reading.SET):
+        return Way.LABEL
+    if kind.arrow == TIMESTAMP_UTC:
+        return Way.INSTANT
+    return Way.BIT if original.lower().startswith("bit") else Way.TEXT
+
+
+def declared(original: str) -> str:
+    """The type as text for what reads it: of labels that come as words, text."""
+    return "text" if way_of(original) is Way.LABEL else original
+
+
+def cells_of(
+    values: Sequence[Any], names: Sequence[str], ways: Sequence[Way], zone: str
+) -> list[Cell]:
+    """The values of one row as text; raises Refused."""
+    if len(values) != len(names):
+        raise Refused(f"{len(values)} values for {len(names)} columns")
+    cells: list[Cell] = []
+    try:
+        for value, way in zip(values, ways, strict=True):
+            kind = value.dataType
+            if kind == STRING and way is Way.TEXT and value.charset in UTF8:
+                cells.append(value.bv.decode())
+            elif kind in NUMBERS and way is Way.TEXT:
+                cells.append(value.sv or _number(""))
+            else:
+                cells.append(cell_of(kind, value, way, zone))
+    except UnicodeDecodeError as error:
+        reason = f"{error.object[:30]!r} is not text in utf8"
+        raise Refused(f"{names[len(cells)]}: {reason}") from error
+    except Refused as refused:
+        raise Refused(f"{names[len(cells)]}: {refused}") from refused
+    return cells
+
+
+_FEW_ROWS = 4
+"""Below this a row at a time is as quick."""
+
+
+def cells_of_rows(
+    rows: Sequence[Sequence[Any]], names: Sequence[str], ways: Sequence[Way], zone: str
+) -> list[Cell]:
+    """The values of rows as text, row behind row, read a column at a time; raises Refused."""
+    width = len(names)
+    if len(rows) >= _FEW_ROWS and all(len(row) == width for row in rows):
+        values = list(itertools.chain.from_iterable(rows))
+        kinds = [value.dataType for value in values]
+        cells: list[Cell] = [None] * len(values)
+        for place, way in enumerate(ways):
+            column = values[place::width]
+            texts = _column(column, set(kinds[place::width]), way)
+            if texts is None:
+                try:
+                    texts = [_any(value, way, zone) for value in column]
+                except Refused as refused:
+                    raise Refused(f"{names[place]}: {refused}") from refused
+            cells[place::width] = texts
+        return cells
+    return list(itertools.chain.from_iterable(cells_of(row, names, ways, zone) for row in rows))
+
+
+def _any(value: Any, way: Way, zone: str) -> Cell:
+    return cell_of(value.dataType, value, way, zone)
+
+
+def _column(values: Sequence[Any], kinds: set[int], way: Way) -> list[Cell] | None:
+    """A column's values of one common kind; None where each has to be looked at."""
+    if way is not Way.TEXT or len(kinds) > 1:
+        return None
+    if kinds == _STRINGS:
+        if not UTF8.issuperset([value.charset for value in values]):
+            return None
+        try:
+            return [value.bv.decode() for value in values]
+        except UnicodeDecodeError:
+            return None
+    if not kinds <= NUMBERS:
+        return None
+    texts: list[Cell] = [value.sv for value in values]
+    return None if "" in texts else texts
+
+
+def cell_of(kind: int, value: Any, way: Way, zone: str) -> Cell:
+    """One value as text, None for null, UNSET for none at all; raises Refused."""
+    if kind in (NIL, NA):
+        if value.sv or value.bv:
+            named = "NIL" if kind == NIL else "NA"
+            raise Refused(f"a value {(value.sv or value.bv)[:30]!r} of type {named}")
+        return None if kind == NIL else UNSET
+    if kind in NUMBERS:
+        if way is Way.LABEL:
+            raise Refused(f"a number ({value.sv[:30]!r}) for a label; STRING is expected")
+        if way is Way.BYTES:
+            raise Refused(f"a number ({value.sv[:30]!r}) for bytes; BYTES is expected")
+        text = _number(value.sv)
+        return _bits(text) if way is Way.BIT else text
+    if kind not in (STRING, BYTES):
+        raise Refused(f"a value of unknown type {kind}")
+    raw: bytes = value.bv
+    if value.sv:
+        raise Refused(f"a value {value.sv[:30]!r} in sv of a type whose values are in bv")
+    if way is Way.BYTES:
+        return raw.decode("latin-1")
+    charset = value.charset.partition("_")[0]
+    # The words of a text may come as BYTES, whose character set is none.
+    text = decode_text(raw, "" if charset.lower() == "binary" else charset)
+    return _instant(text, zone) if way is Way.INSTANT else text
+
+
+def _number(text: str) -> str:
+    if not text:
+        raise Refused("a number without digits")
+    return text
+
+
+def _bits(text: str) -> str:
+    """BIT comes as a signed integer of 64 bits: with its first bit set that is below zero."""
+    if text.startswith("-") and text[1:].isdecimal() and int(text) >= -(1 << 63):
+        return str(int(text) + (1 << 64))
+    return text
+
+
+def _instant(text: str, zone: str) -> str:
+    """A TIMESTAMP as UTC: it tells its own zone, or is in the configured one."""
+    if text.endswith(ZONE_UTC):
+        return text[: -len(ZONE_UTC)]
+    zoned = _ZONED.fullmatch(text)
+    local = text if zoned is None or ":" not in zoned[1] else zoned[1]
+    if _ZERO.match(local) or (local == text and zone == "UTC"):
+        return local
+    if not _LOCAL_SHAPE.fullmatch(local):
+        raise Refused(f"{text[:40]!r} is not a timestamp")
+    try:
+        read = datetime.fromisoformat(local)
+        if local == text or zoned is None:
+            return _from_zone(read, zone)
+        shift = timedelta(hours=int(zoned[3]), minutes=int(zoned[4]))
+        return (read - shift if zoned[2] == "+" else read + shift).isoformat(" ")
+    except (ValueError, OverflowError) as error:
+        raise Refused(f"{text[:40]!r} is not a timestamp") from error
+
+
+def _from_zone(read: datetime, zone: str) -> str:
+    """A reading that the zone has twice is the first; one that it skips is refused."""
+    when = read.replace(tzinfo=ZoneInfo(zone), fold=0).astimezone(UTC)
+    if when.astimezone(ZoneInfo(zone)).replace(tzinfo=None) != read:
+        raise Refused(f"{read} does not exist in {zone}")
+    return when.replace(tzinfo=None).isoformat(" ")

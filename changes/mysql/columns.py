@@ -1,0 +1,192 @@
+"""Reads a column's definition in MySQL's SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from changes.model import Column
+from changes.mysql.tokens import Cursor, NotUnderstood, Token, words
+from changes.mysql.types import from_mysql
+from changes.types import SourceType
+
+TEXTS = words(
+    "CHAR VARCHAR CHARACTER NCHAR NVARCHAR TINYTEXT TEXT MEDIUMTEXT LONGTEXT LONG NATIONAL"
+)
+BYTES = "binary"
+"""The character set whose texts are bytes."""
+
+BINARIES = words("VARBINARY TINYBLOB BLOB MEDIUMBLOB LONGBLOB")
+DECIMALS = words("DECIMAL NUMERIC DEC FIXED")
+NUMBERS = DECIMALS | words(
+    "TINYINT SMALLINT MEDIUMINT MIDDLEINT INT INTEGER BIGINT INT1 INT2 INT3 INT4 INT8 BOOL BOOLEAN "
+    "FLOAT DOUBLE REAL FLOAT4 FLOAT8"
+)
+_OTHERS = words(
+    "DATE DATETIME TIMESTAMP TIME YEAR BIT ENUM SET JSON BINARY SERIAL UUID INET4 INET6 VECTOR "
+    "GEOMETRY POINT LINESTRING POLYGON MULTIPOINT MULTILINESTRING MULTIPOLYGON "
+    "GEOMETRYCOLLECTION GEOMCOLLECTION"
+)
+_TYPES = TEXTS | BINARIES | NUMBERS | _OTHERS
+_SECOND_WORDS = words("PRECISION VARYING VARCHAR CHAR CHARACTER VARBINARY")
+_SIGNS = words("UNSIGNED SIGNED ZEROFILL")
+_PLAIN = words("VISIBLE INVISIBLE ASCII UNICODE BINARY COMPRESSED VIRTUAL STORED")
+_WITH_VALUE = words(
+    "COMMENT COLUMN_FORMAT STORAGE SRID REF_SYSTEM_ID ENGINE_ATTRIBUTE SECONDARY_ENGINE_ATTRIBUTE"
+)
+
+
+@dataclass(slots=True)
+class Definition:
+    """A column as a statement defines it. ``default`` None: no DEFAULT clause."""
+
+    name: str
+    base: str
+    type: str
+    arguments: Sequence[Token] = ()
+    nullable: bool | None = None
+    default: tuple[Token, ...] | None = None
+    computed: bool = False
+    """The DEFAULT stands in parentheses."""
+    primary: bool = False
+    auto_increment: bool = False
+    generated: bool = False
+    charset: str | None = None
+    """As it is named, or as the name of a collation begins."""
+
+
+def read_definition(cursor: Cursor, sql: str) -> Definition:
+    """Take name, type and attributes; raises NotUnderstood at a word it doesn't know."""
+    column = _read_type(cursor, cursor.name(), sql)
+    while not cursor.at_end and not cursor.is_words("PARTITION", "BY"):
+        _read_attribute(cursor, column)
+    return column
+
+
+def _read_type(cursor: Cursor, name: str, sql: str) -> Definition:
+    first = last = cursor.next()
+    base = first.text.upper()
+    if first.kind != "word" or base not in _TYPES:
+        raise NotUnderstood(f"unknown type {first.text!r}")
+    while (token := cursor.peek()) is not None and cursor.accept_any(_SECOND_WORDS):
+        last = token
+    arguments: Sequence[Token] = ()
+    text = sql[first.start : last.end]
+    if cursor.at_group():
+        arguments = cursor.group()
+        text += f"({sql[arguments[0].start : arguments[-1].end]})" if arguments else "()"
+    while sign := cursor.accept_any(_SIGNS):
+        text += f" {sign.lower()}"
+    return Definition(name, base, text, arguments)
+
+
+def _read_attribute(cursor: Cursor, column: Definition) -> None:
+    if cursor.accept("NOT", "NULL"):
+        column.nullable = False
+    elif cursor.accept("NULL"):
+        column.nullable = True
+    elif cursor.accept("DEFAULT"):
+        column.computed = cursor.at_group()
+        column.default = _default_tokens(cursor)
+    elif cursor.accept("ON", "UPDATE"):
+        cursor.next()
+        if cursor.at_group():
+            cursor.group()
+    elif cursor.accept("AUTO_INCREMENT"):
+        column.auto_increment = True
+    elif cursor.accept("PRIMARY") or cursor.is_words("KEY"):
+        cursor.accept("KEY")
+        column.primary = True
+    elif (charset := read_charset(cursor)) is not None:
+        column.charset = column.charset or charset
+    elif cursor.accept("BYTE"):
+        column.charset = BYTES
+    elif cursor.accept("GENERATED", "ALWAYS", "AS") or cursor.accept("AS"):
+        column.generated = True
+        cursor.group()
+    else:
+        _read_harmless(cursor)
+
+
+def read_charset(cursor: Cursor) -> str | None:
+    """Take a character set, or a collation, which begins with the name of one; None: neither."""
+    collation = cursor.accept("COLLATE")
+    named = cursor.accept("CHARACTER", "SET") or cursor.accept("CHAR", "SET")
+    if not (collation or named or cursor.accept("CHARSET")):
+        return None
+    cursor.accept_sign("=")
+    name = cursor.next().text.lower()
+    return name.partition("_")[0] if collation else name
+
+
+def _read_harmless(cursor: Cursor) -> None:
+    """What says nothing about a stored row's value."""
+    if cursor.accept("UNIQUE"):
+        cursor.accept("KEY")
+    elif cursor.accept("FIRST") or cursor.accept_any(_PLAIN) or cursor.accept("PERSISTENT"):
+        return
+    elif cursor.accept("AFTER"):
+        cursor.name()
+    elif cursor.accept_any(_WITH_VALUE):
+        cursor.accept_sign("=")
+        cursor.next()
+    elif cursor.accept("CONSTRAINT"):
+        if not cursor.is_words("CHECK"):
+            cursor.name()
+    elif cursor.accept("CHECK"):
+        cursor.group()
+        if not cursor.accept("NOT", "ENFORCED"):
+            cursor.accept("ENFORCED")
+    elif cursor.accept("REFERENCES"):
+        _read_reference(cursor)
+    else:
+        token = cursor.next()
+        raise NotUnderstood(f"{token.text!r} in a column's definition")
+
+
+def _read_reference(cursor: Cursor) -> None:
+    cursor.name()
+    if cursor.accept_sign("."):
+        cursor.name()
+    if cursor.at_group():
+        cursor.group()
+    while cursor.accept("ON", "DELETE") or cursor.accept("ON", "UPDATE"):
+        if not (cursor.accept("SET") or cursor.accept("NO")):
+            cursor.next()
+            continue
+        cursor.next()
+
+
+def _default_tokens(cursor: Cursor) -> tuple[Token, ...]:
+    """A literal with its sign or character set, a function with its arguments, an expression."""
+    if cursor.at_group():
+        inner = cursor.group()
+        return tuple(inner) if len(inner) == 1 and inner[0].kind != "word" else _expression(inner)
+    token = cursor.next()
+    tokens = [token]
+    if (token.kind == "sign" and token.text in "+-") or is_introducer(token):
+        tokens.append(cursor.next())
+    elif cursor.at_group():
+        tokens += _expression(cursor.group())
+    return tuple(tokens)
+
+
+def _expression(tokens: Sequence[Token]) -> tuple[Token, ...]:
+    start = tokens[0].start if tokens else 0
+    return (Token("sign", "(", start, start), *tokens, Token("sign", ")", start, start))
+
+
+def is_introducer(token: Token) -> bool:
+    """Tell whether it names the character set of the text behind it: ``_latin1'x'``."""
+    return token.kind == "word" and token.text.startswith("_")
+
+
+def kind_of(column: Definition) -> SourceType:
+    """What its values are: of a text in the character set ``binary`` they are bytes."""
+    binary = column.charset == BYTES
+    return from_mysql(f"{column.type} character set {BYTES}" if binary else column.type)
+
+
+def as_changed(column: Definition) -> Column:
+    """Give the column as it is from now on."""
+    return Column(column.name, kind_of(column).arrow)

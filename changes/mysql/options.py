@@ -1,0 +1,88 @@
+"""Reads the options of a table in MySQL's ALTER TABLE: hardly any concerns a stored row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from changes.mysql.columns import read_charset
+from changes.mysql.tokens import Cursor, NotUnderstood, words
+
+_TABLE_OPTIONS = words(
+    "ENGINE TYPE AUTO_INCREMENT COMMENT ROW_FORMAT KEY_BLOCK_SIZE AVG_ROW_LENGTH CHECKSUM "
+    "TABLE_CHECKSUM MAX_ROWS MIN_ROWS PACK_KEYS PASSWORD DELAY_KEY_WRITE STATS_AUTO_RECALC "
+    "STATS_PERSISTENT STATS_SAMPLE_PAGES COMPRESSION ENCRYPTION CONNECTION INSERT_METHOD "
+    "AUTOEXTEND_SIZE ENGINE_ATTRIBUTE SECONDARY_ENGINE SECONDARY_ENGINE_ATTRIBUTE "
+    "PAGE_COMPRESSED PAGE_COMPRESSION_LEVEL PAGE_CHECKSUM TRANSACTIONAL ENCRYPTED "
+    "ENCRYPTION_KEY_ID IETF_QUOTES CHARSET COLLATE ALGORITHM LOCK TABLESPACE"
+)
+_NO_ROWS = words("BLACKHOLE MERGE MRG_MYISAM FEDERATED FEDERATEDX CONNECT SPIDER")
+"""Engines that keep no rows of their own: a table that gets one loses what it had."""
+
+_BARE_OPTIONS = words("FORCE NOWAIT SECONDARY_LOAD SECONDARY_UNLOAD")
+
+
+@dataclass(slots=True)
+class Options:
+    """What concerns stored rows: what takes them away, and the character sets that their texts are
+    converted to."""
+
+    refused: list[str] = field(default_factory=list)
+    charsets: list[str] = field(default_factory=list)
+
+
+def read_options(cursor: Cursor) -> Options:
+    """Take options, which may follow each other without commas. Raises NotUnderstood."""
+    found = Options()
+    while not cursor.at_end and not cursor.is_words("PARTITION", "BY"):
+        if _other_option(cursor, found):
+            continue
+        option = cursor.peek()
+        if named := cursor.accept_any(_TABLE_OPTIONS):
+            cursor.accept_sign("=")
+            value = cursor.next().text.upper()
+            if named in ("ENGINE", "TYPE") and value in _NO_ROWS:
+                found.refused.append(f"ENGINE {value}")
+        elif not cursor.accept_any(_BARE_OPTIONS):
+            raise NotUnderstood(f"{option.text if option else ''!r} in ALTER TABLE")
+    return found
+
+
+def _converted(cursor: Cursor) -> str:
+    """The character set that texts are converted to; DEFAULT is the server's, which is not told."""
+    charset = read_charset(cursor)
+    if charset is None:
+        raise NotUnderstood("CONVERT TO")
+    read_charset(cursor)  # a collation of it
+    return charset
+
+
+def _other_option(cursor: Cursor, found: Options) -> bool:
+    """Take one clause or option that is more than ``word = value``."""
+    cursor.accept("DEFAULT")
+    if cursor.accept("CONVERT", "TO"):
+        found.charsets.append(_converted(cursor))
+        return True
+    if cursor.accept("CHARACTER", "SET") or cursor.accept("CHAR", "SET"):
+        cursor.accept_sign("=")
+        cursor.next()
+        return True
+    for verb in ("DISCARD", "IMPORT"):
+        if cursor.accept(verb, "TABLESPACE"):
+            found.refused.append(f"{verb} TABLESPACE")
+            return True
+    if cursor.accept("UNION"):
+        cursor.accept_sign("=")
+        cursor.group()
+        return True
+    if cursor.accept("DATA", "DIRECTORY") or cursor.accept("INDEX", "DIRECTORY"):
+        cursor.accept_sign("=")
+        cursor.next()
+        return True
+    pairs = (
+        ("DISABLE", "KEYS"),
+        ("ENABLE", "KEYS"),
+        ("WITH", "VALIDATION"),
+        ("WITHOUT", "VALIDATION"),
+        ("REMOVE", "PARTITIONING"),
+    )
+    return any(cursor.accept(*pair) for pair in pairs)

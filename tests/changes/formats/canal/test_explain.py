@@ -1,0 +1,285 @@
+"""Changes for people: keys, images before and after, and the values that the lake gets too."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from changes.formats.base import RowChange, Statement
+from changes.formats.canal.json import CanalJson
+from changes.model import BadMessage, BadRecord, FormatOptions, Mode, TableName
+from tests.changes.formats.canal.messages import decode, message
+
+CANAL = CanalJson(FormatOptions())
+ROW = {"id": "1", "name": "a", "price": "1.50"}
+
+
+def only(value: bytes) -> RowChange:
+    (change,) = CANAL.explain(value)
+    assert isinstance(change, RowChange)
+    return change
+
+
+def test_insert() -> None:
+    """An insert has no before."""
+    row = {"id": 1, "name": "a", "price": Decimal("1.50")}
+    expected = RowChange(TableName("shop", "orders"), "I", {"id": 1}, None, row, 1589373515000)
+    assert only(message()) == expected
+
+
+def test_update() -> None:
+    """Before an update the row was its data overlaid with its old, nulls included."""
+    change = only(message("UPDATE", [ROW], [{"name": None}]))
+    assert change.before == {"id": 1, "name": None, "price": Decimal("1.50")}
+    assert change.after == {"id": 1, "name": "a", "price": Decimal("1.50")}
+
+
+def test_delete() -> None:
+    """A delete has no after."""
+    change = only(message("DELETE", [ROW]))
+    assert (change.key, change.after) == ({"id": 1}, None)
+    assert change.before == {"id": 1, "name": "a", "price": Decimal("1.50")}
+
+
+def test_key_change() -> None:
+    """A key change is one update by the new key; before it the row had the old one."""
+    change = only(message("UPDATE", [ROW], [{"id": "7"}]))
+    assert (change.op, change.key) == ("U", {"id": 1})
+    assert change.before == {"id": 7, "name": "a", "price": Decimal("1.50")}
+
+
+def test_minimal_image() -> None:
+    """Columns that the message lacks are in neither image."""
+    change = only(message("UPDATE", [{"id": "1", "name": "b"}], [{"name": "a"}]))
+    assert change.before == {"id": 1, "name": "a"}
+    assert change.after == {"id": 1, "name": "b"}
+
+
+def test_key_that_only_old_has() -> None:
+    """A key that only old holds did not change."""
+    change = only(message("UPDATE", [{"name": "b"}], [{"id": "1", "name": "a"}]))
+    assert change.key == {"id": 1}
+    assert change.after == {"name": "b", "id": 1}
+
+
+def test_update_that_tells_nothing_of_before() -> None:
+    """Without old only the key is known of before."""
+    assert only(message("UPDATE", [ROW], None)).before == {"id": 1}
+
+
+def test_rows_in_order() -> None:
+    """A message of many rows gives as many changes; old is by place."""
+    rows = [{"id": str(n), "name": f"n{n}"} for n in range(3)]
+    changes = CANAL.explain(message("UPDATE", rows, [{"name": "x"}, None, {"name": "z"}]))
+    told = [change.before for change in changes if isinstance(change, RowChange)]
+    assert told == [{"id": 0, "name": "x"}, {"id": 1}, {"id": 2, "name": "z"}]
+
+
+def test_no_key() -> None:
+    """A table without a key has an empty one."""
+    assert only(message(keys=None)).key == {}
+    assert only(message("UPDATE", [ROW], None, keys=[])).before is None
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({"es": 5, "ts": 9}, 5),
+        ({"es": 0, "ts": 9}, 9),
+        ({"es": None, "ts": 9}, 9),
+        ({"es": "7"}, 7),
+        ({"es": 0, "ts": 0}, None),
+        ({"es": None, "ts": None}, None),
+    ],
+)
+def test_moment(members: dict[str, Any], expected: int | None) -> None:
+    """The event's time, else the message's; zero stands for unknown."""
+    assert only(message(**members)).ts_ms == expected
+
+
+def test_statement() -> None:
+    """A statement is told for the table that it names itself."""
+    sql = "CREATE TABLE `xj_`.`user02` (`uid` int(0) NOT NULL)"
+    told = CANAL.explain(message("CREATE", None, isDdl=True, sql=sql))
+    assert told == (Statement(TableName("xj_", "user02"), sql, 1589373515000),)
+
+
+def test_statement_about_no_table() -> None:
+    """What names no table is told for the one that the message names."""
+    told = CANAL.explain(message("QUERY", None, isDdl=True, sql="GRANT ALL ON *.* TO a"))
+    assert [str(statement.table) for statement in told] == ["shop.orders"]
+
+
+def test_nothing_to_apply() -> None:
+    """Marks and heartbeats tell no change."""
+    assert CANAL.explain(message("XACOMMIT", None)) == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (b"{", "not a Canal message"),
+        (message("ODD"), "unknown type 'ODD'"),
+        (message(data=[{"name": "x"}]), r"shop\.orders: key column id is missing"),
+        (message(data=[{"id": None}]), r"shop\.orders: key column id is null"),
+        (message(data=[None]), r"shop\.orders: data holds null"),
+        (message(data=None, sql="UPDATE t"), "as a statement"),
+        (message(types=[]), "mysqlType is not"),
+        (message(keys="id"), "pkNames is not"),
+    ],
+)
+def test_bad_messages(value: bytes | None, said: str) -> None:
+    """What can't be told is refused in one line."""
+    with pytest.raises(BadMessage, match=said):
+        CANAL.explain(value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("bigint unsigned", "18446744073709551615", 2**64 - 1),
+        ("bit(64)", "18446744073709551615", 2**64 - 1),
+        ("decimal(20,0)", "5", Decimal(5)),
+        ("decimal(65,30)", "1." + "1" * 30, "1." + "1" * 30),
+        ("float", "3.14", 3.14),
+        ("float", "16777217", 16777216.0),
+        ("double", "3.140000104904175", 3.140000104904175),
+        ("timestamp", "2024-01-01 00:00:00", datetime(2024, 1, 1, tzinfo=UTC)),
+        ("date", "2024-01-01", date(2024, 1, 1)),
+        ("year", "0000", 0),
+        ("enum('a','b')", "2", "b"),
+        ("blob", "\u00ff", b"\xff"),
+    ],
+)
+def test_values(kind: str, text: str, expected: object) -> None:
+    """Integers of any size are such, floats have their shortest form, the rest is the lake's."""
+    change = only(message(data=[{"id": "1", "v": text}], types={"id": "int", "v": kind}))
+    assert change.after is not None
+    assert change.after["v"] == expected
+    assert type(change.after["v"]) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("1", 1),
+        ('"1"', "1"),
+        ("18446744073709551616", 2**64),
+        ("3.14", 3.14),
+        ("0.10000000000000000000001", "0.10000000000000000000001"),
+        ("1e999", "1e999"),
+        ("9" * 5000, "9" * 5000),
+        ("true", True),
+        ("null", None),
+        ('{"a": [1]}', '{"a": [1]}'),
+    ],
+)
+def test_values_of_no_declared_type(raw: str, expected: object) -> None:
+    """Other tools write typed values without types: a number is one as long as it is exact."""
+    value = message(data=[{"v": "?"}], types=None, keys=None).replace(b'"?"', raw.encode())
+    change = only(value)
+    assert change.after == {"v": expected}
+
+
+def test_update_before() -> None:
+    """InLong's name for old is understood."""
+    value = message("UPDATE", [ROW], updateBefore=[{**ROW, "id": "9"}], drop=["old"])
+    assert only(value).before == {"id": 9, "name": "a", "price": Decimal("1.50")}
+
+
+def test_default_table() -> None:
+    """Messages that name no table, as Flink's sink writes them, are those of the one configured."""
+    value = b'{"data": [{"id": 1, "name": "a"}], "type": "INSERT"}'
+    with pytest.raises(BadMessage, match="without a database, and no default_database is set"):
+        CANAL.peek(value)
+    options = FormatOptions(extra={"default_database": "d", "default_table": "t"})
+    canal = CanalJson(options)
+    assert canal.peek(value).table == TableName("d", "t")
+    (change,) = canal.explain(value)
+    assert change == RowChange(TableName("d", "t"), "I", {}, None, {"id": 1, "name": "a"}, None)
+    decoder = canal.table_decoder(Mode.UPSERT, ("id",))
+    changes = decoder.decode(0, [0], [value])
+    assert changes is not None
+    assert changes.table.select(["id", "name"]).to_pylist() == [{"id": "1", "name": "a"}]
+
+
+# -- the same values both ways --------------------------------------------------------------------
+
+TYPES = {
+    "tinyint(4)": ["-128", "x"],
+    "bigint(20) unsigned": ["18446744073709551615", "-"],
+    "decimal(12,2)": ["1.5", "-0.01", "1.234"],
+    "decimal(65,2)": ["1.50"],
+    "float": ["3.14", "1e39"],
+    "double": ["0.1", "nan"],
+    "date": ["2024-02-29", "0000-00-00", "2023-02-29"],
+    "datetime(6)": ["2024-01-01 00:00:00.000001", "2024-00-01 00:00:00"],
+    "timestamp": ["2024-01-01 08:00:00", "0000-00-00 00:00:00"],
+    "time": ["-838:59:59", "12:00:00.5", "25"],
+    "year(4)": ["0000", "2024"],
+    "bit(1)": ["0", "1", "2"],
+    "bit(64)": ["18446744073709551615"],
+    "enum('a','b')": ["1", "b", "9"],
+    "set('a','b')": ["3", "4"],
+    "blob": ["\u00ff\u0000", "\u0100"],
+    "json": ['{"a": 1}'],
+    "varchar(9)": ["", "x"],
+}
+NAMES = {f"c{place}": kind for place, kind in enumerate(TYPES)}
+BLOCK = {"id": "int"} | NAMES
+IMAGES = st.fixed_dictionaries(
+    {}, optional={name: st.none() | st.sampled_from(TYPES[NAMES[name]]) for name in NAMES}
+)
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from(["INSERT", "UPDATE", "DELETE"]),
+    st.lists(IMAGES, min_size=1, max_size=3),
+    st.sampled_from(["null", "error"]),
+)
+def test_both_ways_tell_the_same(kind: str, images: list[dict[str, Any]], zero: Any) -> None:
+    """The view for people and the columns for the lake hold equal values, or the same error."""
+    rows = [{"id": str(place)} | image for place, image in enumerate(images)]
+    value = message(kind, rows, types=BLOCK)
+    canal = CanalJson(FormatOptions("Asia/Shanghai", zero))
+    try:
+        changes = decode(value, mode=Mode.APPEND, time_zone="Asia/Shanghai", zero_dates=zero)
+    except BadRecord:
+        # Of several misfits in one row either may be named: the words are of one kind.
+        misfits = [change.misfit for change in canal.explain(value) if change.misfit is not None]
+        assert misfits
+        assert all(" is not an" in misfit or " is not a " in misfit for misfit in misfits)
+        return
+    told = canal.explain(value)
+    table = changes.table.to_pylist()
+    assert len(told) == len(table)
+    for change, row in zip(told, table, strict=True):
+        assert isinstance(change, RowChange)
+        image = change.before if kind == "DELETE" else change.after
+        assert image is not None
+        assert change.op == row["_op"]
+        for name in ("id", *NAMES):
+            assert image.get(name) == (
+                pytest.approx(row[name]) if isinstance(row.get(name), float) else row.get(name)
+            )
+
+
+def test_a_value_that_contradicts_its_type_is_shown_as_it_came() -> None:
+    """Whoever debugs wants to see it, and what is wrong with it; the lake refuses the row."""
+    change = only(message(data=[{"id": "x"}]))
+    assert change.after == {"id": "x"}
+    assert change.misfit == "id: 'x' is not an int(11)"
+
+
+def test_json_keeps_its_text() -> None:
+    """A JSON column is the text that came."""
+    text = json.dumps({"b": 1, "a": [1.0, None]})
+    change = only(message(data=[{"id": "1", "v": text}], types={"id": "int", "v": "json"}))
+    assert change.after == {"id": 1, "v": text}

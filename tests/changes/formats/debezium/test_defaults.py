@@ -1,0 +1,90 @@
+"""Defaults that a schema block tells: Kafka Connect may have written them where NULL stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from changes.column_news import ColumnNews
+from changes.formats.base import TellsColumns
+from changes.formats.debezium.json import DebeziumJson
+from changes.model import FormatOptions, Mode
+from tests.changes.formats.debezium.messages import (
+    envelope,
+    field,
+    key_with_schema,
+    record,
+    wrapped,
+)
+
+FIELDS = {"id": "int32", "n": "double"}
+FILLED = ColumnNews(
+    "filled", "n", "column n has a default, and a NULL may have come as that", "shop.orders"
+)
+
+
+def with_defaults(
+    op: str, defaults: Mapping[str, Any], row: Mapping[str, Any], **others: Any
+) -> bytes:
+    """A change of a row whose schema names these columns' defaults; ``others`` are each field's."""
+    value = wrapped(envelope(op, *((None, row) if op == "d" else (row, None))), FIELDS)
+    for struct in value["schema"]["fields"][:2]:
+        struct["fields"] = [
+            field(name, kind) | ({"default": defaults[name]} | others if name in defaults else {})
+            for name, kind in FIELDS.items()
+        ]
+    return record(value, key_with_schema({"id": row["id"]}, {"id": "int32"}))
+
+
+def news(*groups: tuple[bytes, ...], mode: Mode = Mode.UPSERT) -> list[ColumnNews]:
+    """What one decoder tells, called once for each group."""
+    decoder = DebeziumJson(FormatOptions()).table_decoder(mode, None)
+    assert isinstance(decoder, TellsColumns)
+    found: list[ColumnNews] = []
+    for group in groups:
+        assert decoder.decode(0, range(len(group)), group) is not None
+        found += decoder.take_news()
+    return found
+
+
+ROW = {"id": 1, "n": 123456789.125}
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("op", ["c", "d"])
+def test_an_optional_column_with_a_default_is_told_once(mode: Mode, op: str) -> None:
+    """Whatever the value is: the first NULL may be the next row's."""
+    records = [with_defaults(op, {"n": 123456789.125}, ROW | {"id": n}) for n in range(3)]
+    assert news((records[0],), (records[1], records[2]), mode=mode) == [FILLED]
+
+
+@pytest.mark.parametrize("default", [0, "", False, "AAE=", {"a": 1}])
+def test_any_default_but_null_counts(default: Any) -> None:
+    """Also what a language might take for nothing."""
+    assert news((with_defaults("c", {"n": default}, ROW),)) == [FILLED]
+
+
+def test_a_default_of_null_fills_nothing() -> None:
+    """Nor is there a NULL in a column that takes none."""
+    assert news((with_defaults("c", {"n": None}, ROW),)) == []
+    assert news((with_defaults("c", {"n": 1.5}, ROW, optional=False),)) == []
+    assert news((with_defaults("c", {}, ROW),)) == []
+
+
+def test_a_default_that_comes_later_is_told() -> None:
+    """SET DEFAULT: the types are the same, the schema is another."""
+    assert news((with_defaults("c", {}, ROW),), (with_defaults("u", {"n": 1.5}, ROW),)) == [FILLED]
+
+
+def test_a_null_in_the_record_that_tells_the_schema_shows_that_nulls_come() -> None:
+    """``replace.null.with.default = false``: the schema's defaults say nothing then."""
+    sent = with_defaults("c", {"n": 1.5}, {"id": 1, "n": None})
+    assert news((sent,), (with_defaults("c", {"n": 1.5}, ROW),)) == []
+
+
+@pytest.mark.parametrize("optional", ["yes", 1, None, {}])
+def test_a_schema_that_says_it_otherwise_is_read_as_before(optional: Any) -> None:
+    """What is not Connect's word for it is no reason to refuse rows."""
+    assert news((with_defaults("c", {"n": 1.5}, ROW, optional=optional),)) == []
