@@ -118,4 +118,4 @@ lock:
 	$(LOCK) --upgrade requirements-java.in -o requirements-java.txt
 
 lock-jars: setup
-	@$(VENV)/python -m sparkwriter.jars lock
+	@$(VENV)/python -m sparkwriter.session.jars lock

@@ -28,11 +28,11 @@ from demo.broker import DevBroker
 from demo.lake import open_session
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
-from sparkwriter.iceberg import KEYS, MODE, TABLE_PROPERTIES
-from sparkwriter.iceberg_catalog import LakeCatalog
-from sparkwriter.iceberg_marks import HWM, marks_text
-from sparkwriter.jvm import SparkJvm
-from sparkwriter.schema import LakeColumn
+from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.iceberg.marks import HWM, marks_text
+from sparkwriter.iceberg.sink import KEYS, MODE, TABLE_PROPERTIES
+from sparkwriter.session.jvm import SparkJvm
+from sparkwriter.sql.schema import LakeColumn
 
 TABLES = int(os.environ.get("BENCH_TABLES", "1000"))
 WANTED_S = 15.0

@@ -25,16 +25,16 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from actors.ports import Span, StagedBatch
 from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName, Write
 from offsets.position import NO_OFFSET, TopicPartition
-from sparkwriter.attempts import anonymous
-from sparkwriter.compaction_plan import CompactionSettings
-from sparkwriter.iceberg import IcebergWriter
-from sparkwriter.iceberg_catalog import LakeCatalog
-from sparkwriter.iceberg_compact import Compactions, Compactor, Jobs
-from sparkwriter.iceberg_foreign import ForeignSnapshots
-from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
-from sparkwriter.jars import lake_jars
-from sparkwriter.java import find_java
-from sparkwriter.session import start_session
+from sparkwriter.iceberg.attempts import anonymous
+from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
+from sparkwriter.iceberg.compaction_plan import CompactionSettings
+from sparkwriter.iceberg.foreign import ForeignSnapshots
+from sparkwriter.iceberg.sink import IcebergWriter
+from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.session.jars import lake_jars
+from sparkwriter.session.java import find_java
+from sparkwriter.session.session import start_session
 
 SIZES = [int(text) for text in os.environ.get("BENCH_TABLE_ROWS", "500000,5000000").split(",")]
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "8"))

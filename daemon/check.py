@@ -27,9 +27,9 @@ from daemon.kafka_positions import BrokerUnreachable, TopicMissing, topic_ids
 from daemon.kafka_settings import consumer_settings
 from daemon.letters.topic_made import find_topic
 from daemon.secrets import MASK, SHORTEST, looks_secret
-from sparkwriter.jars import JarsError, lake_jars, local_jar
-from sparkwriter.java import JavaMissing, find_java
-from sparkwriter.warehouse import check_warehouse
+from sparkwriter.iceberg.warehouse import check_warehouse
+from sparkwriter.session.jars import JarsError, lake_jars, local_jar
+from sparkwriter.session.java import JavaMissing, find_java
 
 StartTier = Callable[[], None]
 """Starts the real sinks and stops them again. Raises SinkUnavailable, JarsError, JavaMissing."""

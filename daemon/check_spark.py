@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from daemon.config import Config
-from sparkwriter.durable_files import CLASS
-from sparkwriter.session import FILE_SYSTEM, is_local
+from sparkwriter.iceberg.durable_files import CLASS
+from sparkwriter.session.session import FILE_SYSTEM, is_local
 
 
 def spark_warnings(config: Config) -> Iterator[str]:

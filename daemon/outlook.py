@@ -25,7 +25,7 @@ from daemon.observer import SUPERVISOR, Observer, Question
 from daemon.retry import Retry
 from daemon.status import About, AskLife, document
 from daemon.web import WebServer
-from sparkwriter.keeper import SessionFigures
+from sparkwriter.session.keeper import SessionFigures
 
 
 class OutlookError(Exception):

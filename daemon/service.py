@@ -75,8 +75,8 @@ from daemon.topology import PipelineParts, Topology, stand_ins
 from offsets.recovery import PositionError
 from offsets.snapshot import Snapshot, SpillMark, TargetMark
 from offsets.store import StoreError
-from sparkwriter.jars import JarsError
-from sparkwriter.java import JavaMissing
+from sparkwriter.session.jars import JarsError
+from sparkwriter.session.java import JavaMissing
 
 SHOW_INTERVAL_S = 0.2
 """How often the progress line is drawn anew: smooth to the eye, nothing to the processor."""

@@ -17,21 +17,21 @@ from actors.ports import ResettableSink, SinkUnavailable
 from daemon.config import Config
 from daemon.staging import RunFolder
 from daemon.state_id import state_id
-from sparkwriter.attempts import this_process
-from sparkwriter.compaction_plan import CompactionSettings
-from sparkwriter.iceberg import IcebergWriter, check_catalog
-from sparkwriter.iceberg_compact import Compactions
-from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
-from sparkwriter.jars import lake_jars
-from sparkwriter.java import find_java
-from sparkwriter.java_garbage import JavaGarbage
-from sparkwriter.jvm import SparkJvm
-from sparkwriter.keeper import KeeperSettings, SessionFigures, SessionKeeper
-from sparkwriter.living_sink import LivingSink
-from sparkwriter.session import start_session
-from sparkwriter.thread_bounds import thread_bounds
-from sparkwriter.warehouse import check_warehouse
-from sparkwriter.warm_up import CATALOG, warm_up, warm_up_catalog
+from sparkwriter.iceberg.attempts import this_process
+from sparkwriter.iceberg.compact import Compactions
+from sparkwriter.iceberg.compaction_plan import CompactionSettings
+from sparkwriter.iceberg.sink import IcebergWriter, check_catalog
+from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.warehouse import check_warehouse
+from sparkwriter.session.jars import lake_jars
+from sparkwriter.session.java import find_java
+from sparkwriter.session.java_garbage import JavaGarbage
+from sparkwriter.session.jvm import SparkJvm
+from sparkwriter.session.keeper import KeeperSettings, SessionFigures, SessionKeeper
+from sparkwriter.session.living_sink import LivingSink
+from sparkwriter.session.session import start_session
+from sparkwriter.session.thread_bounds import thread_bounds
+from sparkwriter.session.warm_up import CATALOG, warm_up, warm_up_catalog
 
 
 class SinkTier(Protocol):

@@ -25,7 +25,7 @@ from actors.messages import Address
 from daemon.log_ends import LogEndFigures
 from daemon.observer import SUPERVISOR, Answers
 from daemon.status_partitions import age, lag_of, partitions_of
-from sparkwriter.keeper import SessionFigures
+from sparkwriter.session.keeper import SessionFigures
 
 SCHEMA = 1
 """Version of the document: new members may come, those that are there keep their meaning."""

@@ -25,6 +25,7 @@ from actors.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
 from actors.processor import ProcessorLogic
 from actors.processor_settings import ProcessorSettings
 from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
+from actors.writer import WriterLogic
 from changes.formats.auto import make_format
 from changes.formats.base import Format
 from changes.formats.recognise import TopicFormats
@@ -38,7 +39,6 @@ from daemon.spills import PipelineSpills, open_spills
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from offsets.store import OffsetStore
-from sparkwriter.writer import WriterLogic
 
 STOP_TIMEOUT_S = 1.0
 """For one actor to see that it is to stop, once it is idle; a stuck one is left behind."""

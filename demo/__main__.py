@@ -27,9 +27,9 @@ from demo.lake import open_session, read_tables
 from demo.produce import ProduceError, create_topic, produce
 from demo.shop import DATABASE, Shop
 from demo.steps import Steps, TooLong
-from sparkwriter.iceberg_java import JavaFailure, reason
-from sparkwriter.jars import JarsError
-from sparkwriter.java import CHECKOUT, JavaMissing
+from sparkwriter.iceberg.java import JavaFailure, reason
+from sparkwriter.session.jars import JarsError
+from sparkwriter.session.java import CHECKOUT, JavaMissing
 
 TOPIC = "shop"
 _ALL_WITHIN_S = 600.0

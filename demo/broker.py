@@ -19,8 +19,8 @@ from types import FrameType, TracebackType
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from sparkwriter.jars import JarsError, kafka_classpath
-from sparkwriter.java import JavaMissing, find_java
+from sparkwriter.session.jars import JarsError, kafka_classpath
+from sparkwriter.session.java import JavaMissing, find_java
 
 HOST = "127.0.0.1"
 CLUSTER_ID = "binlogd-dev-broker-001"

@@ -17,7 +17,7 @@ import pyarrow as pa
 from changes.model import CHANGELOG_COLUMNS
 from demo.shop import Shop
 from demo.tables import Field
-from sparkwriter.schema import lake_name
+from sparkwriter.sql.schema import lake_name
 
 _WHOLE = {"tinyint": pa.int32(), "smallint": pa.int32(), "mediumint": pa.int32()}
 _TEXT = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}

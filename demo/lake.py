@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from sparkwriter.jars import lake_jars
-from sparkwriter.java import find_java
-from sparkwriter.session import start_session
+from sparkwriter.session.jars import lake_jars
+from sparkwriter.session.java import find_java
+from sparkwriter.session.session import start_session
 
 CATALOG = "lake"
 

@@ -61,11 +61,11 @@ install_packages() {
 
 find_java() {
     local home
-    if ! home=$($venv/bin/python -m sparkwriter.java 2>/dev/null); then
+    if ! home=$($venv/bin/python -m sparkwriter.session.java 2>/dev/null); then
         say "no Java 17 or 21 here: one of our own in var/java"
         pip install --require-hashes --no-deps -r requirements-java.txt ||
             fail "no Java 17 or 21, and none could be fetched: install openjdk-17-jre-headless (Debian) or set JAVA_HOME"
-        home=$($venv/bin/python -m sparkwriter.java make-home) || fail "the Java in var/java does not run"
+        home=$($venv/bin/python -m sparkwriter.session.java make-home) || fail "the Java in var/java does not run"
     fi
 }
 
@@ -74,7 +74,7 @@ fetch_jars() {
     wanted=$(hash_of jars/jars.lock)
     if ! is_done var/jars/verified "$wanted"; then
         say "jars of jars/jars.lock (105 MB)"
-        $venv/bin/python -m sparkwriter.jars fetch --dest var/jars || exit 1
+        $venv/bin/python -m sparkwriter.session.jars fetch --dest var/jars || exit 1
         echo "$wanted" >var/jars/verified
     fi
 }

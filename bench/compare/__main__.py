@@ -22,8 +22,8 @@ from bench.compare.report import show
 from bench.compare.workloads import Workload, workloads
 from demo.broker import BrokerError, DevBroker
 from demo.produce import ProduceError
-from sparkwriter.jars import JarsError
-from sparkwriter.java import CHECKOUT, JavaMissing
+from sparkwriter.session.jars import JarsError
+from sparkwriter.session.java import CHECKOUT, JavaMissing
 
 DEFAULT_SCALE = 0.1
 """For an hour on two cores; 1 is what docs/performance.md calls the full sizes."""

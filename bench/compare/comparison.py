@@ -23,8 +23,8 @@ from bench.compare.run import NoFigure, Outcome, run_contestant
 from bench.compare.topic import LiveProducer, fill
 from bench.compare.workloads import Workload, fold
 from demo.produce import create_topic
-from sparkwriter.jars import jars_folder
-from sparkwriter.java import CHECKOUT
+from sparkwriter.session.jars import jars_folder
+from sparkwriter.session.java import CHECKOUT
 
 TIME_BOX_S = 60.0
 """For those who would need hours; they say what they reached."""

@@ -20,14 +20,14 @@ from bench.compare import rows
 from bench.compare.fresh import delays_s
 from bench.compare.job import CATALOG, NAMESPACE, TableSpec
 from changes.model import Mode, TargetName
-from sparkwriter.iceberg import TABLE_PROPERTIES
-from sparkwriter.iceberg_catalog import LakeCatalog
-from sparkwriter.iceberg_look import KEYS, MODE
-from sparkwriter.iceberg_marks import HWM, marks_text
-from sparkwriter.jars import lake_jars
-from sparkwriter.java import CHECKOUT, find_java
-from sparkwriter.schema import LakeColumn
-from sparkwriter.session import start_session
+from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.iceberg.look import KEYS, MODE
+from sparkwriter.iceberg.marks import HWM, marks_text
+from sparkwriter.iceberg.sink import TABLE_PROPERTIES
+from sparkwriter.session.jars import lake_jars
+from sparkwriter.session.java import CHECKOUT, find_java
+from sparkwriter.session.session import start_session
+from sparkwriter.sql.schema import LakeColumn
 
 _TOGETHER = 25
 """Tables read in one query: fewer, and 300 tables take minutes; more, and planning does."""

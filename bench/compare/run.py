@@ -21,7 +21,7 @@ import msgspec
 from bench.compare.dying import die_with_parent
 from bench.compare.job import Begin, End, Event, Job, Missing
 from bench.compare.measure import Meter, Used, family
-from sparkwriter.java import CHECKOUT, find_java
+from sparkwriter.session.java import CHECKOUT, find_java
 
 BEGIN_WITHIN_S = 900.0
 """For a contestant to fetch what it lacks and to warm up."""

@@ -19,7 +19,7 @@ from bench.compare.dying import die_with_parent
 from bench.compare.job import CATALOG, Begin, End, Job, Missing, read_job, tell
 from bench.peers.tail import events
 from daemon.config_file import ConfigError, load
-from sparkwriter.java import CHECKOUT
+from sparkwriter.session.java import CHECKOUT
 
 GROUP = "binlogd-bench"
 _POLL_S = 0.5

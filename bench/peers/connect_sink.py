@@ -47,8 +47,8 @@ from bench.compare.job import (
 from bench.peers.copied_topic import copied_topic
 from bench.peers.jars import classpath, fetch_peer
 from bench.peers.java_program import JavaFailed, compile_class, run_class
-from sparkwriter.jars import JarsError
-from sparkwriter.java import find_java
+from sparkwriter.session.jars import JarsError
+from sparkwriter.session.java import find_java
 
 LIST = "connect"
 COMMIT_INTERVAL_MS = 5000

@@ -12,7 +12,7 @@ import tarfile
 from pathlib import Path
 
 from bench.peers.jars import FLINK_LIBRARIES, HERE, PEERS
-from sparkwriter.jars import JarsError
+from sparkwriter.session.jars import JarsError
 
 LOCK = HERE / "flink.txt"
 _STAMP = "made-from"

@@ -41,7 +41,7 @@ from bench.compare.job import (
 from bench.peers.flink_libraries import fetch_libraries
 from bench.peers.jars import FLINK_LIBRARIES, classpath, fetch_peer
 from bench.peers.java_program import compile_class, run_class
-from sparkwriter.jars import JarsError
+from sparkwriter.session.jars import JarsError
 
 LIST = "flink"
 PARALLELISM = 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.compare.dying import die_with_parent
-from sparkwriter.java import find_java
+from sparkwriter.session.java import find_java
 
 SOURCES = Path(__file__).parent / "java"
 _COMPILED_WITHIN_S = 120.0

@@ -8,14 +8,14 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from bench.compare.job import CATALOG, NAMESPACE, Column, Job, TableSpec
-from sparkwriter.jars import lake_jars
-from sparkwriter.session import start_session
+from sparkwriter.session.jars import lake_jars
+from sparkwriter.session.session import start_session
 
 WARM = "warm"
 """A catalog of nobody's: what warms the JVM up is written there."""
 WARM_ROWS = 500
 WARM_ROUNDS = 4
-"""As many writes of as many rows as binlogd does at its start (sparkwriter/warm_up.py)."""
+"""As many writes of as many rows as binlogd does at its start (sparkwriter/session/warm_up.py)."""
 
 
 def start(job: Job, conf: Mapping[str, str], jars: Iterable[Path] = ()) -> SparkSession:

@@ -17,7 +17,8 @@ from typing import Any
 from actors import effects as fx
 from actors import performers
 from daemon import kafka_source, offset_file, spark_tier
-from sparkwriter import iceberg, iceberg_compact
+from sparkwriter.iceberg.sink import compact as iceberg_compact
+from sparkwriter.iceberg.sink import sink as iceberg
 
 
 def _die() -> None:

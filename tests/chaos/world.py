@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from demo.broker import DevBroker
-from sparkwriter.jars import lake_jars
-from sparkwriter.java import find_java
-from sparkwriter.session import start_session
+from sparkwriter.session.jars import lake_jars
+from sparkwriter.session.java import find_java
+from sparkwriter.session.session import start_session
 from tests.integration.rig import JVM, Rig
 
 

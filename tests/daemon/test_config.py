@@ -9,7 +9,7 @@ import pytest
 from changes.model import Mode, Write
 from daemon.config import Config
 from daemon.config_file import ConfigError, load
-from sparkwriter.compaction_plan import CompactionSettings
+from sparkwriter.iceberg.compaction_plan import CompactionSettings
 
 BASE = """
 [kafka]

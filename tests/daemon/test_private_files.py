@@ -18,7 +18,7 @@ from daemon.stage_work import ParquetTables
 from daemon.state_id import state_id
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
-from sparkwriter.private import close_folder, private_opener
+from sparkwriter.iceberg.private import close_folder, private_opener
 
 TARGET = TargetName("lake", "shop", "orders")
 

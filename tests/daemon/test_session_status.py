@@ -16,7 +16,7 @@ from daemon.observer import SUPERVISOR, Answers
 from daemon.status import About, LifeFigures, document
 from daemon.status_table import print_status
 from daemon.web import verdict
-from sparkwriter.keeper import SessionFigures
+from sparkwriter.session.keeper import SessionFigures
 
 ABOUT = About(run="r", pid=1, groups={"p": "g"}, processors=1, stuck_after_s=20.0)
 RUNNING = Answers(

@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, TopicPartition
 from demo.broker import BrokerError, DevBroker
 from demo.produce import ProduceError, create_topic, produce
 from demo.shop import Shop
-from sparkwriter.java import CHECKOUT
+from sparkwriter.session.java import CHECKOUT
 
 pytestmark = [pytest.mark.integration, pytest.mark.machine, pytest.mark.timeout(180)]
 

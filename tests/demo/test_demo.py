@@ -12,7 +12,7 @@ import pytest
 
 from demo.__main__ import DemoFailed, caught_up
 from demo.steps import Steps, TooLong
-from sparkwriter.java import CHECKOUT
+from sparkwriter.session.java import CHECKOUT
 
 
 def test_a_step_that_hangs_is_ended() -> None:

@@ -27,8 +27,8 @@ from daemon.progress import Quiet
 from daemon.service import Service
 from demo.broker import DevBroker
 from offsets.snapshot import Snapshot
-from sparkwriter.iceberg import IcebergWriter
-from sparkwriter.keeper import SessionFigures
+from sparkwriter.iceberg.sink import IcebergWriter
+from sparkwriter.session.keeper import SessionFigures
 
 MYSQL_TYPES = {"id": "int(11)", "name": "varchar(255)", "qty": "bigint(20)"}
 

@@ -12,11 +12,11 @@ from structlog.testing import capture_logs
 from actors.ports import ResettableSink, SinkUnavailable
 from changes.model import TargetName
 from daemon.lifecycle import Exit
-from sparkwriter.compaction_plan import CompactionSettings
-from sparkwriter.iceberg import IcebergWriter
-from sparkwriter.iceberg_compact import Compactions, Compactor, Jobs
-from sparkwriter.iceberg_foreign import ForeignSnapshots
-from sparkwriter.iceberg_java import LakeTable
+from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
+from sparkwriter.iceberg.compaction_plan import CompactionSettings
+from sparkwriter.iceberg.foreign import ForeignSnapshots
+from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.sink import IcebergWriter
 from tests.integration.rig import Rig, SharedSpark, canal
 from tests.integration.test_group import Member
 

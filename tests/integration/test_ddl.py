@@ -8,7 +8,7 @@ import pytest
 
 from actors.ports import TargetRefused
 from daemon.lifecycle import Exit
-from sparkwriter.iceberg import IcebergWriter
+from sparkwriter.iceberg.sink import IcebergWriter
 from tests.integration.rig import MYSQL_TYPES, Rig, canal, ddl
 
 

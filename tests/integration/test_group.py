@@ -19,7 +19,7 @@ from daemon.lifecycle import Exit
 from daemon.logs import set_up_logs
 from daemon.progress import Quiet
 from daemon.service import Service
-from sparkwriter.iceberg import IcebergWriter
+from sparkwriter.iceberg.sink import IcebergWriter
 from tests.integration.rig import Rig, SharedSpark, canal
 from tests.integration.test_process import Follower, daemon, ended
 

@@ -9,7 +9,7 @@ import pytest
 from actors.ports import TargetRefused
 from changes.model import TargetName
 from daemon.lifecycle import Exit
-from sparkwriter.iceberg_catalog import LakeCatalog
+from sparkwriter.iceberg.catalog import LakeCatalog
 from tests.integration.rig import Rig, canal
 
 NAMES = ("..", ".", "a/b", "line\nfeed")

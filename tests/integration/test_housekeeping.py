@@ -27,10 +27,10 @@ from pathlib import Path
 import structlog
 from daemon.staging import StagingFolder
 from sparkwriter import iceberg, iceberg_statements
-from sparkwriter.attempts import this_process
-from sparkwriter.iceberg_upkeep import Upkeep, UpkeepSettings
-from sparkwriter.jars import lake_jars
-from sparkwriter.session import start_session
+from sparkwriter.iceberg.attempts import this_process
+from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.session.jars import lake_jars
+from sparkwriter.session.session import start_session
 
 folder, conf, batch = pickle.load(sys.stdin.buffer)
 staging = StagingFolder(Path(folder) / "staging", "run-00000000beef")
@@ -95,7 +95,7 @@ def branches(rig: Rig) -> set[str]:
 @pytest.mark.timeout(400)
 def test_a_killed_daemons_staged_files(rig: Rig, monkeypatch) -> None:
     """While it lives a start leaves them; killed by -9, the next start removes them."""
-    from sparkwriter.java import find_java
+    from sparkwriter.session.java import find_java
 
     monkeypatch.setenv("JAVA_HOME", str(find_java().home))
     rig.produce(canal(f"{rig.db}.orders", "INSERT", [{"id": 1, "name": "a", "qty": 1}]))

@@ -25,7 +25,7 @@ from daemon.progress import Quiet
 from daemon.service import Service, Unusable
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
-from sparkwriter.iceberg import IcebergWriter
+from sparkwriter.iceberg.sink import IcebergWriter
 from tests.integration.rig import Rig, SharedSpark, canal
 from tests.integration.test_group import Log, Member
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkwriter.thread_bounds import POOLS, SUBQUERIES, thread_bounds
+from sparkwriter.session.thread_bounds import POOLS, SUBQUERIES, thread_bounds
 
 pytestmark = pytest.mark.long
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from demo.broker import BrokerError
-from sparkwriter.jars import JarsError
+from sparkwriter.session.jars import JarsError
 from tests.live.program import LiveError
 from tests.live.run import LETTERS, REPORT, WAYS, Bench, Shape, Tally, bench, play
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from sparkwriter.java import find_java
+from sparkwriter.session.java import find_java
 from tests.live.jars import classpath, jars_of
 from tests.live.program import HOST, LiveError, Program, free_port
 from tests.live.sources import Source

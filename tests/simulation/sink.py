@@ -1,7 +1,7 @@
 """A sink of dicts: it publishes atomically, fences and follows DDL, as a real one does.
 
-What a statement makes of a table's columns is planned by the real plan (``sparkwriter.ddl_plan``);
-what becomes of tables and their names follows ``sparkwriter.iceberg_ddl`` step by step.
+What a statement makes of columns is planned by the real plan (``sparkwriter.sql.ddl_plan``);
+what becomes of tables and their names follows ``sparkwriter.iceberg.ddl`` step by step.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from actors.ports import (
 from changes.model import Column, DropTable, Mode, TableName, TableSchema, TargetName
 from offsets.doubts import noted
 from offsets.position import NO_OFFSET, Step, TopicPartition, still_open
-from sparkwriter.ddl_plan import DdlTable, LakeField, apply_ddl
-from sparkwriter.iceberg_look import (
+from sparkwriter.iceberg.look import (
     arrived,
     check_expected,
     covered,
@@ -33,6 +32,7 @@ from sparkwriter.iceberg_look import (
     place_of,
     place_text,
 )
+from sparkwriter.sql.ddl_plan import DdlTable, LakeField, apply_ddl
 from tests.simulation.rows import Key, Net
 from tests.simulation.staging import Content, Entry
 

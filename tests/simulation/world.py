@@ -18,8 +18,8 @@ from actors.committer import Begin
 from actors.mailbox import Tick
 from actors.messages import WRITERS, Address
 from actors.processor_settings import ProcessorSettings
+from actors.writer import WriterLogic
 from offsets.position import TopicPartition
-from sparkwriter.writer import WriterLogic
 from tests.simulation.cast import SMALL, Cast
 from tests.simulation.durable import PIPELINE, Durable
 from tests.simulation.partitions import COMMITTER, FETCHER, Partitions

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from actors.ports import Doubt, Span, StagedBatch
 from changes.model import Column, KeyBound, Mode, TableSchema, TableStep, TargetName, Write
 from offsets.position import NO_OFFSET, TopicPartition
-from sparkwriter.iceberg import IcebergWriter
+from sparkwriter.iceberg.sink import IcebergWriter
 
 _numbers = itertools.count()
 

@@ -11,7 +11,7 @@ import pytest
 
 from bench.peers.flink_libraries import fetch_libraries, unpack_jars
 from bench.peers.jars import classpath, jar_list, lists
-from sparkwriter.jars import JarsError, read_lock
+from sparkwriter.session.jars import JarsError, read_lock
 
 
 @pytest.mark.parametrize("name", lists())

@@ -1,0 +1,117 @@
+"""Publishing an update of Iceberg's own API as main's next snapshot, in one commit, fenced.
+
+An update commits itself anew on whatever main shows by then, so its ``commit`` is no
+compare-and-set. Its ``apply`` only makes the snapshot; that is put into the metadata on which it
+was made, and the catalog takes it if that metadata is still the current one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import structlog
+
+from actors.ports import LostRace, SinkUnavailable
+from sparkwriter.iceberg.commit_failures import never_lands
+from sparkwriter.iceberg.java import Java, JavaFailure, LakeTable, reason
+from sparkwriter.iceberg.publish import MAIN, SWAP_ATTEMPTS, remove_files
+
+log: Any = structlog.get_logger(__name__)
+
+
+class Update(NamedTuple):
+    """An update of Iceberg's API, not applied yet, and the files that were written for it."""
+
+    java: Java
+    files: tuple[str, ...] = ()
+
+
+def publish_update(
+    table: LakeTable,
+    expected: int,
+    update: Update,
+    also: Callable[[Java], object] | None = None,
+) -> int:
+    """Make the update main's next snapshot while main shows ``expected``; gives its id.
+
+    ``also`` changes columns or properties in that commit. Raises LostRace when main shows anything
+    else, SinkUnavailable when the commit never lands. A commit whose reply was lost is found to be
+    done. What was written for it is removed where it is sure that no commit landed nor will;
+    after any other failure it stays: the commit may still land.
+    """
+    tries = _Tries()
+    table.in_turn(update.java)
+    try:
+        return _publish(table, expected, update, also, tries)
+    except LostRace:
+        # Main moved, so the metadata that a late commit would need is not the current one again,
+        # ever. But an earlier commit, its reply lost, may be what main has moved on from.
+        if tries.snapshot is None or not table.holds(int(tries.snapshot.snapshotId())):
+            _remove(table, update)
+        raise
+    except (SinkUnavailable, *JavaFailure):
+        if not tries.may_land:
+            _remove(table, update)
+        raise
+
+
+@dataclass(slots=True)
+class _Tries:
+    """What has become of one publish so far."""
+
+    snapshot: Java | None = None
+    """The snapshot that was to be committed last; its id is that of each before it."""
+    may_land: bool = False
+    """A commit failed of which it is not sure that it did not, or will not, land."""
+
+
+def _publish(
+    table: LakeTable,
+    expected: int,
+    update: Update,
+    also: Callable[[Java], object] | None,
+    tries: _Tries,
+) -> int:
+    failure: BaseException | None = None
+    for _ in range(SWAP_ATTEMPTS):
+        table.refresh()
+        _check(table, expected, failure)
+        tries.snapshot = snapshot = update.java.apply()
+        table.see_current()  # on which it was made
+        _check(table, expected, failure)
+        head = int(snapshot.snapshotId())
+        try:
+            table.commit(partial(_add, snapshot=snapshot, also=also))
+        except JavaFailure as error:
+            failure = error
+            tries.may_land = tries.may_land or not never_lands(error)
+            table.refresh()
+            if table.head(MAIN) == head:
+                return head
+        else:
+            return head
+    assert failure is not None
+    raise SinkUnavailable(f"the catalog takes no commit: {reason(failure)}") from failure
+
+
+def _remove(table: LakeTable, update: Update) -> None:
+    """Delete what was written for an update that is no snapshot of the table, nor becomes one."""
+    remove_files(table, update.files)
+    try:
+        table.clean_up(update.java)
+    except JavaFailure as error:
+        log.warning("attempt_left_behind", reason=reason(error))
+
+
+def _check(table: LakeTable, expected: int, failure: BaseException | None) -> None:
+    if (main := table.head(MAIN)) != expected:
+        raise LostRace(f"main moved from snapshot {expected} to {main} meanwhile") from failure
+
+
+def _add(builder: Java, snapshot: Java, also: Callable[[Java], object] | None) -> None:
+    builder.setBranchSnapshot(snapshot, MAIN)
+    if also is not None:
+        also(builder)

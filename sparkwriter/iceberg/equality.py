@@ -1,0 +1,121 @@
+"""Writing by equality delete: two files and one commit through the session's Iceberg API, no job.
+
+Spark SQL has no statement for it. The cost does not depend on the table's size; readers pay, until
+the deletes are compacted away (``iceberg_compact``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import structlog
+
+from actors.ports import StagedBatch
+from changes.model import TargetName, Write
+from sparkwriter.iceberg.direct import Update
+from sparkwriter.iceberg.equality_files import (
+    EqualityPlan,
+    Laid,
+    lay_files,
+    merge_instead,
+    plan_equality,
+)
+from sparkwriter.iceberg.files import TableFiles
+from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.look import Seen
+from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.private import make_private_file
+
+log: Any = structlog.get_logger(__name__)
+
+
+class EqualityWrites:
+    """The equality writes of one writer; called on its thread.
+
+    Raises one of JavaFailure, TargetRefused, OSError, ArrowException.
+    """
+
+    def __init__(self, files: TableFiles) -> None:
+        self._files = files
+        self._told: set[tuple[TargetName, str]] = set()
+
+    def plan(self, seen: Seen, batch: StagedBatch, path: str) -> EqualityPlan | None:
+        """How the batch is to be written so, None where it is not wanted or can't be.
+
+        Where it can't, the log says why, once for each reason and target.
+        """
+        if batch.write is not Write.EQUALITY:
+            return None
+        fields, empty = seen.table.fields(), is_empty(seen)
+        why = special(seen)
+        why = why or merge_instead(batch, fields, pq.read_schema(path).names, empty=empty)
+        if why is None:
+            return plan_equality(batch, fields, empty=empty)
+        if (batch.target, why) not in self._told:
+            self._told.add((batch.target, why))
+            log.info("merged_instead", target=str(batch.target), reason=why)
+        return None
+
+    def update(
+        self, table: LakeTable, plan: EqualityPlan, path: str, stamp: str, *, deletes: bool = True
+    ) -> Update:
+        """The batch's files in the table's storage, as an update that is yet to be published.
+
+        Without ``deletes`` its rows alone: the stored rows of its keys are gone already.
+        """
+        laid = laid_files(plan, path, with_keys=deletes)
+        with laid as (rows, keys), self._files.together(table) as places:
+            if not rows.rows and not keys.rows:
+                return Update(table.table.newFastAppend().set(HWM, stamp))
+            delta = table.table.newRowDelta().set(HWM, stamp)
+            if keys.rows:
+                ids = [key.id for key in plan.keys if key.id is not None]
+                delta.addDeletes(self._files.keys(table, keys, ids))
+            if rows.rows:
+                delta.addRows(self._files.rows(table, rows))
+            return Update(delta, tuple(places))
+
+
+@contextmanager
+def laid_files(plan: EqualityPlan, path: str, *, with_keys: bool) -> Iterator[tuple[Laid, Laid]]:
+    """``lay_files`` beside the staged file, gone afterwards."""
+    local = [Path(f"{path}.{what}") for what in ("rows", "keys")]
+    try:
+        for file in local:
+            make_private_file(file)
+        yield lay_files(plan, path, *local, with_keys=with_keys)
+    finally:
+        for file in local:
+            file.unlink(missing_ok=True)
+
+
+def special(seen: Seen) -> str | None:
+    """Why the target can't take a file that Iceberg's own writer did not make."""
+    if seen.positions is not None:
+        return "the target keeps source positions"
+    if not seen.table.metadata.spec().isUnpartitioned():
+        return "the table is partitioned"
+    if seen.table.property("encryption.key-id") is not None:
+        return "the table is encrypted"
+    if not seen.table.metadata.sortOrder().isUnsorted():
+        return "the table has a sort order"
+    if (seen.table.property("write.format.default") or "parquet").lower() != "parquet":
+        return "the table's files are not Parquet"
+    return None
+
+
+def is_empty(seen: Seen) -> bool:
+    """Whether the target holds no row: by its manifests, which are what readers go by.
+
+    The summary alone says for sure that it is not so: other tools may write what they like there.
+    """
+    table = seen.table
+    if table.summary(seen.main, "total-data-files") != "0":
+        return False
+    manifests = table.metadata.snapshot(seen.main).dataManifests(table.operations.io())
+    each = (manifests.get(at) for at in range(manifests.size()))
+    return not any(one.hasAddedFiles() or one.hasExistingFiles() for one in each)

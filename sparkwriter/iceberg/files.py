@@ -1,0 +1,241 @@
+"""A table's own storage: files that Python made are put there, and its files read from there.
+
+Through the table's ``FileIO``, whichever it is. Where that is a folder of this machine it is
+written and read as one: Hadoop's way there starts two processes for each new file.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from io import RawIOBase
+from os import SEEK_CUR, SEEK_END, SEEK_SET
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import structlog
+from pyspark.sql import SparkSession
+
+from sparkwriter.iceberg.deletion_vectors import PlacedVector
+from sparkwriter.iceberg.durable_files import make_durable_folder, sync
+from sparkwriter.iceberg.equality_files import Laid
+from sparkwriter.iceberg.java import Java, LakeTable
+from sparkwriter.iceberg.publish import remove_files
+from sparkwriter.session.java_names import JavaNames
+
+log: Any = structlog.get_logger(__name__)
+
+UNPARTITIONED = 0
+"""The partitioning that our tables are made with: none, and the first."""
+
+
+class TableFiles:
+    """The files of tables, for one writer; called on its thread.
+
+    Raises JavaFailure and OSError.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._gateway: Java = spark.sparkContext._gateway
+        self._jvm: Java = JavaNames(spark.sparkContext._jvm)
+        self._places: list[str] = []
+
+    @contextmanager
+    def together(self, table: LakeTable) -> Iterator[list[str]]:
+        """Around what puts the files of one update: gives their places, as far as they are there.
+
+        Where anything fails inside, they go again, the one that failed included: a disk that is
+        full would else keep a part of a file for each time that the write is tried.
+        """
+        self._places = places = list[str]()
+        try:
+            yield places
+        except BaseException:
+            for place in places:
+                self._take_away(table, place)
+            raise
+
+    def rows(self, table: LakeTable, laid: Laid) -> Java:
+        """Put a file of rows into the table's storage; gives Iceberg's description of it."""
+        return self._placed(table, laid, self._iceberg.DataFiles.builder(table.metadata.spec()))
+
+    def keys(self, table: LakeTable, laid: Laid, ids: Sequence[int]) -> Java:
+        """The same with a file of keys to delete, the columns of these ids."""
+        array = self._gateway.new_array(self._gateway.jvm.int, len(ids))
+        for at, id_ in enumerate(ids):
+            array[at] = id_
+        builder = self._iceberg.FileMetadata.deleteFileBuilder(table.metadata.spec())
+        return self._placed(table, laid, builder.ofEqualityDeletes(array))
+
+    def vectors(self, table: LakeTable, local: Path, placed: Iterable[PlacedVector]) -> list[Java]:
+        """The same with a Puffin file; gives a description for each of its vectors."""
+        place, size = self._put(table, local, "puffin")
+        return self.deletes(table, [_vector(place, size, one) for one in placed])
+
+    def deletes(self, table: LakeTable, said: Sequence[dict[str, Any]]) -> list[Java]:
+        """Files of deletions in unpartitioned files, from what Iceberg's JSON says of them.
+
+        As those of one scan task, whose parser is public: to build each would be nine calls.
+        """
+        task = {
+            "task-type": "file-scan-task",
+            "schema": {"type": "struct", "schema-id": 0, "fields": []},
+            "spec": {"spec-id": UNPARTITIONED, "fields": []},
+            "data-file": _NO_FILE,
+            "start": 0,
+            "length": 0,
+            "delete-files": said,
+            "residual-filter": True,
+        }
+        made = self._iceberg.ScanTaskParser.fromJson(json.dumps(task), True).deletes()
+        return [made.get(at) for at in range(len(said))]
+
+    def open(self, table: LakeTable, location: str, size: int) -> pa.NativeFile:
+        """A file of the table's storage, of ``size`` bytes, to be read on this thread."""
+        here = local_path(table, location)
+        if here is not None:
+            return pa.OSFile(str(here))
+        stream = table.table.io().newInputFile(location, size).newStream()
+        return pa.PythonFile(_Stream(stream, size), mode="r")
+
+    @property
+    def _iceberg(self) -> Java:
+        return self._jvm.org.apache.iceberg
+
+    def _placed(self, table: LakeTable, laid: Laid, builder: Java) -> Java:
+        """Its metrics are read from the local copy: on an object store that spares requests."""
+        config = self._iceberg.MetricsConfig.forTable(table.table)
+        metrics = self._metrics(laid.path, config)
+        place, size = self._put(table, laid.path, "parquet")
+        described = builder.withPath(place).withFormat("PARQUET").withFileSizeInBytes(size)
+        return described.withMetrics(metrics).build()
+
+    def _metrics(self, local: Path, config: Java) -> Java:
+        """What Iceberg keeps of a file's columns, read from its footer.
+
+        In the steps of ``ParquetUtil.fileMetrics``, which reads Hadoop's settings anew for each
+        file: that takes four times as long as the footer.
+        """
+        parquet = self._iceberg.shaded.org.apache.parquet
+        file = parquet.io.LocalInputFile(self._jvm.java.io.File(str(local)).toPath())
+        reader = parquet.hadoop.ParquetFileReader.open(file, self._read_options)
+        try:
+            footer = reader.getFooter()
+        finally:
+            reader.close()
+        nothing_more = self._jvm.java.util.stream.Stream.empty()
+        return self._iceberg.parquet.ParquetUtil.footerMetrics(footer, nothing_more, config)
+
+    @cached_property
+    def _read_options(self) -> Java:
+        return self._iceberg.shaded.org.apache.parquet.ParquetReadOptions.builder().build()
+
+    def _put(self, table: LakeTable, local: Path, kind: str) -> tuple[str, int]:
+        """Copy a file to where the table keeps its data; gives its location and size in bytes."""
+        lake, name = table.table, f"binlogd-{uuid4()}.{kind}"
+        place = str(lake.locationProvider().newDataLocation(name))
+        self._places.append(place)
+        here = local_path(table, place)
+        if here is not None:
+            make_durable_folder(here.parent)
+            shutil.copyfile(local, here)
+            sync(here)
+            sync(here.parent)
+            return place, here.stat().st_size
+        out = lake.io().newOutputFile(place).create()
+        try:
+            path = self._jvm.java.io.File(str(local)).toPath()
+            return place, int(self._jvm.java.nio.file.Files.copy(path, out))
+        finally:
+            out.close()
+
+    def _take_away(self, table: LakeTable, place: str) -> None:
+        """Remove a file that no snapshot names. A failure is logged: another made us come here."""
+        here = local_path(table, place)
+        if here is None:
+            remove_files(table, [place])
+            return
+        try:
+            here.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("attempt_left_behind", reason=str(error))
+
+
+_NO_FILE = {
+    "spec-id": UNPARTITIONED,
+    "content": "data",
+    "file-path": "none",
+    "file-format": "parquet",
+    "partition": [],
+    "file-size-in-bytes": 1,
+    "record-count": 1,
+}
+
+
+def _vector(place: str, size: int, placed: PlacedVector) -> dict[str, Any]:
+    return {
+        "spec-id": UNPARTITIONED,
+        "content": "position-deletes",
+        "file-path": place,
+        "file-format": "puffin",
+        "partition": [],
+        "file-size-in-bytes": size,
+        "record-count": placed.rows,
+        "referenced-data-file": placed.data_file,
+        "content-offset": placed.offset,
+        "content-size-in-bytes": placed.length,
+    }
+
+
+def local_path(table: LakeTable, location: str) -> Path | None:
+    """The location as a path of this machine, None where it is none."""
+    scheme, colon, rest = location.partition(":")
+    if not colon and location.startswith("/"):
+        scheme, rest = "file", location
+    if scheme != "file" or not table.is_hadoops:
+        return None
+    return Path("/" + rest.lstrip("/"))
+
+
+class _Stream(RawIOBase):
+    """A stream of Iceberg's as a file of Python's."""
+
+    def __init__(self, stream: Java, size: int) -> None:
+        self._stream = stream
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = SEEK_SET) -> int:
+        start = {SEEK_SET: 0, SEEK_CUR: self._at, SEEK_END: self._size}[whence]
+        self._at = start + offset
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        """All of it, or less at the end: no caller asks twice."""
+        wanted = self._size - self._at if size is None or size < 0 else size
+        wanted = max(0, min(wanted, self._size - self._at))
+        if not wanted:
+            return b""
+        self._stream.seek(self._at)
+        found = bytes(self._stream.readNBytes(wanted))
+        self._at += len(found)
+        return found
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()

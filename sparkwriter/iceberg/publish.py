@@ -1,0 +1,199 @@
+"""Moving a table's refs by compare-and-set: what makes a write atomic and fenced.
+
+A write's snapshot is made on a branch of its own. Publishing it is one commit that points main
+at the branch's head and takes the branch away, and it is committed against metadata in which
+main was seen to stand where the write began. The catalog swaps its pointer only if that metadata
+is still the current one, so nothing can come between the look and the swap: whoever lost reads
+again, and finds main moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import structlog
+
+from actors.ports import LostRace, SinkUnavailable
+from sparkwriter.iceberg.commit_failures import never_lands
+from sparkwriter.iceberg.java import Java, JavaFailure, LakeTable, reason
+
+MAIN = "main"
+SWAP_ATTEMPTS = 10
+"""A swap fails when any commit to the table came between, also one to another branch, and each
+such failure means that somebody else got on. Fewer: a busy table refuses good writes. More: a
+catalog that can't take commits is noticed later."""
+
+log: Any = structlog.get_logger(__name__)
+
+
+class NotLanded(SinkUnavailable):
+    """No commit landed, and surely none will: what was written for it may go."""
+
+
+def create_branch(table: LakeTable, branch: str, at: int) -> None:
+    """Make the branch at snapshot ``at``, which main must show. Raises LostRace when not."""
+
+    def change(builder: Java) -> None:
+        builder.setRef(branch, table.branch_at(at))
+
+    _swap(table, change, expected=at, done=lambda: table.head(branch) == at)
+
+
+def publish_branch(
+    table: LakeTable,
+    branch: str,
+    expected: int,
+    head: int,
+    also: Callable[[Java], object] | None = None,
+) -> None:
+    """Point main from ``expected`` to ``head`` and remove the branch, in one commit.
+
+    ``also`` changes columns or properties in that commit. Raises LostRace when main shows anything
+    else, SinkUnavailable when the commit never lands. A commit whose reply was lost is found to be
+    done.
+    """
+
+    def change(builder: Java) -> None:
+        builder.setRef(MAIN, table.moved(MAIN, head))
+        builder.removeRef(branch)
+        if also is not None:
+            also(builder)
+
+    _swap(table, change, expected=expected, done=lambda: table.head(MAIN) == head)
+
+
+def publish_attempt(
+    table: LakeTable,
+    attempt: LakeTable,
+    expected: int,
+    also: Callable[[Java], object] | None = None,
+) -> int:
+    """Add what was committed to ``attempt`` to the table and point main at the last of it.
+
+    Gives that snapshot's id. Raises as ``publish_branch``.
+    """
+    made = attempt.made_since(expected)
+    head = int(made[-1].snapshotId())
+
+    def change(builder: Java) -> None:
+        for snapshot in made:
+            builder.addSnapshot(snapshot)
+        builder.setRef(MAIN, table.moved(MAIN, head))
+        if also is not None:
+            also(builder)
+
+    try:
+        _swap(table, change, expected=expected, done=lambda: table.head(MAIN) == head)
+    except (LostRace, NotLanded):
+        # Main moved, so the metadata that a late commit would need is not the current one again,
+        # ever; or no commit got so far. After any other failure it may still land.
+        if not table.holds(head):
+            discard(table, attempt, expected)
+        raise
+    return head
+
+
+def discard(table: LakeTable, attempt: LakeTable, since: int) -> None:
+    """Delete the files of an attempt that nobody has published nor will. A failure is logged."""
+
+    def paths() -> Iterator[str]:
+        for snapshot in attempt.made_since(since):
+            yield from table.files_of(snapshot)
+
+    remove_files(table, paths())
+
+
+def remove_files(table: LakeTable, paths: Iterable[str]) -> None:
+    """Delete files that no snapshot names nor will. A failure is logged, also one to list them:
+    what made the write fail must not be hidden behind it.
+    """
+    try:
+        io = table.operations.io()
+        for path in paths:
+            io.deleteFile(path)
+    except JavaFailure as error:
+        log.warning("attempt_left_behind", reason=reason(error))
+
+
+def change_table(
+    table: LakeTable, expected: int, change: Callable[[Java], object], done: Callable[[], bool]
+) -> None:
+    """Change columns or properties in one commit, while main shows ``expected``.
+
+    ``done`` tells from the table's metadata that it is so already. Raises as ``publish_branch``.
+    """
+    _swap(table, change, expected=expected, done=done)
+
+
+def restamp(table: LakeTable, branch: str, main: int, stamp: tuple[str, str]) -> int:
+    """Put a snapshot without changes on top of ``main``, with one entry in its summary.
+
+    Gives its id. Raises as ``publish_branch``; the branch is gone either way.
+    """
+    try:
+        create_branch(table, branch, main)
+        table.stamp(branch, *stamp)
+        table.refresh()
+        head = table.head(branch)
+        if head is None or table.parent(head) != main:
+            raise SinkUnavailable(f"branch {branch} does not show exactly the new mark")
+        publish_branch(table, branch, main, head)
+    except BaseException:
+        drop_branch(table, branch)
+        raise
+    table.refresh()
+    return head
+
+
+def drop_branch(table: LakeTable, branch: str) -> None:
+    """Remove the branch if it is there.
+
+    A failure is logged, not raised: the branch holds nothing that a reader sees, and what made
+    the write fail must not be hidden behind it.
+    """
+    failure: BaseException | None = None
+    for _ in range(SWAP_ATTEMPTS):
+        try:
+            table.refresh()
+            if table.head(branch) is None:
+                return
+            table.commit(lambda builder: builder.removeRef(branch))
+            return
+        except JavaFailure as error:
+            failure = error
+    if failure is not None:
+        log.warning("branch_left_behind", branch=branch, reason=reason(failure))
+
+
+def _swap(
+    table: LakeTable,
+    change: Callable[[Java], object],
+    *,
+    expected: int,
+    done: Callable[[], bool],
+) -> None:
+    """Commit a change of refs against metadata in which main shows ``expected``.
+
+    A failed commit is looked at again, not believed: its reply may have been lost.
+    """
+    failure: BaseException | None = None
+    may_land = False
+    for _ in range(SWAP_ATTEMPTS):
+        table.refresh()
+        if done():
+            return
+        if (main := table.head(MAIN)) != expected:
+            # Somebody's compaction, or another member's lanes: the next attempt reads the marks
+            # again, and those decide whether this batch is still due.
+            raise LostRace(f"main moved from snapshot {expected} to {main} meanwhile") from failure
+        try:
+            table.commit(change)
+        except JavaFailure as error:
+            failure = error
+            may_land = may_land or not never_lands(error)
+        else:
+            return
+    assert failure is not None
+    kind = SinkUnavailable if may_land else NotLanded
+    raise kind(f"the catalog takes no commit: {reason(failure)}") from failure

@@ -1,0 +1,218 @@
+"""Writing a batch the cheapest way, in one commit: by statements of Spark only where it must be.
+
+What statements commit stays in the memory of an attempt until it is published; where a statement
+is not needed, rows and deletions go into the table as files of our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import structlog
+from pyspark.sql import SparkSession
+
+from actors.ports import LostRace, SinkUnavailable, StagedBatch
+from changes.model import Mode
+from sparkwriter.iceberg.column_defaults import fillings
+from sparkwriter.iceberg.direct import Update, publish_update
+from sparkwriter.iceberg.equality import EqualityWrites, is_empty, special
+from sparkwriter.iceberg.equality_files import EqualityPlan, merge_instead, plan_equality
+from sparkwriter.iceberg.java import Java, LakeTable
+from sparkwriter.iceberg.look import Seen
+from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.publish import MAIN, discard, publish_attempt, remove_files
+from sparkwriter.iceberg.sql import LooseTables
+from sparkwriter.iceberg.stored_keys import Unseekable
+from sparkwriter.iceberg.tombstones import Tombstones
+from sparkwriter.iceberg.vectors import Candidate, VectorWrites
+from sparkwriter.sql.guard import Guard, add_tombstones
+from sparkwriter.sql.plan import key_columns, merge_sql, quote, read_schema, removal_sql, rows_sql
+from sparkwriter.sql.ways import Facts, Way, choose
+
+STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
+FEW_ROWS = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+"""For a statement that shuffles no more rows than the batch has: one task takes them, one job."""
+
+log: Any = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What one write is about: the target as it was seen, the batch, its staged file and columns,
+    and the marks as the snapshot is to carry them."""
+
+    seen: Seen
+    batch: StagedBatch
+    path: str
+    stamp: str
+    staged: pa.Schema
+
+
+class StatementWrites:
+    """The writes of one writer that are not equality deletes; called on its thread.
+
+    ``begin_jobs`` marks the jobs that follow as one write's, which can be cancelled.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        tombstones: Tombstones,
+        files: EqualityWrites,
+        vectors: VectorWrites,
+        properties: dict[str, str],
+        begin_jobs: Callable[[str], None],
+    ) -> None:
+        self._spark = spark
+        self._tombstones = tombstones
+        self._files = files
+        self._vectors = vectors
+        self._properties = properties
+        self._begin_jobs = begin_jobs
+        self._loose = LooseTables(spark)
+
+    def publish(
+        self,
+        seen: Seen,
+        batch: StagedBatch,
+        path: str,
+        stamp: str,
+        also: Callable[[Java], object] | None,
+    ) -> int:
+        """Write the batch and publish it; gives main's new snapshot. Raises as ``BatchWriter``."""
+        work = _Work(seen, batch, path, stamp, pq.read_schema(path))
+        way, candidates = self._way(work)
+        plan = plan_equality(batch, seen.table.fields(), empty=way is Way.APPEND)
+        update: Update | None = None
+        if way is Way.APPEND:
+            update = self._files.update(seen.table, plan, path, stamp)
+        elif way is Way.VECTOR:
+            try:
+                update = self._vectors.update(seen, plan, path, stamp, candidates)
+            except Unseekable as reason:
+                log.debug("not_found_by_us", target=str(batch.target), reason=str(reason))
+                way = Way.REPLACE
+        log.debug("way_chosen", target=str(batch.target), way=way.value, rows=batch.rows)
+        if update is not None:
+            return publish_update(seen.table, seen.main, update, also)
+        attempt = self._by_statement(work, way, plan)
+        return publish_attempt(seen.table, attempt, seen.main, also)
+
+    def _by_statement(self, work: _Work, way: Way, plan: EqualityPlan) -> LakeTable:
+        """The write as an attempt that is yet to be published."""
+        seen, stamp = work.seen, work.stamp
+        attempt = seen.table.begin()
+        if (main := attempt.head(MAIN)) != seen.main:
+            raise LostRace(f"main moved from snapshot {seen.main} to {main} meanwhile")
+        self._begin_jobs(f"write {work.batch.target}")
+        try:
+            with self._view(work) as view:
+                if way is Way.REPLACE:
+                    self._replace(attempt, work, plan, view)
+                else:
+                    self._state(attempt, work, way, view)
+            attempt.refresh()
+            if attempt.head(MAIN) == seen.main:
+                # Rows that changed nothing: the marks need a snapshot all the same.
+                attempt.stamp(MAIN, HWM, stamp)
+                attempt.refresh()
+        except BaseException:
+            attempt.refresh()
+            discard(seen.table, attempt, seen.main)
+            raise
+        if attempt.summary(attempt.head(MAIN) or 0, HWM) != stamp:
+            raise SinkUnavailable("the statement's snapshot does not carry the marks")
+        return attempt
+
+    def _way(self, work: _Work) -> tuple[Way, list[Candidate]]:
+        """The way, and the files that may hold rows of the batch's keys, where we look those up."""
+        seen, batch = work.seen, work.batch
+        empty = batch.mode is Mode.APPEND or is_empty(seen)
+        lacks = merge_instead(batch, seen.table.fields(), work.staged.names, empty=empty)
+        facts = Facts(empty, lacks, special(seen))
+        if choose(facts) is not Way.REPLACE:
+            return choose(facts), []
+        candidates = self._vectors.candidates(seen, batch)
+        if candidates is None:
+            return Way.REPLACE, []
+        stored = sum(file.rows for file in candidates)
+        return choose(replace(facts, known_new=not candidates, stored=stored)), candidates
+
+    def _replace(self, attempt: LakeTable, work: _Work, plan: EqualityPlan, view: str) -> None:
+        """Delete the stored rows of the batch's keys, then add its rows."""
+        # First its rows: where a value does not fit, that is found before any work.
+        rows = self._files.update(attempt, plan, work.path, work.stamp, deletes=False)
+        try:
+            with self._configured(FEW_ROWS):
+                columns = work.seen.stored.columns
+                text = removal_sql(work.batch, columns, work.staged.names, view)
+                self._loose.merge(attempt, work.batch.target.sink, text)
+            rows.java.commit()
+        except BaseException:
+            remove_files(work.seen.table, rows.files)
+            raise
+
+    def _state(self, attempt: LakeTable, work: _Work, way: Way, view: str) -> None:
+        """Run the one statement that does it all, its commit stamped."""
+        batch, names = work.batch, work.staged.names
+        guard = self._guard(work, view)
+        columns, fill = work.seen.stored.columns, fillings(work.seen, batch)
+        # The stamp would go onto every later commit of this session too.
+        with self._configured({STAMP_CONF: work.stamp}):
+            if way is Way.INSERT:
+                text = rows_sql(batch, columns, names, view, guard, fill)
+                self._loose.append(attempt, batch.target.sink, text)
+            else:
+                text = merge_sql(batch, columns, names, view, guard, fill)
+                self._loose.merge(attempt, batch.target.sink, text)
+
+    @contextmanager
+    def _view(self, work: _Work) -> Iterator[str]:
+        """The staged file under a name that a statement can read."""
+        view = f"binlogd_{uuid4().hex}"
+        # The path is one file's name: no sign in it is a pattern.
+        reader = self._spark.read.schema(read_schema(work.staged)).option("__globPaths__", "false")
+        reader.parquet(work.path).createTempView(view)
+        try:
+            yield quote(view)
+        finally:
+            self._spark.catalog.dropTempView(view)
+
+    @contextmanager
+    def _configured(self, settings: dict[str, str]) -> Iterator[None]:
+        """Settings of the session for what is inside."""
+        before = {name: self._spark.conf.get(name, None) for name in settings}
+        try:
+            for name, value in settings.items():
+                self._spark.conf.set(name, value)
+            yield
+        finally:
+            for name, old in before.items():
+                if old is None:
+                    self._spark.conf.unset(name)
+                else:
+                    self._spark.conf.set(name, old)
+
+    def _guard(self, work: _Work, source: str) -> Guard | None:
+        """How the write is guarded, its own deletions being remembered already.
+
+        Before they are published: were it the other way round, a crash in between would let an
+        older insert bring a deleted row back.
+        """
+        seen, batch = work.seen, work.batch
+        if seen.positions is None:
+            return None
+        if batch.has_deletes:
+            self._tombstones.prepare(batch.target, seen.stored, self._properties)
+        guard = self._tombstones.guard(batch.target, seen.table)
+        if batch.has_deletes:
+            given = {name.lower(): name for name in work.staged.names}
+            key = key_columns(batch, seen.stored.columns, given)
+            self._spark.sql(add_tombstones(guard, key, source))
+        return guard

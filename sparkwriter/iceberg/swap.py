@@ -1,0 +1,120 @@
+"""A table that was read again from its log takes the name of the old one.
+
+The catalog renames one table at a time, so this is two renamings; what the names show tells which
+step is next, so that it may break off and be repeated anywhere. Only between the two is there no
+table of that name, for some milliseconds. The new table carries its former name as a property:
+that tells a swap that is over from one that never began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from actors.ports import Swap, SwapTooEarly, TargetRefused, TargetState
+from changes.model import TargetName
+from offsets.position import NO_OFFSET, still_open
+from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.iceberg.java import JavaFailure, LakeTable, java_class
+from sparkwriter.iceberg.look import MODE, Seen, look
+from sparkwriter.iceberg.marks import HWM, groups_of, marks_of, marks_text, nearest_mark
+from sparkwriter.iceberg.publish import MAIN, change_table, restamp
+from sparkwriter.iceberg.tombstones import tombstones_of
+
+REBUILT = "binlogd.rebuilt"
+"""Table property: the name under which the table was filled, before it took its present one."""
+
+
+def swap_tables(catalog: LakeCatalog, swap: Swap, new_branch: Callable[[], str]) -> TargetState:
+    """Do what is left of a swap. See ``actors.ports.Swaps``."""
+    old, new = catalog.load(swap.old), look(catalog, swap.new)
+    if isinstance(new, Seen):
+        if old is not None:
+            new = _with_marks(catalog, new, swap, _checked(catalog, swap, old), new_branch)
+        _remember(new, swap.new)
+        _move_tombstones(catalog, swap)
+        if old is not None:
+            _rename(catalog, swap.old, swap.aside)
+        _rename(catalog, swap.new, swap.old)
+    elif old is None or old.property(REBUILT) != str(swap.new):
+        raise TargetRefused(
+            "nothing was written to its new table: the log holds no row of it. `binlogd tables "
+            f"rebuild {swap.old} --cancel` leaves it as it is"
+        )
+    if not swap.keep_old:
+        remove_table(catalog, swap.aside)
+    return look(catalog, swap.old).state
+
+
+def remove_table(catalog: LakeCatalog, target: TargetName) -> None:
+    """Remove a table of ours and its files, with its tombstones; what is gone is gone."""
+    for name in (tombstones_of(target), target):
+        catalog.remove(name)
+
+
+def _checked(catalog: LakeCatalog, swap: Swap, old: LakeTable) -> str:
+    """The old table's marks as text, none of which may be beyond what the new one holds."""
+    if old.property(MODE) is None:
+        raise TargetRefused("the table exists and was not made by binlogd")
+    if catalog.load(swap.aside) is not None:
+        raise TargetRefused(f"{swap.aside} is in the way: somebody made {swap.old} meanwhile")
+    main = old.head(MAIN)
+    mark = None if main is None else nearest_mark(old, main)
+    text = "{}" if mark is None else mark.text
+    marks = marks_of(text)
+    if any(at >= swap.frontiers.get(lane, 0) for lane, at in marks.items()):
+        raise SwapTooEarly(marks)
+    return text
+
+
+def _with_marks(
+    catalog: LakeCatalog,
+    new: Seen,
+    swap: Swap,
+    old: str,
+    new_branch: Callable[[], str],
+) -> Seen:
+    """Have the new table's marks nowhere below the old one's.
+
+    They are, where the last messages of a lane had no row: what a target shows must never go back,
+    or whoever remembers more takes it for rolled back.
+    """
+    higher = {lane: at for lane, at in marks_of(old).items() if at > new.marks.get(lane, NO_OFFSET)}
+    if not higher:
+        return new
+    groups = {**new.groups, **{lane: by for lane, by in groups_of(old).items() if lane in higher}}
+    marks = {**new.marks, **higher}
+    text = marks_text(marks, groups, still_open(new.steps, marks))
+    restamp(new.table, new_branch(), new.main, (HWM, text))
+    again = look(catalog, swap.new)
+    assert isinstance(again, Seen)
+    return again
+
+
+def _remember(new: Seen, name: TargetName) -> None:
+    """Before the names change: afterwards nobody could tell."""
+
+    def done() -> bool:
+        return new.table.property(REBUILT) == str(name)
+
+    change_table(
+        new.table, new.main, lambda builder: builder.setProperties({REBUILT: str(name)}), done
+    )
+
+
+def _move_tombstones(catalog: LakeCatalog, swap: Swap) -> None:
+    """They say which table they are of, so it does no harm that they come before it."""
+    old, new = tombstones_of(swap.old), tombstones_of(swap.new)
+    if catalog.load(new) is None:
+        return
+    if catalog.load(old) is not None:
+        _rename(catalog, old, tombstones_of(swap.aside))
+    _rename(catalog, new, old)
+
+
+def _rename(catalog: LakeCatalog, old: TargetName, new: TargetName) -> None:
+    try:
+        catalog.rename(old, new)
+    except JavaFailure as error:
+        if java_class(error).endswith("UnsupportedOperationException"):
+            raise TargetRefused("the catalog can't rename tables") from error
+        raise

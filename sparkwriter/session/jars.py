@@ -1,0 +1,235 @@
+"""The jars beside pyspark's own: fetched by the Ivy that pyspark ships, each checked by its hash.
+
+``jars/ivy.xml`` lists them, ``jars/jars.lock`` says what each must be (``sha256sum -c`` reads it
+too). They lie in ``var/jars``, or where BINLOGD_JARS says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from sparkwriter.session.java import CHECKOUT, JavaMissing, find_java
+from sparkwriter.session.truststore import PASSWORD, write_truststore
+
+LISTS = CHECKOUT / "jars"
+LOCK = LISTS / "jars.lock"
+_FETCH_WITHIN_S = 900.0
+"""105 MB in 46 requests: 20 s on a fast line; on one that needs longer than this, try again."""
+
+
+class JarsError(Exception):
+    """Jars that are missing or not what the lock says, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class JarList:
+    """Which jars there are to be: Ivy's description of them, and the lock with their hashes."""
+
+    ivy: Path
+    lock: Path
+
+
+OWN = JarList(LISTS / "ivy.xml", LOCK)
+"""The jars that binlogd itself and its dev broker need."""
+
+
+def lake_jars() -> list[Path]:
+    """Give the jars for Spark's class path (Iceberg, SQLite); raises JarsError."""
+    return _jars("lake")
+
+
+def local_jar() -> Path:
+    """Give the jar of the local file system that starts no process; raises JarsError."""
+    return _jars("local")[0]
+
+
+def kafka_classpath() -> str:
+    """Give the class path of the dev broker; raises JarsError."""
+    return os.pathsep.join(str(jar) for jar in _jars("kafka"))
+
+
+def _jars(part: str) -> list[Path]:
+    folder = jars_folder() / part
+    jars = sorted(folder.glob("*.jar"))
+    if not jars:
+        raise JarsError(f"no jars in {folder}: run `make setup` (or set BINLOGD_JARS)")
+    return jars
+
+
+def jars_folder() -> Path:
+    """Where the jars are: BINLOGD_JARS, else var/jars of the checkout."""
+    return Path(os.environ.get("BINLOGD_JARS") or CHECKOUT / "var" / "jars")
+
+
+def read_lock(lock: Path = LOCK) -> dict[str, str]:
+    """Read a lock file: the path of each jar (``lake/name.jar``) to its sha256."""
+    entries = {}
+    for line in lock.read_text().splitlines():
+        digest, _, path = line.partition("  ")
+        if len(digest) != 64 or not path:
+            raise JarsError(f"{lock}: not a line of sha256sum: {line!r}")
+        entries[path] = digest
+    return entries
+
+
+def verify(folder: Path, lock: Path = LOCK) -> int:
+    """Check that a folder holds just the jars of the lock, unchanged; give how many those are.
+
+    Raises JarsError.
+    """
+    wanted, found = read_lock(lock), digests(folder)
+    wrong = [f"{path} is missing" for path in sorted(wanted.keys() - found.keys())]
+    wrong += [f"{path} is not in the lock" for path in sorted(found.keys() - wanted.keys())]
+    wrong += [
+        f"{path} has sha256 {found[path]}, not {wanted[path]}"
+        for path in sorted(wanted.keys() & found.keys())
+        if found[path] != wanted[path]
+    ]
+    if wrong:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        raise JarsError(f"jars in {folder} don't match {lock.name}: {wrong[0]}{more}")
+    return len(found)
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Hash every jar under a folder."""
+    found = {}
+    for jar in sorted(folder.glob("*/*.jar")):
+        with jar.open("rb") as data:
+            found[jar.relative_to(folder).as_posix()] = hashlib.file_digest(
+                data, "sha256"
+            ).hexdigest()
+    return found
+
+
+def fetch(destination: Path, jars: JarList = OWN) -> bool:
+    """Bring the jars of a list into a folder; False when they were there already.
+
+    They are fetched beside it and moved in when every one is right, so that a run that was cut
+    short or a wrong download leaves nothing that looks like jars. Raises JarsError.
+    """
+    destination = destination.absolute()
+    if destination.is_dir() and _matches(destination, jars.lock):
+        return False
+    cache = destination.with_name(destination.name + ".ivy")
+    fresh = destination.with_name(destination.name + ".new")
+    try:
+        _run_ivy(jars.ivy, cache, fresh)
+        verify(fresh, jars.lock)
+    except JarsError:
+        # What was fetched wrongly once must not be found in the cache the next time.
+        if (cache / "done").exists():
+            shutil.rmtree(cache)
+        raise
+    shutil.rmtree(destination, ignore_errors=True)
+    fresh.replace(destination)
+    shutil.rmtree(cache)
+    return True
+
+
+def _matches(folder: Path, lock: Path) -> bool:
+    try:
+        verify(folder, lock)
+    except JarsError:
+        return False
+    return True
+
+
+def _run_ivy(ivy: Path, cache: Path, fresh: Path) -> None:
+    """Resolve and download by Ivy; what it says goes to a log in its cache folder."""
+    shutil.rmtree(fresh, ignore_errors=True)
+    cache.mkdir(parents=True, exist_ok=True)
+    try:
+        java = find_java().java
+    except JavaMissing as problem:
+        raise JarsError(str(problem)) from problem
+    trusted = cache / "authorities.jks"
+    trust = [
+        f"-Djavax.net.ssl.trustStore={trusted}",
+        f"-Djavax.net.ssl.trustStorePassword={PASSWORD}",
+    ]
+    command: list[str | Path] = [
+        java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Divy.default.ivy.user.dir={cache}",
+        *(trust if write_truststore(trusted) else []), "-jar", ivy_jar(),
+        "-settings", LISTS / "ivysettings.xml", "-cache", cache / "cache",
+        "-ivy", ivy, "-retrieve", f"{fresh}/[conf]/[artifact]-[revision].[ext]",
+    ]  # fmt: skip
+    log = cache / "ivy.log"
+    with log.open("w") as out:
+        try:
+            code = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                timeout=_FETCH_WITHIN_S,
+                check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            raise JarsError(f"jars not fetched in {_FETCH_WITHIN_S:.0f} s: see {log}") from None
+    if code:
+        raise JarsError(
+            f"jars could not be fetched, is there a network? {_first_problem(log)} ({log})"
+        )
+    (cache / "done").touch()
+
+
+def _first_problem(log: Path) -> str:
+    """The first line in which Ivy names what it couldn't get."""
+    for line in log.read_text(errors="replace").splitlines():
+        text = line.strip(" :\t")
+        if any(word in text for word in ("Exception", "not found", "FAILED", "Couldn't", "ERROR")):
+            return text
+    return "Ivy gave no reason"
+
+
+def ivy_jar() -> Path:
+    """Find the Ivy that pyspark ships; raises JarsError."""
+    package = importlib.util.find_spec("pyspark")
+    if package is None or package.origin is None:
+        raise JarsError("pyspark is not installed here: run `make setup`")
+    folder = Path(package.origin).parent / "jars"
+    jars = sorted(folder.glob("ivy-[0-9]*.jar"))
+    if len(jars) != 1:
+        raise JarsError(f"{len(jars)} Ivy jars in {folder}, expected one: is pyspark whole?")
+    return jars[0]
+
+
+def write_lock(jars: JarList = OWN) -> int:
+    """Fetch what a list names and write the hashes as its new lock; gives their number."""
+    folder = CHECKOUT / "var" / "jars-lock"
+    fresh = folder / "jars"
+    _run_ivy(jars.ivy, folder, fresh)
+    lines = [f"{digest}  {path}\n" for path, digest in digests(fresh).items()]
+    jars.lock.write_text("".join(lines))
+    shutil.rmtree(folder)
+    return len(lines)
+
+
+def main() -> int:
+    """``jars fetch [--dest DIR]``, or ``jars lock`` after a change of ivy.xml."""
+    parser = argparse.ArgumentParser(prog="python -m sparkwriter.session.jars", description=__doc__)
+    parser.add_argument("action", choices=["fetch", "lock"])
+    parser.add_argument("--dest", type=Path, help="folder for the jars (default: var/jars)")
+    options = parser.parse_args()
+    try:
+        if options.action == "lock":
+            print(f"jars: {write_lock()} locked")
+        else:
+            fetch(options.dest or jars_folder())
+    except JarsError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""A sink that outlives its session: each call goes to the generation that lives, under a deadline.
+
+For the actors a JVM that died or hangs is a sink that is away: the batch stays with its processor,
+is offered again, and the marks in the target then tell whether the lost call had landed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from actors.ports import (
+    Fenced,
+    ResettableSink,
+    SinkUnavailable,
+    StagedBatch,
+    Swap,
+    Swaps,
+    TargetRefused,
+    TargetState,
+)
+from changes.model import TargetName
+from offsets.moves import MarkMoves
+from offsets.snapshot import TargetMark
+from sparkwriter.session.deadline import Deadline
+from sparkwriter.session.java_garbage import JavaGarbage
+from sparkwriter.session.keeper import Generation, J, SessionKeeper
+
+T = TypeVar("T")
+
+CANCEL_GRACE_S = 20.0
+"""From cancelling a call to calling its JVM hung. A cancelled job returns in a second or two; a
+statement that is still being planned, on a cold JVM and a busy machine, took 10 s (measured).
+Shorter: a JVM that would have come back is killed under the other targets' writes. Longer: with a
+JVM that hangs all targets wait for so long."""
+
+NEXT_WITHIN_S = 30.0
+"""How long a writer waits for the next session: it has nothing else to do. Told at once to come
+again, its target would be in the middle of a long back-off when the session is there (5-15 s)."""
+
+END_SEEN_WITHIN_S = 2.0
+"""From a connection that broke to the process's end being noticed: milliseconds, mostly."""
+
+
+class SessionSink(ResettableSink, Swaps, Protocol):
+    """A sink of one session."""
+
+    def cancel(self) -> None:
+        """Have the call that is under way end soon with an error. Any thread; may hang where the
+        session does."""
+        ...
+
+
+class LivingSink(Generic[J]):
+    """``actors.ports.BatchWriter`` over the session that the keeper has at the time."""
+
+    def __init__(
+        self,
+        keeper: SessionKeeper[J],
+        make: Callable[[J], SessionSink],
+        timeout_s: float,
+        garbage: JavaGarbage,
+        grace_s: float = CANCEL_GRACE_S,
+        wait_s: float = NEXT_WITHIN_S,
+    ) -> None:
+        """``make`` is called once for each generation, on the thread that uses the sink.
+
+        ``garbage`` is one for all sinks of a JVM: it is told of each call that has ended.
+        """
+        self._keeper = keeper
+        self._make = make
+        self._timeout_s = timeout_s
+        self._garbage = garbage
+        self._grace_s = grace_s
+        self._wait_s = wait_s
+        self._made: tuple[int, SessionSink] | None = None
+
+    def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
+        """See ``BatchWriter.open``; SinkUnavailable too where time is over or the JVM ends."""
+        return self._call(f"open {target}", target, lambda sink: sink.open(target, recorded))
+
+    def write(self, batch: StagedBatch) -> TargetState:
+        """See ``BatchWriter.write``; SinkUnavailable too where time is over or the JVM ends."""
+        return self._call(f"write {batch.target}", batch.target, lambda sink: sink.write(batch))
+
+    def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
+        """See ``ResettableSink.reset``; SinkUnavailable too as in ``write``."""
+        return self._call(f"reset {target}", target, lambda sink: sink.reset(target, moves))
+
+    def swap(self, swap: Swap) -> TargetState:
+        """See ``Swaps.swap``; SinkUnavailable too where time is over or the JVM ends."""
+        return self._call(f"swap {swap.old}", swap.old, lambda sink: sink.swap(swap))
+
+    def remove(self, target: TargetName) -> None:
+        """See ``Swaps.remove``; SinkUnavailable too where time is over or the JVM ends."""
+        self._call(f"remove {target}", target, lambda sink: sink.remove(target))
+
+    def _call(self, what: str, target: TargetName, act: Callable[[SessionSink], T]) -> T:
+        try:
+            generation = self._keeper.current(self._wait_s)
+        except SinkUnavailable as error:
+            raise SinkUnavailable(f"{target}: {error}") from error
+        deadline = Deadline(what, self._timeout_s, self._grace_s, self._cancel, generation.jvm.kill)
+        try:
+            with deadline:
+                return act(self._sink_of(generation))
+        except Exception as error:
+            # What a call says that was cut off tells nothing about the batch or the target.
+            if deadline.passed:
+                said = str(error).removeprefix(f"{target}: ")
+                text = f"{target}: timed out after {self._timeout_s:g} s: {said}"
+                raise SinkUnavailable(text) from error
+            if _has_ended(generation, error):
+                raise SinkUnavailable(f"{target}: the JVM has ended") from error
+            raise
+        finally:
+            self._garbage.called()
+
+    def _sink_of(self, generation: Generation[J]) -> SessionSink:
+        if self._made is None or self._made[0] != generation.number:
+            self._made = (generation.number, self._make(generation.jvm))
+        return self._made[1]
+
+    def _cancel(self) -> None:
+        made = self._made
+        if made is not None:
+            made[1].cancel()
+
+
+def _has_ended(generation: Generation[Any], error: Exception) -> bool:
+    """Whether the generation's JVM has gone.
+
+    A broken connection is seen before the process's end is, so it is given a moment; and so is
+    an error that is none of the port's, which would end the daemon.
+    """
+    foreseen = isinstance(error, (SinkUnavailable, TargetRefused, Fenced))
+    wait_s = END_SEEN_WITHIN_S if _is_cut_off(error) or not foreseen else 0.0
+    return generation.ended.wait(wait_s)
+
+
+def _is_cut_off(error: BaseException | None) -> bool:
+    """Whether a broken connection is among the causes. py4j says so, or says nothing of Java."""
+    while error is not None:
+        without_java = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
+        if without_java or isinstance(error, ConnectionError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

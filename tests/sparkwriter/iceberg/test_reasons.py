@@ -1,0 +1,29 @@
+"""What a sink raises leaves it with the target's name, and with all that it told."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.ports import LostRace, Straggler, TargetRefused, WaitsForName
+from changes.model import TargetName
+from sparkwriter.iceberg.refusals import reasons
+
+TARGET = TargetName("lake", "db", "u")
+
+
+def test_whose_write_comes_first_is_still_told() -> None:
+    """Who waits for a target in quarantine would wait for ever."""
+    other = TARGET._replace(table="t")
+    with pytest.raises(WaitsForName) as raised, reasons(TARGET):
+        raise WaitsForName("waits until it has its name", other)
+    assert raised.value.other == other
+    assert str(raised.value) == "lake.db.u: waits until it has its name"
+
+
+@pytest.mark.parametrize("kind", [LostRace, Straggler, TargetRefused])
+def test_an_error_keeps_its_kind_and_has_the_name_once(kind: type[Exception]) -> None:
+    """The kind says what to do about it."""
+    for text in ("no", "lake.db.u: no"):
+        with pytest.raises(kind) as raised, reasons(TARGET):
+            raise kind(text)
+        assert (type(raised.value), str(raised.value)) == (kind, "lake.db.u: no")
