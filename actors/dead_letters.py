@@ -17,11 +17,11 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from actors import effects as fx
-from actors import messages as msg
-from actors.figures import DeadLetterFigures, Figures
-from actors.mailbox import Tick
-from actors.messages import Address
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.figures import DeadLetterFigures, Figures
+from actors.contract.messages import Address
+from actors.runtime.mailbox import Tick
 
 WINDOW_S = 3600.0
 """What the bound counts over."""

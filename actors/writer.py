@@ -7,8 +7,8 @@ heard of the last.
 
 from __future__ import annotations
 
-from actors import effects as fx
-from actors import messages as msg
+from actors.contract import effects as fx
+from actors.contract import messages as msg
 
 
 class WriterLogic:

@@ -13,8 +13,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from actors.effects import Stage, Stretch
-from actors.messages import (
+from actors.contract.effects import Stage, Stretch
+from actors.contract.messages import (
     ActorCrashed,
     Address,
     CaughtUp,
@@ -26,7 +26,7 @@ from actors.messages import (
     StageFailed,
     StopFetching,
 )
-from actors.ports import BatchWriter, StagedBatch, Stager, TargetState
+from actors.contract.ports import BatchWriter, StagedBatch, Stager, TargetState
 from changes.formats import FORMATS
 from changes.model import Mode, TargetName
 from changes.routing import TargetRoute

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from actors import messages as msg
-from actors.fetcher import FetcherLogic, FetcherSettings
-from actors.mailbox import DataQueue, Mailbox
+from actors.contract import messages as msg
+from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.runtime.mailbox import DataQueue, Mailbox
 from bench.rig import message, messages
 from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode

@@ -22,7 +22,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from actors.ports import Span, StagedBatch
+from actors.contract.ports import Span, StagedBatch
 from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName, Write
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.iceberg.attempts import anonymous

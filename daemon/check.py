@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from confluent_kafka import Consumer, KafkaException
 
-from actors.ports import NotKept, SinkUnavailable
+from actors.contract.ports import NotKept, SinkUnavailable
 from changes.formats.auto import AUTO
 from changes.model import Write
 from daemon.check_spark import spark_warnings

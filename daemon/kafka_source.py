@@ -24,8 +24,8 @@ from confluent_kafka import (
 )
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from actors.messages import Assigned, Confirmed, Fetched, Polled, Revoked, SourceState
-from actors.ports import SourceListener
+from actors.contract.messages import Assigned, Confirmed, Fetched, Polled, Revoked, SourceState
+from actors.contract.ports import SourceListener
 from changes.formats.base import pack
 from daemon.kafka_member import Claim
 from daemon.kafka_settings import (

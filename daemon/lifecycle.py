@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from actors import effects as fx
-from actors import messages as msg
-from actors.messages import Address
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.messages import Address
 
 CLOSE_TIMEOUT_S = 15.0
 """For the last save and commit. A broker that is away blocks a commit for far longer."""

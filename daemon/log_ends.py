@@ -18,7 +18,7 @@ from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-from actors.mailbox import Clock
+from actors.runtime.mailbox import Clock
 from daemon.kafka_positions import admin_client, said_by
 from offsets.position import TopicPartition
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import structlog
 
-from actors.ports import ResettableSink, SinkUnavailable, TargetRefused
+from actors.contract.ports import ResettableSink, SinkUnavailable, TargetRefused
 from changes.model import TargetName
 from offsets.snapshot import Snapshot, TargetMark
 

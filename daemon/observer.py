@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import pykka
 
-from actors.mailbox import Clock
-from actors.messages import Address
+from actors.contract.messages import Address
+from actors.runtime.mailbox import Clock
 
 Question = Callable[[], "pykka.Future[object]"]
 """Leaves a question and returns at once; the answer comes into the future."""

@@ -13,9 +13,9 @@ from typing import Any
 import pykka
 import structlog
 
-from actors.figures import Figures
-from actors.messages import Address
-from actors.shell import Directory, Endpoint
+from actors.contract.figures import Figures
+from actors.contract.messages import Address
+from actors.runtime.shell import Directory, Endpoint
 from daemon.config import Config
 from daemon.control import Answer, ControlServer
 from daemon.log_ends import EndQuestion, LogEnds

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from actors.messages import Progress
+from actors.contract.messages import Progress
 
 PLAIN_INTERVAL_S = 5.0
 """Between two lines where there is no terminal to draw on (a pipe, a build's log)."""

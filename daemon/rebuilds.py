@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 
 import structlog
 
-from actors.ports import BatchWriter, SinkUnavailable, Swap, Swaps, SwapTooEarly, TargetRefused
+from actors.contract.ports import (
+    BatchWriter,
+    SinkUnavailable,
+    Swap,
+    Swaps,
+    SwapTooEarly,
+    TargetRefused,
+)
 from changes.model import TargetName
 from daemon.rebuild_plan import put_aside
 from daemon.spill import SpillFolder

@@ -11,9 +11,9 @@ import threading
 import time
 from collections import Counter
 
-from actors import messages as msg
-from actors.messages import Address
-from actors.shell import Directory, Endpoint
+from actors.contract import messages as msg
+from actors.contract.messages import Address
+from actors.runtime.shell import Directory, Endpoint
 
 
 class Requests:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pykka
 
-from actors.messages import Address, RetryAnswer, RetryTarget
-from actors.shell import Directory
+from actors.contract.messages import Address, RetryAnswer, RetryTarget
+from actors.runtime.shell import Directory
 from daemon.control import ControlError
 
 ANSWER_WITHIN_S = 4.0

@@ -15,10 +15,10 @@ import pykka
 import structlog
 from confluent_kafka import KafkaException
 
-from actors import effects as fx
-from actors import messages as msg
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.ports import NotKept, SinkUnavailable
 from actors.dead_letters import WINDOW_S
-from actors.ports import NotKept, SinkUnavailable
 from changes.formats.auto import AUTO, make_format
 from changes.formats.recognise import TopicFormats
 from changes.routing import Router

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import structlog
 
-from actors.ports import ResettableSink, SinkUnavailable
+from actors.contract.ports import ResettableSink, SinkUnavailable
 from daemon.config import Config
 from daemon.staging import RunFolder
 from daemon.state_id import state_id

@@ -8,12 +8,12 @@ from typing import Any
 
 import structlog
 
-from actors.effects import Reread, Spill
-from actors.messages import Fetched
-from actors.ports import NotKept, SpillBroken, SpillRecord, SpillState
-from actors.processor_settings import OpenSpill
-from actors.reassembly import Reassembly, SequenceGap
-from actors.several import TargetPart, by_target
+from actors.contract.effects import Reread, Spill
+from actors.contract.messages import Fetched
+from actors.contract.ports import NotKept, SpillBroken, SpillRecord, SpillState
+from actors.fetcher.multi_entry import TargetPart, by_target
+from actors.fetcher.reassembly import Reassembly, SequenceGap
+from actors.processor.settings import OpenSpill
 from changes.formats.auto import AUTO, AutoFormat
 from changes.formats.base import Format, Parted, Several, mark_in
 from changes.model import BadMessage, Kind, TableName, TargetName

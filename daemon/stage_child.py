@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import accumulate
 from multiprocessing.connection import Connection
 
-from actors.messages import Staged, StageFailed
+from actors.contract.messages import Staged, StageFailed
 from changes.formats.auto import make_format
 from changes.values import Values
 from daemon.collector import calm_collector

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
-from actors.effects import Stage, Stretch
-from actors.messages import Staged, StageFailed
+from actors.contract.effects import Stage, Stretch
+from actors.contract.messages import Staged, StageFailed
 from changes.model import FormatOptions
 from changes.values import Values
 from daemon.staging import StagingFolder

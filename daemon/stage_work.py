@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from actors.effects import Stage, Stretch
-from actors.messages import BadMessageAt, Staged, StageFailed
+from actors.contract.effects import Stage, Stretch
+from actors.contract.messages import BadMessageAt, Staged, StageFailed
 from changes.column_news import ColumnNews, left_out, told_otherwise
 from changes.formats.base import Format, Reminded, TableDecoder, TellsColumns, TellsTypes
 from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, BadRecord, Changes, Mode, TargetName

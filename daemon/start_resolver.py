@@ -13,7 +13,7 @@ import structlog
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from actors.messages import Assigned
+from actors.contract.messages import Assigned
 from daemon.backoff import BackOff
 from daemon.config import PipelineSection
 from daemon.kafka_positions import admin_client, group_commits, list_offsets, said_by

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pykka
 
-from actors.figures import (
+from actors.contract.figures import (
     CommitterFigures,
     DeadLetterFigures,
     ErrorFigures,
@@ -21,7 +21,7 @@ from actors.figures import (
     QuarantineFigures,
     TargetFigures,
 )
-from actors.messages import Address
+from actors.contract.messages import Address
 from daemon.log_ends import LogEndFigures
 from daemon.observer import SUPERVISOR, Answers
 from daemon.status_partitions import age, lag_of, partitions_of

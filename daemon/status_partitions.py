@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from actors.figures import CommitterFigures, PartitionFigures
+from actors.contract.figures import CommitterFigures, PartitionFigures
 from daemon.log_ends import LogEndFigures
 from offsets.position import TopicPartition
 

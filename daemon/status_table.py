@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from actors.figures import bare
+from actors.contract.figures import bare
 
 _DOUBTED = 5
 """Targets whose stored rows may differ that are named one by one: a screen holds no more."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from actors.messages import StopRequested
+from actors.contract.messages import StopRequested
 from daemon.lifecycle import Exit
 
 STOPPED = b"binlogd: a second signal: stopped at once\n"

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from actors.figures import bare
+from actors.contract.figures import bare
 from daemon import control
 from daemon.config import Config
 from daemon.edits import EditRefused, edit_offline

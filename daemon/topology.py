@@ -7,13 +7,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from actors.committer import Begin, CommitterLogic
+from actors.committer.debt import DebtBounds
+from actors.committer.rule import Begin, CommitterLogic
+from actors.contract.messages import WRITERS, Address
+from actors.contract.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
-from actors.debt import DebtBounds
-from actors.fetcher import FetcherLogic, FetcherSettings
-from actors.mailbox import DataQueue, Mailbox, Tick
-from actors.messages import WRITERS, Address
-from actors.performers import (
+from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.processor.rule import ProcessorLogic
+from actors.processor.settings import ProcessorSettings
+from actors.runtime.effect_handlers import (
     CommitterEffects,
     DeadLetterEffects,
     FetcherEffects,
@@ -21,10 +23,8 @@ from actors.performers import (
     Settling,
     WriterEffects,
 )
-from actors.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
-from actors.processor import ProcessorLogic
-from actors.processor_settings import ProcessorSettings
-from actors.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
+from actors.runtime.mailbox import DataQueue, Mailbox, Tick
+from actors.runtime.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
 from actors.writer import WriterLogic
 from changes.formats.auto import make_format
 from changes.formats.base import Format

@@ -19,7 +19,7 @@ from types import FrameType
 
 import pyarrow as pa
 
-from actors.ports import SinkUnavailable
+from actors.contract.ports import SinkUnavailable
 from demo.broker import BrokerError, DevBroker
 from demo.compare import compare_all
 from demo.expected import expected_tables, keys_of

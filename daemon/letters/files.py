@@ -14,8 +14,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
-from actors.messages import DeadLetter
-from actors.ports import NotKept
+from actors.contract.messages import DeadLetter
+from actors.contract.ports import NotKept
 from daemon.letters.letter import Letter, LetterMaker, NotALetter, document, from_document
 from daemon.letters.lines import Line, append_line, line_of, read_lines, sync_folder
 from daemon.letters.marks import Mark

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
-from actors.messages import DeadLetter
-from actors.ports import LogAway
+from actors.contract.messages import DeadLetter
+from actors.contract.ports import LogAway
 from changes.formats.base import Format, unpack
 from daemon.given import given
 from daemon.log_reader import LogReader, LogRecord, LogUnreadable

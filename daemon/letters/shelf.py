@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 
-from actors.ports import NotKept
+from actors.contract.ports import NotKept
 from daemon.config import Config
 from daemon.letters.files import read_files, read_marks
 from daemon.letters.letter import Letter, LetterId

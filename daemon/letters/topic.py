@@ -12,8 +12,8 @@ import structlog
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-from actors.messages import DeadLetter
-from actors.ports import NotKept
+from actors.contract.messages import DeadLetter
+from actors.contract.ports import NotKept
 from daemon.kafka_positions import ANSWER_TIMEOUT_S, admin_client, list_offsets
 from daemon.kafka_settings import connection_settings
 from daemon.letters.letter import (

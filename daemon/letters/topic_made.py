@@ -15,7 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from actors.ports import NotKept
+from actors.contract.ports import NotKept
 from daemon.kafka_positions import ANSWER_TIMEOUT_S, admin_client
 from daemon.stores.kafka_topic import SETTLE_S, SETTLING
 

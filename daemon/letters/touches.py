@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from actors.several import by_target, segments
+from actors.fetcher.multi_entry import by_target, segments
 from changes.formats.base import Format, Several, TableDecoder
 from changes.model import AddColumn, BadMessage, ChangeColumn, Changes, Ddl, Kind, Mode
 from changes.routing import Router, TargetRoute

@@ -11,7 +11,7 @@ from pathlib import Path
 from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 
-from actors.ports import TargetRefused
+from actors.contract.ports import TargetRefused
 from changes.model import TargetName
 from changes.names import target_problem
 from sparkwriter.iceberg.foreign import ForeignSnapshots

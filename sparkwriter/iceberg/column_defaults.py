@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from actors.ports import StagedBatch, TargetRefused
+from actors.contract.ports import StagedBatch, TargetRefused
 from changes.model import AddColumn, Mode
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen

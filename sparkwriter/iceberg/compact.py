@@ -22,7 +22,7 @@ from uuid import uuid4
 import structlog
 from pyspark.sql import SparkSession
 
-from actors.ports import Fenced, SinkUnavailable, StagedBatch
+from actors.contract.ports import Fenced, SinkUnavailable, StagedBatch
 from changes.model import TargetName, Write
 from sparkwriter.iceberg.compaction_plan import Choice, CompactionSettings, FileSeen, Growth, choose
 from sparkwriter.iceberg.direct import Update, publish_update

@@ -16,7 +16,13 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-from actors.ports import SinkUnavailable, StagedBatch, TargetRefused, TargetState, WaitsForName
+from actors.contract.ports import (
+    SinkUnavailable,
+    StagedBatch,
+    TargetRefused,
+    TargetState,
+    WaitsForName,
+)
 from changes.model import DropTable, TableName, TargetName
 from offsets.position import NO_OFFSET
 from sparkwriter.iceberg.catalog import LakeCatalog

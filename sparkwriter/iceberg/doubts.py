@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from actors.ports import StagedBatch
+from actors.contract.ports import StagedBatch
 from changes.model import Mode, TableName
 from offsets.doubts import noted
 from sparkwriter.iceberg.column_defaults import added_otherwise

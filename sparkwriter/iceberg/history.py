@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from actors.ports import LostRace
+from actors.contract.ports import LostRace
 from changes.model import TargetName
 from offsets.snapshot import TargetMark
 from sparkwriter.iceberg.catalog import LakeCatalog

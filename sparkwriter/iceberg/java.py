@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from actors.ports import TargetRefused
+from actors.contract.ports import TargetRefused
 from changes.model import KeyBound
 from sparkwriter.sql.ddl_plan import LakeField
 from sparkwriter.sql.schema import AddLakeColumn, CreateTable, LakeColumn, SchemaStep, WidenColumn

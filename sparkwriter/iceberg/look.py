@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from actors.ports import Fenced, StagedBatch, Straggler, TargetRefused, TargetState
+from actors.contract.ports import Fenced, StagedBatch, Straggler, TargetRefused, TargetState
 from changes.model import Mode, TableName, TargetName
 from offsets.position import NO_OFFSET, Step, TopicPartition, still_open
 from offsets.rollback import ways_out

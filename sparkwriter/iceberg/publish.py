@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from actors.ports import LostRace, SinkUnavailable
+from actors.contract.ports import LostRace, SinkUnavailable
 from sparkwriter.iceberg.commit_failures import never_lands
 from sparkwriter.iceberg.java import Java, JavaFailure, LakeTable, reason
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from actors.ports import Fenced, SinkUnavailable, TargetRefused, WaitsForName
+from actors.contract.ports import Fenced, SinkUnavailable, TargetRefused, WaitsForName
 from changes.model import TargetName
 from sparkwriter.iceberg.java import JavaFailure, java_class, java_classes, reason
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from actors.ports import SinkUnavailable, TargetRefused
+from actors.contract.ports import SinkUnavailable, TargetRefused
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.marks import HWM

@@ -13,8 +13,8 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-from actors.one_lane import check_one_lane
-from actors.ports import SinkUnavailable, StagedBatch, Swap, TargetRefused, TargetState
+from actors.contract.ports import SinkUnavailable, StagedBatch, Swap, TargetRefused, TargetState
+from actors.processor.one_lane import check_one_lane
 from changes.model import POSITION, Mode, TargetName
 from offsets.moves import MarkMoves
 from offsets.position import NO_OFFSET, TopicPartition, still_open
@@ -83,7 +83,7 @@ TABLE_PROPERTIES = {
 
 
 class IcebergWriter:
-    """``actors.ports.BatchWriter`` for Iceberg tables, over a Spark session of its own.
+    """``actors.contract.ports.BatchWriter`` for Iceberg tables, over a Spark session of its own.
 
     The instance is made on any thread and used on one: what it sets on its session (the stamp
     for the next commit) must not be seen by another write. The sink's name is the catalog's.
@@ -172,12 +172,12 @@ class IcebergWriter:
         raise SinkUnavailable(f"{batch.target}: others keep changing the table's schema")
 
     def swap(self, swap: Swap) -> TargetState:
-        """Have a rebuilt table take the old one's name. See ``actors.ports.Swaps``."""
+        """Have a rebuilt table take the old one's name. See ``actors.contract.ports.Swaps``."""
         with reasons(swap.old):
             return swap_tables(self._catalog, swap, self._upkeep.new_branch)
 
     def remove(self, target: TargetName) -> None:
-        """Remove what a rebuild made that was given up. See ``actors.ports.Swaps``."""
+        """Remove what a rebuild made that was given up. See ``actors.contract.ports.Swaps``."""
         with reasons(target):
             look(self._catalog, target)  # refuses what is not ours
             remove_table(self._catalog, target)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from actors.ports import StagedBatch, TargetRefused
+from actors.contract.ports import StagedBatch, TargetRefused
 from changes.model import TableName
 from sparkwriter.iceberg.java import LakeTable
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import structlog
 from pyspark.sql import SparkSession
 
-from actors.ports import LostRace, SinkUnavailable, StagedBatch
+from actors.contract.ports import LostRace, SinkUnavailable, StagedBatch
 from changes.model import Mode
 from sparkwriter.iceberg.column_defaults import fillings
 from sparkwriter.iceberg.direct import Update, publish_update

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from actors.ports import Swap, SwapTooEarly, TargetRefused, TargetState
+from actors.contract.ports import Swap, SwapTooEarly, TargetRefused, TargetState
 from changes.model import TargetName
 from offsets.position import NO_OFFSET, still_open
 from sparkwriter.iceberg.catalog import LakeCatalog
@@ -25,7 +25,7 @@ REBUILT = "binlogd.rebuilt"
 
 
 def swap_tables(catalog: LakeCatalog, swap: Swap, new_branch: Callable[[], str]) -> TargetState:
-    """Do what is left of a swap. See ``actors.ports.Swaps``."""
+    """Do what is left of a swap. See ``actors.contract.ports.Swaps``."""
     old, new = catalog.load(swap.old), look(catalog, swap.new)
     if isinstance(new, Seen):
         if old is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from pyspark.sql import SparkSession
 
-from actors.ports import TargetRefused
+from actors.contract.ports import TargetRefused
 from changes.model import Column, Mode, TableSchema, TargetName
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import JavaFailure, LakeTable, reason

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from actors.ports import Fenced, SinkUnavailable
+from actors.contract.ports import Fenced, SinkUnavailable
 from changes.model import TargetName
 from sparkwriter.iceberg.attempts import BRANCH_PREFIX, Owner, attempt_of, is_dead
 from sparkwriter.iceberg.foreign import ForeignSnapshots

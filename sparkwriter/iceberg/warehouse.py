@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from actors.ports import SinkUnavailable
+from actors.contract.ports import SinkUnavailable
 
 
 def check_warehouse(sink: str, properties: Mapping[str, str]) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
 
-from actors.ports import SinkUnavailable
+from actors.contract.ports import SinkUnavailable
 
 log: Any = structlog.get_logger(__name__)
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from actors.ports import (
+from actors.contract.ports import (
     Fenced,
     ResettableSink,
     SinkUnavailable,
@@ -54,7 +54,7 @@ class SessionSink(ResettableSink, Swaps, Protocol):
 
 
 class LivingSink(Generic[J]):
-    """``actors.ports.BatchWriter`` over the session that the keeper has at the time."""
+    """``actors.contract.ports.BatchWriter`` over the session that the keeper has at the time."""
 
     def __init__(
         self,

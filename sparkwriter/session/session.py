@@ -19,7 +19,7 @@ from pyspark.errors.exceptions.base import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from actors.ports import SinkUnavailable
+from actors.contract.ports import SinkUnavailable
 from sparkwriter.iceberg.durable_files import CLASS, install
 from sparkwriter.iceberg.java import JavaFailure, reason
 from sparkwriter.iceberg.private import make_private_folder, private_opener

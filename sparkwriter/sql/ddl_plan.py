@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from actors.ports import TargetRefused
+from actors.contract.ports import TargetRefused
 from changes.model import (
     AddColumn,
     ChangeColumn,

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from actors.ports import TargetRefused
+from actors.contract.ports import TargetRefused
 from changes.model import HAS_PREFIX, OP
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from actors.ports import TargetRefused
+from actors.contract.ports import TargetRefused
 from changes.model import CHANGELOG_COLUMNS, POSITION, Column, Mode, TableSchema
 
 MAX_PRECISION = 38

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from actors import effects as fx
-from actors import messages as msg
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.messages import Address
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
-from actors.fetcher import FetcherLogic, FetcherSettings
-from actors.mailbox import Tick
-from actors.messages import Address
+from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.runtime.mailbox import Tick
 from changes.formats import FORMATS
 from changes.model import FormatOptions, TargetName
 from changes.routing import Router
 from offsets.recovery import Watermarks
-from tests.actors.processor_rig import COMMITTER, LETTERS, ROUTES, S0, ProcessorRig, canal
+from tests.actors.processor.processor_rig import COMMITTER, LETTERS, ROUTES, S0, ProcessorRig, canal
 
 GOOD, BAD = canal("t", 1, "a"), canal("t", None, "x")
 

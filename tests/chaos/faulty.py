@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from actors import effects as fx
-from actors import performers
+from actors.contract import effects as fx
+from actors.runtime import effect_handlers as performers
 from daemon import kafka_source, offset_file, spark_tier
 from sparkwriter.iceberg.sink import compact as iceberg_compact
 from sparkwriter.iceberg.sink import sink as iceberg

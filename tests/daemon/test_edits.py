@@ -11,9 +11,9 @@ from typing import cast
 
 import pytest
 
-from actors import effects as fx
-from actors import messages as msg
-from actors.messages import Address
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.messages import Address
 from daemon.config_file import load
 from daemon.edits import (
     Change,

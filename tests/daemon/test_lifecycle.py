@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from actors import effects as fx
-from actors import messages as msg
-from actors.messages import Address
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.messages import Address
 from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Lifecycle, NameRemaining
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from actors.ports import LostRace, StagedBatch, TargetRefused, TargetState
+from actors.contract.ports import LostRace, StagedBatch, TargetRefused, TargetState
 from changes.model import TargetName
 from daemon import mark_moves
 from daemon.mark_moves import MarksNotMoved, has_moves, move_marks

@@ -11,14 +11,14 @@ import pykka
 import pytest
 from rich.console import Console
 
-from actors.buffer import TargetBuffer
-from actors.committer import CommitterLogic
-from actors.effects import Consume
-from actors.fetcher import FetcherLogic, FetcherSettings
-from actors.figures import FetcherFigures, Figures, ProcessorFigures
-from actors.mailbox import DataQueue, Mailbox, Tick
-from actors.messages import Address, Assigned, EpochStarted, Polled, SourceState
-from actors.shell import Directory, Shell
+from actors.committer.rule import CommitterLogic
+from actors.contract.effects import Consume
+from actors.contract.figures import FetcherFigures, Figures, ProcessorFigures
+from actors.contract.messages import Address, Assigned, EpochStarted, Polled, SourceState
+from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.processor.buffer import TargetBuffer
+from actors.runtime.mailbox import DataQueue, Mailbox, Tick
+from actors.runtime.shell import Directory, Shell
 from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import Router, TargetRoute
@@ -135,7 +135,7 @@ def replies() -> dict[Address, object]:
     fetcher.handle(Assigned({SOURCE: 0}, {SOURCE: Watermarks(0, 10)}), 0.0)
     fetcher.handle(Polled(state=SourceState(connected=False)), 20.0)
     committer = CommitterLogic("p", Snapshot("p", "g"), 5.0, None)  # type: ignore[arg-type]
-    from actors.messages import Dispatched
+    from actors.contract.messages import Dispatched
 
     committer.handle(EpochStarted(1, SOURCE, 0, 10, None), 0.0)
     lanes = {"lake.s.a": (5, 30), "lake.s.b": (12, 39)}

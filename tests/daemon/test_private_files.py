@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.ports import SpillRecord
+from actors.contract.ports import SpillRecord
 from changes.model import TargetName
 from daemon.letters.lines import append_line, line_of
 from daemon.offset_file import OffsetFile, lock_state_dir

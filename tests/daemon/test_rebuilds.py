@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.ports import (
+from actors.contract.ports import (
     SinkUnavailable,
     SpillRecord,
     StagedBatch,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from actors import messages as msg
-from actors.messages import Address
-from actors.shell import Directory
+from actors.contract import messages as msg
+from actors.contract.messages import Address
+from actors.runtime.shell import Directory
 from changes.model import TargetName
 from daemon.requests import Requests, WritersDirectory
 

@@ -8,8 +8,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
 
-from actors.figures import FetcherFigures
-from actors.messages import Address
+from actors.contract.figures import FetcherFigures
+from actors.contract.messages import Address
 from daemon.log_ends import LogEndFigures
 from daemon.metrics import StatusCollector
 from daemon.observer import SUPERVISOR, Answers

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.ports import SpillRecord
+from actors.contract.ports import SpillRecord
 from changes.model import TargetName
 from daemon import spill as spill_module
 from daemon.spill import Spill, SpillError, SpillFolder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.effects import Reread, Spill
+from actors.contract.effects import Reread, Spill
 from changes.formats.auto import AutoFormat, make_format
 from changes.formats.base import mark_in, mark_of, unpack
 from changes.formats.debezium.json import DebeziumJson

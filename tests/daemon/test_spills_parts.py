@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from actors.effects import Reread, Spill
+from actors.contract.effects import Reread, Spill
 from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import Route, Router

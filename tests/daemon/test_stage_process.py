@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from actors.effects import Stage
-from actors.messages import Staged, StageFailed
+from actors.contract.effects import Stage
+from actors.contract.messages import Staged, StageFailed
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import TargetRoute
 from daemon.stage_process import Pipelines, StageProcessDied, StageProcesses

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from actors.effects import Stage, Stretch
-from actors.messages import BadMessageAt, Staged, StageFailed
+from actors.contract.effects import Stage, Stretch
+from actors.contract.messages import BadMessageAt, Staged, StageFailed
 from changes.formats import FORMATS
 from changes.model import OP, Column, FormatOptions, KeyBound, Mode, TableSchema, TargetName
 from changes.routing import TargetRoute

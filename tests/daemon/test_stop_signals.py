@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from actors.messages import StopRequested
+from actors.contract.messages import StopRequested
 from daemon.lifecycle import Exit
 from daemon.stop_signals import StopSignals
 

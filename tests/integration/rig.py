@@ -17,7 +17,7 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from actors.ports import ResettableSink
+from actors.contract.ports import ResettableSink
 from daemon.config import Config
 from daemon.config_file import load
 from daemon.kafka_positions import log_ends

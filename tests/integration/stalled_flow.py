@@ -15,8 +15,8 @@ from pathlib import Path
 import structlog
 from confluent_kafka import Consumer
 
-from actors.effects import Stage, Stretch
-from actors.ports import StagedBatch, Stager, TargetState
+from actors.contract.effects import Stage, Stretch
+from actors.contract.ports import StagedBatch, Stager, TargetState
 from changes.model import Mode, TargetName
 from changes.routing import TargetRoute
 from daemon.config_file import load

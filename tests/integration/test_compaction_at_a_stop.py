@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
-from actors.ports import ResettableSink, SinkUnavailable
+from actors.contract.ports import ResettableSink, SinkUnavailable
 from changes.model import TargetName
 from daemon.lifecycle import Exit
 from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs

@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from typer.testing import CliRunner, Result
 
-from actors.messages import DeadLetter
+from actors.contract.messages import DeadLetter
 from changes.formats import FORMATS
 from changes.model import TargetName
 from daemon.cli import app
@@ -425,7 +425,7 @@ def test_a_topic_that_is_compacted_is_refused_at_the_start(rig: Rig) -> None:
     """Letters of one key would replace each other."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
-    from actors.ports import NotKept
+    from actors.contract.ports import NotKept
 
     world = World(rig, "topic")
     admin = AdminClient({"bootstrap.servers": rig.broker.bootstrap})
@@ -474,7 +474,7 @@ def test_a_topic_that_takes_no_such_record_says_so(rig: Rig) -> None:
     """The letter is not stored, so its record does not count as done."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
-    from actors.ports import NotKept
+    from actors.contract.ports import NotKept
 
     world = World(rig, "topic")
     admin = AdminClient({"bootstrap.servers": rig.broker.bootstrap})

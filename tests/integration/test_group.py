@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from actors.ports import ResettableSink, StagedBatch, TargetState
+from actors.contract.ports import ResettableSink, StagedBatch, TargetState
 from daemon.config_file import load
 from daemon.lifecycle import Exit
 from daemon.logs import set_up_logs

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.ports import TargetRefused
+from actors.contract.ports import TargetRefused
 from changes.model import TargetName
 from daemon.lifecycle import Exit
 from sparkwriter.iceberg.catalog import LakeCatalog

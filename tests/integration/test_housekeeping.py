@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from actors.ports import Span, StagedBatch
+from actors.contract.ports import Span, StagedBatch
 from changes.model import OP, Column, Mode, TableSchema, TargetName
 from daemon.lifecycle import Exit
 from offsets.position import TopicPartition

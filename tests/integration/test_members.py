@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from structlog.testing import capture_logs
 
-from actors.messages import Assigned, Confirmed, Revoked
+from actors.contract.messages import Assigned, Confirmed, Revoked
 from daemon.config import PipelineSection
 from daemon.kafka_positions import group_commits
 from daemon.kafka_source import KafkaSource, Resolver

@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from actors.messages import CaughtUp, PipelineFailed
-from actors.ports import BatchWriter, StagedBatch, TargetState
+from actors.contract.messages import CaughtUp, PipelineFailed
+from actors.contract.ports import BatchWriter, StagedBatch, TargetState
 from changes.model import TargetName
 from daemon.config_file import load
 from daemon.kafka_positions import log_ends

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaPartition
 from typer.testing import CliRunner, Result
 
-from actors.ports import ResettableSink, TargetState
+from actors.contract.ports import ResettableSink, TargetState
 from changes.model import TargetName
 from daemon.cli import app
 from daemon.config_file import load

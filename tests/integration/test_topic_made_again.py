@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from actors.messages import Assigned, Confirmed, Revoked
+from actors.contract.messages import Assigned, Confirmed, Revoked
 from daemon.config import PipelineSection
 from daemon.kafka_positions import topic_ids
 from daemon.kafka_source import KafkaSource

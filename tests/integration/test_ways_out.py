@@ -17,7 +17,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaPartition
 from typer.testing import CliRunner, Result
 
-from actors.buffer import Phase
+from actors.processor.buffer import Phase
 from daemon.cli import app
 from daemon.config_file import load
 from daemon.lifecycle import Exit, Stage

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from actors.committer import CommitterLogic
+from actors.committer.rule import CommitterLogic
+from actors.contract.messages import Address
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
-from actors.fetcher import FetcherLogic, FetcherSettings
-from actors.messages import Address
-from actors.performers import ProcessorEffects
-from actors.processor import ProcessorLogic
-from actors.processor_settings import ProcessorSettings
+from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.processor.rule import ProcessorLogic
+from actors.processor.settings import ProcessorSettings
+from actors.runtime.effect_handlers import ProcessorEffects
 from changes.formats.auto import make_format
 from changes.formats.recognise import TopicFormats
 from changes.model import Mode

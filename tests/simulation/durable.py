@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn, Protocol
 
-from actors.ports import SpillRecord, SpillState
+from actors.contract.ports import SpillRecord, SpillState
 from changes.model import TargetName
 from daemon.log_reader import LogRecord, LogUnreadable
 from daemon.spill import Found, SpillError

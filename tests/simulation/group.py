@@ -8,8 +8,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from actors import effects as fx
-from actors import messages as msg
+from actors.contract import effects as fx
+from actors.contract import messages as msg
 from offsets.position import TopicPartition
 from tests.simulation.durable import Durable
 from tests.simulation.partitions import COMMITTER, FETCHER

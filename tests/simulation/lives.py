@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from actors import messages as msg
+from actors.contract import messages as msg
 from tests.simulation.durable import Durable
 from tests.simulation.staging import PlainStaging, RealStaging
 from tests.simulation.stream import Stream

@@ -6,8 +6,8 @@ import random
 from abc import ABC, abstractmethod
 from typing import Any
 
-from actors import messages as msg
-from actors.messages import Address
+from actors.contract import messages as msg
+from actors.contract.messages import Address
 from changes.formats.base import pack
 from offsets.position import TopicPartition
 from offsets.recovery import StartAt, Watermarks, start_position

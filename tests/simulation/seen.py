@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from actors import effects as fx
-from actors import messages as msg
+from actors.contract import effects as fx
+from actors.contract import messages as msg
 
 
 def note(seen: Counter[str], event: object) -> None:

@@ -12,8 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from actors.one_lane import check_one_lane
-from actors.ports import (
+from actors.contract.ports import (
     LostRace,
     SinkUnavailable,
     StagedBatch,
@@ -21,6 +20,7 @@ from actors.ports import (
     TargetState,
     WaitsForName,
 )
+from actors.processor.one_lane import check_one_lane
 from changes.model import Column, DropTable, Mode, TableName, TableSchema, TargetName
 from offsets.doubts import noted
 from offsets.position import NO_OFFSET, Step, TopicPartition, still_open

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import msgspec
 import pyarrow as pa
 
-from actors.effects import Stage
-from actors.messages import BadMessageAt, Staged, StageFailed
+from actors.contract.effects import Stage
+from actors.contract.messages import BadMessageAt, Staged, StageFailed
 from changes.formats.auto import make_format
 from changes.model import (
     CHANGELOG_COLUMNS,

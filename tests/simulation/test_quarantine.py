@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from actors import messages as msg
+from actors.contract import messages as msg
 from changes.model import DdlPolicy
 from tests.simulation.durable import Durable
 from tests.simulation.oracle import assert_equal

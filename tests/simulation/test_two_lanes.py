@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from actors import messages as msg
+from actors.contract import messages as msg
 from tests.simulation.durable import Durable
 from tests.simulation.group import Group, Member
 from tests.simulation.source import target_of

@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from actors import messages as msg
+from actors.contract import messages as msg
 from tests.simulation.durable import Durable
 from tests.simulation.group import Group, Member
 from tests.simulation.oracle import assert_equal

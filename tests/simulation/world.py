@@ -12,12 +12,12 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any
 
-from actors import effects as fx
-from actors import messages as msg
-from actors.committer import Begin
-from actors.mailbox import Tick
-from actors.messages import WRITERS, Address
-from actors.processor_settings import ProcessorSettings
+from actors.committer.rule import Begin
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.messages import WRITERS, Address
+from actors.processor.settings import ProcessorSettings
+from actors.runtime.mailbox import Tick
 from actors.writer import WriterLogic
 from offsets.position import TopicPartition
 from tests.simulation.cast import SMALL, Cast

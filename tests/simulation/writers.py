@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable
 from contextlib import suppress
 
-from actors import messages as msg
-from actors.ports import (
+from actors.contract import messages as msg
+from actors.contract.ports import (
     Fenced,
     LostRace,
     SinkUnavailable,

@@ -14,7 +14,7 @@ import structlog
 from pyspark.sql import Row, SparkSession
 from structlog.testing import capture_logs
 
-from actors.ports import Doubt, Span, StagedBatch
+from actors.contract.ports import Doubt, Span, StagedBatch
 from changes.model import Column, KeyBound, Mode, TableSchema, TableStep, TargetName, Write
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.iceberg.sink import IcebergWriter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from actors.messages import DeadLetter
+from actors.contract.messages import DeadLetter
 from changes.formats import FORMATS
 from changes.formats.base import Format
 from changes.model import FormatOptions, TargetName

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.ports import LogAway, NotKept
+from actors.contract.ports import LogAway, NotKept
 from changes.formats.base import pack
 from daemon.letters.files import add_mark, read_files, read_marks
 from daemon.letters.letter import LetterId

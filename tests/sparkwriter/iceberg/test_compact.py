@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
-from actors.ports import Fenced
+from actors.contract.ports import Fenced
 from changes.model import TargetName, Write
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.attempts import anonymous

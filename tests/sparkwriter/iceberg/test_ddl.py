@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.ports import SinkUnavailable, Straggler, TargetRefused, WaitsForName
+from actors.contract.ports import SinkUnavailable, Straggler, TargetRefused, WaitsForName
 from changes.model import (
     AddColumn,
     ChangeColumn,

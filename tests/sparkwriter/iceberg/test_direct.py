@@ -10,7 +10,7 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from actors.ports import LostRace, SinkUnavailable, TargetRefused
+from actors.contract.ports import LostRace, SinkUnavailable, TargetRefused
 from changes.model import TargetName, Write
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.direct import Update, publish_update

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.ports import Doubt, Swap
+from actors.contract.ports import Doubt, Swap
 from changes.model import (
     ChangeColumn,
     Column,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from actors.ports import StagedBatch, TargetRefused
+from actors.contract.ports import StagedBatch, TargetRefused
 from changes.model import FROM, OP, Column, Mode, TableSchema, TargetName
 from sparkwriter.iceberg.equality_files import (
     FIELD_ID,

@@ -17,7 +17,7 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from actors.ports import Fenced, LostRace, SinkUnavailable, Span, Straggler, TargetRefused
+from actors.contract.ports import Fenced, LostRace, SinkUnavailable, Span, Straggler, TargetRefused
 from changes.model import OP, TargetName
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
@@ -359,7 +359,7 @@ import pickle, sys
 from pathlib import Path
 import structlog
 structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-from actors.ports import Fenced, SinkUnavailable
+from actors.contract.ports import Fenced, SinkUnavailable
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.session import start_session

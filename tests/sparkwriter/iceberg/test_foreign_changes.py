@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
-from actors.ports import TargetRefused
+from actors.contract.ports import TargetRefused
 from changes.model import HAS_PREFIX, Mode, TruncateTable, Write
 from offsets.snapshot import TargetMark
 from sparkwriter.iceberg.attempts import anonymous

@@ -14,7 +14,7 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from actors.ports import SinkUnavailable
+from actors.contract.ports import SinkUnavailable
 from changes.model import Column, TableSchema, TargetName, Write
 from sparkwriter.iceberg.files import TableFiles
 from sparkwriter.iceberg.java import LakeTable

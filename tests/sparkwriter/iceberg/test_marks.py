@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from actors.ports import Fenced, Span, StagedBatch, Straggler
+from actors.contract.ports import Fenced, Span, StagedBatch, Straggler
 from changes.model import Mode, TableSchema, TargetName
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.look import Absent, check_expected, text_after, text_now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.ports import LostRace, Straggler, TargetRefused, WaitsForName
+from actors.contract.ports import LostRace, Straggler, TargetRefused, WaitsForName
 from changes.model import TargetName
 from sparkwriter.iceberg.refusals import reasons
 

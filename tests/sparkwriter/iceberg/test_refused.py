@@ -9,7 +9,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from actors.ports import SinkUnavailable, TargetRefused
+from actors.contract.ports import SinkUnavailable, TargetRefused
 from changes.model import AddColumn, Column, RenameColumn, TableSchema, Write
 from sparkwriter.iceberg.refusals import reasons
 from sparkwriter.iceberg.sink import IcebergWriter

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.ports import LostRace, Span, TargetRefused
+from actors.contract.ports import LostRace, Span, TargetRefused
 from changes.model import Column, Mode, TableSchema, TargetName
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.ports import TargetRefused
+from actors.contract.ports import TargetRefused
 from changes.model import OP, AddColumn, Column, Mode, TableSchema
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.sql.plan import dotted

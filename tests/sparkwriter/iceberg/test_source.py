@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.ports import SinkUnavailable, StagedBatch, TargetRefused
+from actors.contract.ports import SinkUnavailable, StagedBatch, TargetRefused
 from changes.model import DropTable, TableName, TruncateTable, Write
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition

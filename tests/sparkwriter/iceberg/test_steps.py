@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.ports import Fenced, SinkUnavailable, Span, StagedBatch, Straggler
+from actors.contract.ports import Fenced, SinkUnavailable, Span, StagedBatch, Straggler
 from changes.model import Column, DropTable, Mode, TableSchema, TruncateTable
 from offsets.moves import MarkMoves
 from offsets.position import NO_OFFSET, Step, TopicPartition

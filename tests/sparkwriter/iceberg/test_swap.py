@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.ports import SinkUnavailable, Swap, SwapTooEarly, TargetRefused
+from actors.contract.ports import SinkUnavailable, Swap, SwapTooEarly, TargetRefused
 from changes.model import TargetName
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.ports import LostRace
+from actors.contract.ports import LostRace
 from changes.model import OP, Column, KeyBound, TableSchema, Write
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.sink import IcebergWriter

@@ -16,7 +16,7 @@ from functools import partial
 import logging
 import structlog
 from pathlib import Path
-from actors.ports import SinkUnavailable
+from actors.contract.ports import SinkUnavailable
 from sparkwriter.iceberg.java import JavaFailure
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.jvm import SparkJvm

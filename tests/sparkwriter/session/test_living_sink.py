@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from actors.ports import Fenced, SinkUnavailable, TargetRefused, TargetState
+from actors.contract.ports import Fenced, SinkUnavailable, TargetRefused, TargetState
 from changes.model import TargetName
 from offsets.moves import MarkMoves
 from sparkwriter.session.java_garbage import JavaGarbage

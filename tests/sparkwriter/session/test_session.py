@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.ports import SinkUnavailable
+from actors.contract.ports import SinkUnavailable
 from sparkwriter.iceberg.durable_files import CLASS
 from sparkwriter.iceberg.sink import check_catalog
 from sparkwriter.iceberg.warehouse import check_warehouse
@@ -244,5 +244,5 @@ def test_java_that_does_not_start(tmp_path: Path) -> None:
         check=False,
     )
     last = child.stderr.decode().splitlines()[-1]
-    assert last.startswith("actors.ports.SinkUnavailable: Spark does not start: ")
+    assert last.startswith("actors.contract.ports.SinkUnavailable: Spark does not start: ")
     assert str(log) in last

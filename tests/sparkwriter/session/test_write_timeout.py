@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.ports import LostRace, SinkUnavailable
+from actors.contract.ports import LostRace, SinkUnavailable
 from changes.model import TargetName, Write
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import JavaFailure

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from actors.ports import TargetRefused
+from actors.contract.ports import TargetRefused
 from changes.model import (
     AddColumn,
     ChangeColumn,

@@ -8,7 +8,7 @@ import tomllib
 import pyarrow as pa
 import pytest
 
-from actors.ports import TargetRefused
+from actors.contract.ports import TargetRefused
 from changes.model import CHANGELOG_COLUMNS, Column, Mode, TableSchema
 from sparkwriter.sql.schema import (
     AddLakeColumn,

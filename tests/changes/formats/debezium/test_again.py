@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from actors import messages as msg
-from actors.sorting import Sorted, Sorter
+from actors.contract import messages as msg
+from actors.fetcher.sorting import Sorted, Sorter
 from changes.formats.auto import AutoFormat
 from changes.formats.base import mark_of
 from changes.formats.debezium.json import DebeziumJson

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from actors import effects as fx
-from actors import messages as msg
+from actors.contract import effects as fx
+from actors.contract import messages as msg
 from changes.formats.auto import AutoFormat
 from changes.formats.base import mark_of
 from changes.formats.debezium.json import DebeziumJson
 from changes.model import FormatOptions
-from tests.actors.test_passed_over import ONE, batch, fetcher
+from tests.actors.fetcher.test_passed_over import ONE, batch, fetcher
 from tests.changes.formats.debezium.messages import record, structure
 
 FIELDS = {"id": "int32", "__table": "string", "__db": "string"}

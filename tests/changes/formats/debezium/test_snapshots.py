@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from actors import messages as msg
-from actors.sorting import Sorter
+from actors.contract import messages as msg
+from actors.fetcher.sorting import Sorter
 from changes.formats.debezium.json import DebeziumJson
 from changes.model import Ddl, DropTable, FormatOptions, Mode
 from changes.routing import Route, Router

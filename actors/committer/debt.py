@@ -1,0 +1,80 @@
+"""What one target's delay costs the others: frontier debt, and whose it is.
+
+Messages of all targets above the frontier are read again after a restart, and can't leave the log
+before. So when the target at the frontier makes that debt large, it is named, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from actors.contract import effects as fx
+from offsets.position import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class DebtBounds:
+    """When a debt is worth a warning: so many messages above the frontier, or so many seconds in
+    which one target's same message held it."""
+
+    messages: int = 1_000_000
+    seconds: float = 300.0
+
+
+class Held(NamedTuple):
+    """A partition of which something is pending: who holds its frontier, and what is read next."""
+
+    source: TopicPartition
+    target: str
+    frontier: int
+    position: int
+
+
+class FrontierDebt:
+    """Notes since when frontiers stand. Called with the committer's clock, monotonic seconds."""
+
+    def __init__(self, bounds: DebtBounds) -> None:
+        self._bounds = bounds
+        self._since: dict[TopicPartition, tuple[int, float]] = {}
+        self._named: dict[TopicPartition, set[str]] = {}
+
+    def look(self, held: Iterable[Held], now: float) -> list[object]:
+        """A warning for each new culprit, and a line for each partition that is free of debt again.
+
+        ``held`` are all partitions that are held now. One culprit is named once for as long as
+        the partition is in debt, though others hold its frontier in between.
+        """
+        out: list[object] = []
+        in_debt: set[TopicPartition] = set()
+        standing: dict[TopicPartition, tuple[int, float]] = {}
+        for part in held:
+            seen = self._since.get(part.source)
+            since = seen[1] if seen is not None and seen[0] == part.frontier else now
+            standing[part.source] = (part.frontier, since)
+            messages, seconds = part.position - part.frontier, now - since
+            if messages < self._bounds.messages and seconds < self._bounds.seconds:
+                continue
+            in_debt.add(part.source)
+            named = self._named.setdefault(part.source, set())
+            if part.target not in named:
+                named.add(part.target)
+                out.append(_warning(part, messages, seconds))
+        self._since = standing
+        for source in [source for source in self._named if source not in in_debt]:
+            culprits = sorted(self._named.pop(source))
+            fields = {"source": str(source), "were_held_by": culprits}
+            out.append(fx.Log("info", "frontier_free", fields))
+        return out
+
+
+def _warning(part: Held, messages: int, seconds: float) -> fx.Log:
+    fields = {
+        "source": str(part.source),
+        "target": part.target,
+        "offset": part.frontier,
+        "messages": messages,
+        "seconds": round(seconds, 1),
+    }
+    return fx.Log("warning", "frontier_held", fields)

@@ -1,0 +1,381 @@
+"""The committer's rule: frontiers go to the stores in their order, then to the group's commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from actors.committer.debt import DebtBounds, FrontierDebt, Held
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.figures import CommitterFigures, Figures, LaneFigures, PartitionFigures
+from actors.contract.messages import Address
+from actors.runtime.mailbox import Tick
+from offsets.group_commit import below_spills
+from offsets.ledger import LaneLedger
+from offsets.log_epochs import LogEpochs
+from offsets.position import Lane, TopicPartition
+from offsets.running import RunningTrail
+from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
+from offsets.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Start the commit schedule (sent once by whoever starts the actors)."""
+
+
+class CommitterLogic:
+    """One per pipeline; owns the ledger. What it says is durable, is durable."""
+
+    def __init__(
+        self,
+        pipeline: str,
+        recorded: Snapshot,
+        interval_s: float,
+        until: Mapping[TopicPartition, int] | None,
+        commits: bool = True,
+        debt: DebtBounds | None = None,
+    ) -> None:
+        """``recorded`` is the last run's snapshot (or an empty one), with this run's topic ids.
+
+        ``until``: say ``CaughtUp`` once the frontier of each of these partitions (all of the
+        topics', asked before any was assigned: they may come one by one) is there. None: never.
+        ``commits``: the group's commit is one of the configured stores, the last. ``debt``: from
+        where on the target that holds a frontier is named.
+        """
+        self._pipeline = pipeline
+        self._fetcher = Address(pipeline, "fetcher")
+        self._supervisor = Address(pipeline, "supervisor")
+        self._interval_s = interval_s
+        self._commits = commits
+        self._recorded = recorded
+        self._ledger = LaneLedger()
+        self._debt = FrontierDebt(debt or DebtBounds())
+        self._epochs: dict[TopicPartition, int] = {}
+        self._until = dict(until or {})
+        self._tell_caught_up = until is not None
+        self._confirmed = {s: state.confirmed for s, state in recorded.partitions.items()}
+        # Of these the group does not know yet that an operator has moved them.
+        self._reset = {s for s, state in recorded.partitions.items() if state.reset}
+        self._left = dict(recorded.partitions)
+        self._logs: dict[TopicPartition, LogEpochs] = {}
+        self._marks: dict[str, TargetMark] = dict(recorded.targets)
+        self._spills: dict[str, SpillMark] = dict(recorded.spills)
+        self._formats = dict(recorded.formats)
+        self._rebuilding = set(recorded.rebuilds)
+        self._on_disk: Snapshot | None = None
+        self._owned: tuple[TopicPartition, ...] = ()
+        self._saving: Snapshot | None = None
+        self._releasing: tuple[TopicPartition, ...] = ()
+        self._ending = False
+        self._stale = 0
+        self._changes = 0
+        self._timelines: dict[TopicPartition, Timeline] = {}
+        self._running: dict[TopicPartition, RunningTrail] = {}
+        self._applied_ms: dict[str, int] = {}
+        self._saved_at: float | None = None
+        self._save_error: str | None = None
+
+    def handle(self, message: object, now: float) -> list[object]:
+        """React to one message. ``now`` is in monotonic seconds."""
+        match message:
+            case msg.Dispatched():
+                out = self._dispatched(message)
+            case msg.Written():
+                out = self._written(message)
+            case msg.DeadLettered():
+                out = self._dead_lettered(message)
+            case msg.FormatTold(topic, name):
+                self._formats[topic] = name
+                out = []
+            case msg.SpillListed(target, mark):
+                out = self._list_spill(target, mark)
+            case msg.EpochStarted():
+                out = self._started(message)
+            case msg.Confirmed(frontiers):
+                self._confirmed.update(frontiers)
+                self._reset.difference_update(frontiers)
+                out = []
+            case Begin():
+                out = [fx.WakeAt(now + self._interval_s)]
+            case Tick():
+                out = [*self._save(), *self._look_at_debt(now), fx.WakeAt(now + self._interval_s)]
+            case msg.SaveNow():
+                self._ending = True
+                out = [*self._save(), fx.WakeAt(None)]
+            case msg.Release(sources):
+                self._releasing = sources
+                out = self._save()
+            case msg.Saved():
+                self._saved_at, self._save_error = now, None
+                out = self._saved_as(message)
+            case Figures():
+                return [fx.Reply(self._figures(now))]
+            case msg.SaveFailed(reason):
+                out = self._save_failed(reason)
+            case _:
+                raise TypeError(f"the committer does not know {message!r}")
+        return out + self._rebuilt() + self._caught_up()
+
+    # --- the ledger
+
+    def _started(self, started: msg.EpochStarted) -> list[object]:
+        source = started.source
+        holes = self._holes(started)
+        self._epochs[source] = started.epoch
+        self._ledger.assign(source, started.start)
+        self._timelines[source] = Timeline()
+        self._logs[source] = LogEpochs(started.log)
+        self._running[source] = RunningTrail(started.running)
+        self._until.setdefault(source, started.until)
+        self._confirmed[source] = None if source in self._reset else started.confirmed
+        # File before data: a start that was configured or forced must not be decided anew, at
+        # another place, because the process died before the first regular save.
+        return holes + self._save()
+
+    def _holes(self, started: msg.EpochStarted) -> list[object]:
+        """What another member has read of a partition is not in a table that is filled here."""
+        source = started.source
+        left = self._frontiers().get(source, started.start)
+        for target, rebuild in self._recorded.rebuilds.items():
+            if source in rebuild.until and left < started.start:
+                reason = (
+                    f"{source} is read from {started.start} on and was left at {left}: the rebuild "
+                    f"of {target} lacks what is between. Give it up, `binlogd tables rebuild "
+                    f"{target} --cancel`, and begin it again with one member in the group"
+                )
+                failed = msg.PipelineFailed(self._pipeline, reason)
+                return [fx.Tell(self._supervisor, failed)]
+        return []
+
+    def _dispatched(self, sent: msg.Dispatched) -> list[object]:
+        if self._epochs.get(sent.source) != sent.epoch:
+            return self._drop_stale(sent.source, sent.epoch)
+        self._ledger.dispatched(
+            sent.source, sent.next_offset, sent.lanes, sent.runs, sent.fragments
+        )
+        for span in sent.epochs:
+            self._logs[sent.source].add(span)
+        if sent.running:
+            self._running[sent.source].add(sent.next_offset, sent.running)
+        if sent.time_ms is not None:
+            timeline = self._timelines[sent.source]
+            timeline.add(sent.next_offset, sent.time_ms)
+            timeline.forget_below(self._ledger.frontier(sent.source))
+        return []
+
+    def _written(self, written: msg.Written) -> list[object]:
+        """Take an acknowledgement, unless the partition has gone since.
+
+        Between revoke and reassignment another member may have moved on from a frontier that
+        this acknowledgement knows nothing of: taking it would mark *its* offsets as done.
+        """
+        out: list[object] = []
+        target = str(written.target)
+        for source, through in written.through.items():
+            epoch = written.epochs[source]
+            if epoch == msg.OF_SPILL:
+                continue
+            if self._epochs.get(source) != epoch:
+                out += self._drop_stale(source, epoch)
+            else:
+                self._ledger.done(Lane(source, target), through)
+                self._note_time(source, target, through)
+        if written.state is not None:
+            state = written.state
+            # Amid a message without a version: what is put back from it would lack the step.
+            version = None if state.steps else state.version
+            differs = state.rows_may_differ
+            mark = TargetMark(version, dict(state.hwms), rows_may_differ=differs)
+            self._marks[target] = mark
+        self._changes += written.changes
+        out.append(fx.Tell(self._supervisor, self._progress()))
+        return out
+
+    def _dead_lettered(self, letter: msg.DeadLettered) -> list[object]:
+        """A record of which no target is known is stored: as good as applied."""
+        if self._epochs.get(letter.source) != letter.epoch:
+            return self._drop_stale(letter.source, letter.epoch)
+        self._ledger.done(Lane(letter.source, msg.DEAD_LETTERS), letter.offset)
+        return [fx.Tell(self._supervisor, self._progress())]
+
+    def _list_spill(self, target: str, mark: SpillMark | None) -> list[object]:
+        if mark is None:
+            self._spills.pop(target, None)
+        else:
+            self._spills[target] = mark
+        return []
+
+    def _note_time(self, source: TopicPartition, target: str, through: int) -> None:
+        timeline = self._timelines[source]
+        time_ms = timeline.time_ms(through)
+        if time_ms is not None:
+            self._applied_ms[target] = max(time_ms, self._applied_ms.get(target, time_ms))
+        timeline.forget_below(self._ledger.frontier(source))
+
+    def _look_at_debt(self, now: float) -> list[object]:
+        ledger = self._ledger
+        held = [
+            Held(source, holder[0], holder[1], ledger.position(source))
+            for source in ledger.sources
+            if (holder := next(iter(ledger.holders(source)), None)) is not None
+        ]
+        return self._debt.look(held, now)
+
+    def _progress(self) -> msg.Progress:
+        frontiers = self._ledger.frontiers()
+        lag = sum(max(0, end - frontiers.get(source, end)) for source, end in self._until.items())
+        return msg.Progress(self._pipeline, lag, self._changes)
+
+    def _drop_stale(self, source: TopicPartition, epoch: int) -> list[object]:
+        self._stale += 1
+        fields = {"source": str(source), "epoch": epoch, "so_far": self._stale}
+        return [fx.Log("info", "stale_message_dropped", fields)]
+
+    def _rebuilt(self) -> list[object]:
+        """Tell once, for each, that a new table holds all that its old one did."""
+        if not self._rebuilding:
+            return []
+        frontiers = self._frontiers()
+        done = [
+            name
+            for name in sorted(self._rebuilding)
+            for rebuild in (self._recorded.rebuilds[name],)
+            if rebuild.into not in self._spills and rebuild.passed_by(frontiers)
+        ]
+        self._rebuilding.difference_update(done)
+        return [fx.Tell(self._supervisor, msg.Rebuilt(self._pipeline, name)) for name in done]
+
+    def _frontiers(self) -> dict[TopicPartition, int]:
+        """Of the partitions that are read here, and of those that were."""
+        left = {source: state.frontier for source, state in self._left.items()}
+        return left | self._ledger.frontiers()
+
+    def _caught_up(self) -> list[object]:
+        if not self._tell_caught_up:
+            return []
+        # Where the log ends amid a message the rest of that may never come: it is not waited for.
+        applied = {source: self._ledger.applied(source) for source in self._ledger.sources}
+        if any(applied.get(source, -1) < end for source, end in self._until.items()):
+            return []
+        self._tell_caught_up = False
+        return [fx.Tell(self._supervisor, msg.CaughtUp(self._pipeline))]
+
+    # --- the stores, then the group
+
+    def snapshot(self) -> Snapshot:
+        """What the stores should say now."""
+        frontiers = self._ledger.frontiers()
+        read = {
+            source: PartitionState(
+                frontier,
+                None,
+                self._logs[source].below(frontier),
+                running=self._running[source].at(frontier),
+            )
+            for source, frontier in frontiers.items()
+        }
+        return Snapshot(
+            pipeline=self._recorded.pipeline,
+            group=self._recorded.group,
+            topic_ids=self._recorded.topic_ids,
+            partitions={
+                source: replace(
+                    state, confirmed=self._confirmed.get(source), reset=source in self._reset
+                )
+                for source, state in {**self._left, **read}.items()
+            },
+            targets=dict(self._marks),
+            forced=self._recorded.forced,
+            spills=dict(self._spills),
+            rebuilds=self._recorded.rebuilds,
+            formats=dict(self._formats),
+        )
+
+    def _save(self) -> list[object]:
+        snapshot = self.snapshot()
+        owned = tuple(self._epochs)
+        # The same words of more partitions are news: a store keeps those of the owned ones alone.
+        if snapshot == self._on_disk and owned == self._owned:
+            return self._saved_as(msg.Saved(self._ledger.frontiers()))
+        self._saving = snapshot
+        self._owned = owned
+        return [fx.SaveSnapshot(snapshot, owned)]
+
+    def _saved_as(self, saved: msg.Saved) -> list[object]:
+        """They are durable: only now may the group hear of these frontiers."""
+        self._on_disk, self._saving = self._saving or self._on_disk, None
+        shared = below_spills(saved.frontiers, self._confirmed, self._spills.values())
+        if self._releasing:
+            sources, self._releasing = self._releasing, ()
+            # Only what was read here: a position that was refused must not be committed back.
+            mine = [source for source in sources if source in self._epochs]
+            frontiers = {s: shared[s] for s in mine if s in shared}
+            self._let_go(sources)
+            return [fx.Reply(frontiers if self._commits else {})]
+        news = {
+            source: frontier
+            for source, frontier in shared.items()
+            if self._commits and source in self._epochs and self._confirmed.get(source) != frontier
+        }
+        if not news and not self._ending:
+            return []
+        epochs = {source: self._epochs[source] for source in news}
+        return [fx.Tell(self._fetcher, msg.CommitFrontiers(news, epochs, self._ending))]
+
+    def _save_failed(self, reason: str) -> list[object]:
+        """What was stored before is whole, the group's commit at or below it: time is lost."""
+        self._saving, self._save_error = None, reason
+        self._on_disk = None
+        out: list[object] = [fx.Log("error", "offsets_not_stored", {"reason": reason})]
+        if self._releasing:
+            self._let_go(self._releasing)
+            self._releasing = ()
+            out.append(fx.Reply({}))
+        elif self._ending:
+            failed = f"the positions can't be stored: {reason}"
+            out.append(fx.Tell(self._supervisor, msg.PipelineFailed(self._pipeline, failed)))
+            out.append(fx.Tell(self._fetcher, msg.CommitFrontiers({}, {}, last=True)))
+        return out
+
+    def _let_go(self, sources: tuple[TopicPartition, ...]) -> None:
+        for source in sources:
+            if source in self._epochs:
+                frontier = self._ledger.frontier(source)
+                known = self._logs.pop(source).below(frontier)
+                running = self._running.pop(source).at(frontier)
+                self._left[source] = PartitionState(frontier, None, known, running=running)
+                del self._epochs[source]
+                del self._timelines[source]
+                self._ledger.drop(source)
+
+    # --- figures
+
+    def _figures(self, now: float) -> CommitterFigures:
+        return CommitterFigures(
+            partitions={source: self._partition(source) for source in self._ledger.sources},
+            applied_ms=dict(self._applied_ms),
+            changes=self._changes,
+            stale=self._stale,
+            saved_age_s=None if self._saved_at is None else now - self._saved_at,
+            save_error=self._save_error,
+            rows_may_differ={
+                target: mark.rows_may_differ
+                for target, mark in self._marks.items()
+                if mark.rows_may_differ is not None
+            },
+        )
+
+    def _partition(self, source: TopicPartition) -> PartitionFigures:
+        timeline, frontier = self._timelines[source], self._ledger.frontier(source)
+        return PartitionFigures(
+            frontier=frontier,
+            position=self._ledger.position(source),
+            confirmed=self._confirmed.get(source),
+            applied_ms=timeline.newest_below(frontier),
+            lanes=tuple(
+                LaneFigures(target, first, timeline.time_ms(first))
+                for target, first in self._ledger.holders(source)
+            ),
+        )

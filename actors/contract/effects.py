@@ -1,0 +1,239 @@
+"""What an actor's logic asks for. The shell around it carries these out and nothing else.
+
+An effect either has no answer, or its answer comes back to the same logic as a message, at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from actors.contract.messages import Address, DeadLetter, RecordBatch
+from actors.contract.ports import SpillRecord, StagedBatch
+from changes.model import TableSchema, TargetName
+from changes.routing import TargetRoute
+from offsets.position import TopicPartition
+from offsets.snapshot import Snapshot, TargetMark
+
+# --- any actor
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Send a control message."""
+
+    to: Address
+    message: object
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    """Have a ``Tick`` at that monotonic second; None cancels."""
+
+    when: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Answer the ``ask`` that is being handled."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One event for the log: ``level`` is structlog's method name."""
+
+    level: str
+    event: str
+    fields: Mapping[str, object]
+
+
+# --- the fetcher
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Offer a batch to a processor; ``Offered`` comes back."""
+
+    to: Address
+    batch: RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Consume:
+    """Poll the source; ``Polled`` comes back. Assignments are handled inside."""
+
+    max_messages: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Stop the flow of all assigned partitions; polling goes on. Idempotent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Let all assigned partitions flow again. Idempotent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Commit to the broker. ``wait``: synchronously, as the last act or when partitions go."""
+
+    frontiers: Mapping[TopicPartition, int]
+    wait: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSources:
+    """Ask the committer to save and give the frontiers of partitions that go away.
+
+    First wait, for as long as a revoke may take, until none of the processors in ``settle`` has a
+    write of them under way.
+    """
+
+    sources: tuple[TopicPartition, ...]
+    commit: bool
+    settle: tuple[Address, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """Decide anew where these partitions are read from, as after an assignment (which is heard)."""
+
+    sources: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSource:
+    """Leave the group and close the consumer."""
+
+
+# --- a processor
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Undecoded messages of one lane, in order.
+
+    ``rows_before``: so many rows of its one message were staged before; a changelog counts on.
+    """
+
+    source: TopicPartition
+    offsets: Sequence[int]
+    values: Sequence[bytes]
+    rows_before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Decode messages, fold them after earlier pieces, in order, and write one staged file.
+
+    ``Staged`` comes back. The pieces' files are removed once the new one is written.
+    """
+
+    route: TargetRoute
+    pieces: tuple[str, ...]
+    stretches: tuple[Stretch, ...]
+    era: int = 0
+    """Another number than the last: the target's columns were dropped, renamed or redefined since,
+    so what is known of them from earlier messages is forgotten."""
+    stored: TableSchema | None = None
+    """The target's columns, for messages that tell no types: with an era's first batch."""
+    tell_types: bool = False
+    """Answer with the types that the rows tell also where they were answered before."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveStaged:
+    """Remove staged files that nobody will write."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Take no data from the mailbox (its sender will pause) until it is said again with False."""
+
+    held: bool
+
+
+class Reread(NamedTuple):
+    """A stretch of the log whose messages of one target are wanted again."""
+
+    source: TopicPartition
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spill:
+    """Append to a target's spill: what of ``rereads`` is its own, then ``records``; ``Spilled`` or
+    ``SpillFailed`` comes back."""
+
+    target: TargetName
+    reason: str
+    rereads: tuple[Reread, ...]
+    records: tuple[SpillRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSpill:
+    """Read some bytes of a spill; ``SpillRead`` or ``SpillFailed`` comes back."""
+
+    target: TargetName
+    position: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndSpill:
+    """Let go of a spill that is written; ``SpillEnded`` or ``SpillFailed`` comes back."""
+
+    target: TargetName
+
+
+# --- the dead letters
+
+
+@dataclass(frozen=True, slots=True)
+class KeepDeadLetter:
+    """Store a record durably; ``DeadLetterKept`` or ``DeadLetterNotKept`` comes back."""
+
+    letter: DeadLetter
+
+
+# --- a writer
+
+
+@dataclass(frozen=True, slots=True)
+class OpenInSink:
+    """Read the target; ``Opened`` or ``Failed`` comes back."""
+
+    target: TargetName
+    recorded: TargetMark | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Write and publish the batch; ``Published`` or ``Failed`` comes back."""
+
+    batch: StagedBatch
+
+
+# --- the committer
+
+
+@dataclass(frozen=True, slots=True)
+class SaveSnapshot:
+    """Have the stores record a snapshot; ``Saved`` or ``SaveFailed`` comes back.
+
+    ``owned`` are the partitions that are this member's to speak of: what the snapshot says of
+    others is of the past.
+    """
+
+    snapshot: Snapshot
+    owned: tuple[TopicPartition, ...] = ()

@@ -1,0 +1,97 @@
+"""Batches on their way from the fetcher to the processors: one offer at a time, the rest parked."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container, Iterable, Iterator
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.messages import Address
+from offsets.position import TopicPartition
+
+
+class Offers:
+    """What each processor was offered, took and refused; used by the fetcher's thread alone."""
+
+    def __init__(self, processors: Iterable[Address]) -> None:
+        self._parked: dict[Address, deque[msg.RecordBatch]] = {p: deque() for p in processors}
+        self._sent = dict.fromkeys(self._parked, 0)
+        self._asked: set[Address] = set()
+        self._refused: set[Address] = set()
+        self.blocked_at = 0.0
+        """When the first of those who refuse now did so."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether anything is parked."""
+        return any(self._parked.values())
+
+    @property
+    def settled(self) -> bool:
+        """Whether all that was given has been taken."""
+        return not self._asked and not self.waiting
+
+    @property
+    def waited_for(self) -> list[str]:
+        """Whom something is parked for."""
+        return [str(to) for to, parked in self._parked.items() if parked]
+
+    @property
+    def parked_bytes(self) -> int:
+        """What is parked takes."""
+        return sum(batch.size for parked in self._parked.values() for batch in parked)
+
+    def give(self, to: Address, batch: msg.RecordBatch) -> list[fx.Offer]:
+        """Offer a batch, or park it behind others."""
+        if self._parked[to] or to in self._asked:
+            # One offer at a time: were the next one smaller, it might find room before this
+            # one, and overtake it in its lanes.
+            self._parked[to].append(batch)
+            return []
+        return [self._offer(to, batch)]
+
+    def offer_parked(self, to: Address) -> list[fx.Offer]:
+        """Offer the oldest parked batch again; the next one follows when it was taken."""
+        return [self._offer(to, self._parked[to].popleft())] if self._parked[to] else []
+
+    def _offer(self, to: Address, batch: msg.RecordBatch) -> fx.Offer:
+        self._sent[to] += 1
+        self._asked.add(to)
+        self._refused.discard(to)
+        return fx.Offer(to, batch)
+
+    def answered(self, offered: msg.Offered) -> None:
+        """An offer was taken, or counts as none."""
+        self._asked.discard(offered.to)
+        if not offered.taken:
+            self._sent[offered.to] -= 1
+
+    def park_again(self, offered: msg.Offered, now: float) -> None:
+        """What was refused is the first to be offered when there is room."""
+        if not self._refused:
+            self.blocked_at = now
+        self._refused.add(offered.to)
+        self._parked[offered.to].appendleft(offered.batch)
+
+    def keep(self, sources: Container[TopicPartition]) -> None:
+        """Let go of what is parked of other partitions."""
+        for to, parked in self._parked.items():
+            self._parked[to] = deque(batch for batch in parked if batch.source in sources)
+
+    def clear(self) -> None:
+        """Let go of all that is parked."""
+        for parked in self._parked.values():
+            parked.clear()
+
+    def drain(self, to: Address) -> fx.Tell:
+        """Tell a processor how many batches it has been given in all, the last one among them."""
+        return fx.Tell(to, msg.Drain(self._sent[to]))
+
+    def hasten(self) -> Iterator[fx.Tell]:
+        """Tell them all that nothing follows what they have been given."""
+        return (fx.Tell(to, msg.Hasten(sent)) for to, sent in self._sent.items())
+
+    def drains(self) -> Iterator[fx.Tell]:
+        """Tell them all."""
+        return map(self.drain, self._parked)

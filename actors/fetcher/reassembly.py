@@ -1,0 +1,216 @@
+"""What the fetcher does about messages that come in parts, and about those that come again.
+
+Parts are put together before anything is routed; the whole stands at its last part's offset, and
+its first part holds the frontier until then (``offsets.parts``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from changes.formats.auto import AutoFormat
+from changes.formats.base import Format, Parted
+from changes.model import BadMessage
+from offsets.parts import Part, PartAssembler
+from offsets.position import Run, TopicPartition
+from offsets.running import Running
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Part of a fetched batch: plain messages, or at most one that a part has made whole.
+
+    ``held`` and ``open`` are the messages that lacked parts before it, and after it.
+    """
+
+    fetched: msg.Fetched
+    run: Run | None = None
+    held: Mapping[str, int] = field(default_factory=dict)
+    open: Mapping[str, int] = field(default_factory=dict)
+    running: Mapping[str, int] = field(default_factory=dict)
+    """The producer's numbers after it."""
+
+    def completed(self, out: Sequence[object]) -> list[object]:
+        """What was said of it to the committer, with the runs and what is still open."""
+        told = [place for place, effect in enumerate(out) if sent_by(effect) is not None]
+        found = list(out)
+        for place in told:
+            tell = out[place]
+            sent = sent_by(tell)
+            assert isinstance(tell, fx.Tell)
+            assert sent is not None
+            # A bad one is dispatched after all that came before it: until then it is open.
+            last = self.run is None or place == told[-1]
+            sent = replace(sent, fragments=self.open if last else self.held)
+            if place == told[-1] and sent.next_offset == self.fetched.next_offset:
+                sent = replace(sent, running=self.running)
+            if self.run is not None and sent.lanes:
+                sent = replace(sent, lanes={}, runs=dict.fromkeys(sent.lanes, (self.run,)))
+            found[place] = fx.Tell(tell.to, sent)
+        return found
+
+
+def sent_by(effect: object) -> msg.Dispatched | None:
+    """What an effect tells the committer about a batch, if it does."""
+    if isinstance(effect, fx.Tell) and isinstance(effect.message, msg.Dispatched):
+        return effect.message
+    return None
+
+
+class SequenceGap(Exception):
+    """A producer's running number jumps, or is missing: one line. A message was lost."""
+
+
+class _Running:
+    """The running numbers of a partition's streams, since its reading began."""
+
+    def __init__(self, known: Running | None) -> None:
+        self._last: dict[str, int] = {} if known is None else dict(known.numbers)
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The last number of each stream; never changed once it was given."""
+        return self._last
+
+    def is_new(self, place: str, stream: str, number: int | None) -> bool:
+        """Tell a new message from one that was sent again; raises SequenceGap.
+
+        1 stands for a producer that counts anew: what it sends is taken, for to drop it would be
+        a loss, and to apply a message again in its order is none.
+        """
+        last = self._last.get(stream)
+        shard = f", shard {stream}" if stream else ""
+        if number is None:
+            if last is not None:
+                raise SequenceGap(f"{place}{shard}: no running number (ps) behind number {last}")
+            return True
+        if last is not None and 1 < number <= last:
+            return False
+        if last is not None and number not in (1, last + 1):
+            raise SequenceGap(
+                f"{place}{shard}: the running number (ps) is {number}, expected is {last + 1}: "
+                "messages between were lost"
+            )
+        self._last = self._last | {stream: number}
+        return True
+
+
+class Reassembly:
+    """The parts of all assigned partitions; used by the fetcher's thread alone."""
+
+    def __init__(self, format_: Format, max_bytes: int) -> None:
+        self._format = format_ if isinstance(format_, Parted) else None
+        self._assembler = PartAssembler(max_bytes)
+        self._running: dict[TopicPartition, _Running] = {}
+        self.repeated = 0
+        """Messages that the producer had sent before: dropped."""
+
+    @property
+    def held_bytes(self) -> int:
+        """What the parts in hand take."""
+        return self._assembler.held_bytes
+
+    def begin(
+        self, source: TopicPartition, *, at_frontier: bool, running: Running | None = None
+    ) -> None:
+        """A partition is read from anew (``PartAssembler.begin``); the numbers just below it."""
+        self._running[source] = _Running(running)
+        self._assembler.begin(source, at_frontier=at_frontier)
+
+    def drop(self, source: TopicPartition) -> None:
+        """Forget a partition that was taken away."""
+        self._running.pop(source, None)
+        self._assembler.drop(source)
+
+    def open(self, source: TopicPartition) -> Mapping[str, int]:
+        """The messages of a partition that lack parts, with their first parts' offsets."""
+        return self._assembler.fragments(source) if source in self._running else {}
+
+    def numbers(self, source: TopicPartition) -> Mapping[str, int]:
+        """The producer's last numbers in a partition, by stream."""
+        return self._running[source].numbers if source in self._running else {}
+
+    def _is_again(self, source: TopicPartition, offset: int, value: bytes | None) -> bool:
+        """Tell a message that was sent again, be it good or bad; raises SequenceGap."""
+        assert self._format is not None
+        if value is None:
+            return False
+        place = f"{source} offset {offset}"
+        try:
+            stream, number = self._format.running(value)
+        except BadMessage as bad:
+            raise SequenceGap(f"{place}: {bad}") from bad
+        return not self._running[source].is_new(place, stream, number)
+
+    def moved(self, source: TopicPartition, position: int) -> Stretch:
+        """The stretch of no message at a position."""
+        held = self.open(source)
+        return Stretch(
+            msg.Fetched(source, [], [], position), None, held, held, self.numbers(source)
+        )
+
+    def stretches(self, fetched: msg.Fetched) -> Iterator[Stretch]:
+        """Cut a batch where a part comes in, or a message that was sent again, which is dropped.
+
+        Raises MissingPart, TooLarge, SequenceGap after what came before. Each part is a stretch of
+        its own, so that what is open at any position is told exactly.
+        """
+        auto = self._format if isinstance(self._format, AutoFormat) else None
+        if self._format is None or (auto and not auto.comes_in_parts(fetched.values)):
+            yield Stretch(fetched)
+            return
+        source, start = fetched.source, 0
+        ends = [*fetched.offsets[1:], fetched.next_offset]
+        for place, value in enumerate(fetched.values):
+            before = self._running[source].numbers
+            found = _part(self._format, value)
+            try:
+                again = self._is_again(source, fetched.offsets[place], value)
+            except SequenceGap:
+                plain, held = _cut(fetched, start, place, fetched.offsets[place]), self.open(source)
+                yield Stretch(plain, None, held, held, before)
+                raise
+            if found is None and not again:
+                continue
+            held = self.open(source)
+            if place > start:
+                plain = _cut(fetched, start, place, fetched.offsets[place])
+                yield Stretch(plain, None, held, held, before)
+            start = place + 1
+            nothing = _cut(fetched, start, start, ends[place])
+            if again or found is None:
+                self.repeated += 1
+                yield Stretch(nothing, None, held, held, before)
+                continue
+            assert value is not None
+            stream, part = found
+            whole = self._assembler.take(source, stream, fetched.offsets[place], part)
+            now, numbers = self.open(source), self.numbers(source)
+            if whole is None:
+                yield Stretch(nothing, None, held, now, numbers)
+                continue
+            one = replace(
+                _cut(fetched, place, start, ends[place]),
+                values=[self._format.whole(value, whole.data)],
+            )
+            yield Stretch(one, whole.run, held, now, numbers)
+        if start < len(fetched.values) or not fetched.values:
+            rest = _cut(fetched, start, len(fetched.values), fetched.next_offset)
+            held = self.open(source)
+            yield Stretch(rest, None, held, held, self.numbers(source))
+
+
+def _part(format_: Parted, value: bytes | None) -> tuple[str, Part] | None:
+    """The part that a message is; what else is wrong with it, its routing tells."""
+    try:
+        return None if value is None else format_.part(value)
+    except BadMessage:
+        return None
+
+
+def _cut(fetched: msg.Fetched, start: int, end: int, next_offset: int) -> msg.Fetched:
+    offsets, values = fetched.offsets[start:end], fetched.values[start:end]
+    return replace(fetched, offsets=offsets, values=values, next_offset=next_offset)

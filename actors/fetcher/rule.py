@@ -1,0 +1,481 @@
+"""The fetcher's rule: glance at each message, split batches by target, never block.
+
+Where a processor's mailbox is full its share is parked and nothing is polled until there is room;
+where that takes long all partitions are paused and polling goes on, so the group keeps this
+member. ``Dispatched`` always precedes the data it speaks of, so that no acknowledgement can
+overtake its registration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.figures import FetcherFigures, Figures
+from actors.contract.messages import Address
+from actors.fetcher.offers import Offers
+from actors.fetcher.reassembly import Reassembly, SequenceGap
+from actors.fetcher.recognition import NotRecognised, Recognition, RecognitionBounds
+from actors.fetcher.sorting import PassedOver, Sorter
+from actors.runtime.mailbox import Tick
+from changes.formats.base import Format
+from changes.model import TableName
+from changes.routing import Router, shard_of
+from offsets.log_epochs import EpochSpan
+from offsets.parts import MissingPart, TooLarge
+from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
+
+
+@dataclass(frozen=True, slots=True)
+class FetcherSettings:
+    """How the source is polled.
+
+    ``poll_timeout_s`` is how long a poll waits for ``max_messages``: the latency of a quiet
+    source. While a share waits for room in a mailbox nothing is polled; only when that has taken
+    ``patience_s`` are the partitions paused, for a pause throws away what the client has fetched
+    ahead (a third of all traffic under load, measured). While paused, polls return nothing and
+    only keep the membership: every ``paused_poll_s`` is plenty, and room in a mailbox wakes the
+    fetcher by itself. ``ddl_not_understood_stops``: so does a statement about no table that can't
+    be read; else it is told.
+    """
+
+    ddl_not_understood_stops: bool = False
+    max_messages: int = 5000
+    poll_timeout_s: float = 0.1
+    patience_s: float = 1.0
+    paused_poll_s: float = 0.25
+    part_bytes: int = 64 << 20
+    """Bytes of messages that lack parts, at most. Less: a large row of several shards at once
+    stops the pipeline. More only costs memory."""
+    recognition: RecognitionBounds = field(default_factory=RecognitionBounds)
+    until: Mapping[TopicPartition, int] | None = None
+    """Where a run ends that reads what is there: a topic whose format is not told by then never
+    is. None: it goes on."""
+    dead_letters: bool = False
+    """Messages that can't be looked at are stored and passed over, instead of ending it all."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """An assigned partition: its epoch and the log as it was when that began."""
+
+    epoch: int
+    log: Watermarks
+    start: int
+    unrecorded: bool = False
+
+
+def _behind(fetched: msg.Fetched, place: int) -> msg.Fetched | None:
+    """What follows a place of a fetched batch, None where that was the last."""
+    if place + 1 == len(fetched.offsets):
+        return None
+    offsets, values = fetched.offsets[place + 1 :], fetched.values[place + 1 :]
+    return msg.Fetched(fetched.source, offsets, values, fetched.next_offset, fetched.time_ms)
+
+
+def _left_out(table: TableName, why: str) -> fx.Log:
+    fields = {"database": table.database, "table": table.table, "reason": why}
+    return fx.Log("warning", "table_left_out", fields)
+
+
+def _passed_over(source: TopicPartition, why: str, what: PassedOver) -> fx.Log:
+    fields = {"source": str(source), "offset": what.first, "messages": what.count, "what": why}
+    return fx.Log("warning", "messages_passed_over", fields)
+
+
+class FetcherLogic:
+    """One per pipeline, sole user of the consumer. Deterministic; see ``handle``."""
+
+    def __init__(
+        self,
+        pipeline: str,
+        format_: Format,
+        router: Router,
+        shards: int,
+        settings: FetcherSettings,
+    ) -> None:
+        self._pipeline = pipeline
+        self._settings = settings
+        self._recognition = Recognition(format_, settings.recognition)
+        self._sorter = Sorter(
+            format_, router, ddl_not_understood_stops=settings.ddl_not_understood_stops
+        )
+        self._parts = Reassembly(format_, settings.part_bytes)
+        self._committer = Address(pipeline, "committer")
+        self._supervisor = Address(pipeline, "supervisor")
+        self._dead_letters = Address(pipeline, "dead-letters")
+        self._processors = [Address(pipeline, "processor", i) for i in range(shards)]
+        self._reading: dict[TopicPartition, _Reading] = {}
+        self._positions: dict[TopicPartition, int] = {}
+        self._epoch = 0
+        self._offers = Offers(self._processors)
+        self._stopped = False
+        self._hastened = False
+        self._delivering = False
+        self._closed = False
+        self._paused = False
+        self._was_assigned = False
+        self._unreachable_since: float | None = None
+        self._messages = 0
+
+    def handle(self, message: object, now: float) -> list[object]:
+        """React to one message. ``now`` is in monotonic seconds."""
+        match message:
+            case Tick():
+                return self._poll(now)
+            case msg.Polled():
+                return self._polled(message, now)
+            case msg.Offered():
+                return self._offered(message, now)
+            case msg.RoomAgain(to):
+                return self._offer_parked(to)
+            case msg.Assigned():
+                return self._assigned(message)
+            case msg.Revoked(sources, lost):
+                return self._revoked(sources, lost)
+            case msg.ReadAgain(epochs):
+                return self._read_again(epochs)
+            case msg.CommitFrontiers():
+                return self._commit(message)
+            case msg.StopFetching():
+                return self._stop()
+            case Figures():
+                return [fx.Reply(self._figures(now))]
+            case _:
+                raise TypeError(f"the fetcher does not know {message!r}")
+
+    # --- polling
+
+    @property
+    def _blocked(self) -> bool:
+        return self._stopped or self._offers.waiting
+
+    def _poll(self, now: float) -> list[object]:
+        settings = self._settings
+        if self._closed:
+            return []
+        if self._blocked:
+            patient_until = self._offers.blocked_at + settings.patience_s
+            if not self._paused and now < patient_until:
+                return [fx.WakeAt(patient_until)]
+            keep_alive = fx.Consume(settings.max_messages, 0.0)
+            return [*self._pause(), keep_alive, fx.WakeAt(now + settings.paused_poll_s)]
+        poll = fx.Consume(settings.max_messages, settings.poll_timeout_s)
+        return [poll, fx.WakeAt(now)]
+
+    def _polled(self, polled: msg.Polled, now: float) -> list[object]:
+        out: list[object] = []
+        if polled.state is not None:
+            self._hear(polled.state, now)
+        for fetched in polled.batches:
+            if fetched.source in self._reading and not self._stopped:
+                out += self._look_at(fetched)
+        if self._stopped:
+            # The consumer has run ahead of what was dispatched: its position counts no more, or
+            # the frontier would pass a bad message that was never sent on.
+            return out
+        for source, position in polled.positions.items():
+            if self._recognition.holds(source):
+                continue
+            if source in self._reading and position > self._positions[source]:
+                sent = self._dispatched(source, position, {})
+                out += self._parts.moved(source, position).completed([sent])
+        if polled.error is not None:
+            out += self._fail(polled.error)
+        return out + self._never_told(polled.positions) + self._hasten()
+
+    def _hasten(self) -> list[object]:
+        """Say so where the end is reached of a run that reads what is there, and all is taken."""
+        ends, reading = self._settings.until, self._reading
+        if ends is None or self._hastened or self._stopped or not self._offers.settled:
+            return []
+        if not reading or any(self._positions[s] < ends.get(s, 0) for s in reading):
+            return []
+        self._hastened = True
+        return list(self._offers.hasten())
+
+    def _look_at(self, fetched: msg.Fetched) -> list[object]:
+        """Hold what is of a topic whose format is not known, and send on what is."""
+        out: list[object] = []
+        try:
+            known = self._recognition.take(fetched)
+        except NotRecognised as unknown:
+            return self._fail(str(unknown))
+        if (told := known.told) is not None:
+            fields = {"topic": told.topic, "format": told.format}
+            out += [fx.Log("info", "format_told", fields), fx.Tell(self._committer, told)]
+        for batch in known.batches:
+            if not self._stopped:
+                out += self._take(batch)
+        return out
+
+    def _never_told(self, positions: Mapping[TopicPartition, int]) -> list[object]:
+        """The end of a run that reads what is there, where a topic's messages still wait."""
+        if self._settings.until is None or self._stopped:
+            return []
+        ends = self._settings.until
+        for topic in self._recognition.waiting:
+            mine = [source for source in ends if source.topic == topic]
+            if all(positions.get(s, self._positions.get(s, -1)) >= ends[s] for s in mine):
+                return self._fail(self._recognition.problem(topic))
+        return []
+
+    def _take(self, fetched: msg.Fetched) -> list[object]:
+        """Put parts together and route what is whole."""
+        out: list[object] = []
+        before = self._parts.repeated
+        try:
+            for stretch in self._parts.stretches(fetched):
+                effects: list[object] = []
+                rest: msg.Fetched | None = stretch.fetched
+                while rest is not None and not self._stopped:
+                    more, rest = self._route(rest)
+                    effects += more
+                out += stretch.completed(effects)
+                if self._stopped:
+                    break
+        except (MissingPart, TooLarge, SequenceGap) as missing:
+            out += self._fail(str(missing))
+        if again := self._parts.repeated - before:
+            fields = {"source": str(fetched.source), "messages": again}
+            out.append(fx.Log("info", "sent_again", fields))
+        return out
+
+    # --- routing
+
+    def _route(self, fetched: msg.Fetched) -> tuple[list[object], msg.Fetched | None]:
+        """Split a batch by target: first ``Dispatched``, then a share for each processor.
+
+        Gives what is left behind a message that became a dead letter, too.
+        """
+        found = self._sorter.sort(fetched)
+        good, problem, source = found.good, found.problem, fetched.source
+        next_offset = fetched.next_offset if problem is None else fetched.offsets[good]
+        lanes: dict[str, tuple[int, int]] = {}
+        by_shard: dict[Address, list[msg.Share]] = {}
+        for share in found.shares:
+            target = str(share.route.name)
+            first = lanes[target][0] if target in lanes else share.offsets[0]
+            lanes[target] = (first, share.offsets[-1])
+            shard = self._processors[shard_of(target, len(self._processors))]
+            by_shard.setdefault(shard, []).append(share)
+        self._messages += good
+        out: list[object] = [
+            self._dispatched(source, next_offset, lanes, fetched.time_ms, fetched.epochs),
+            *(fx.Log("warning", "ddl_not_understood", {"what": what}) for what in found.unread),
+            *(fx.Log("warning", "table_named_by_schema", {"what": note}) for note in found.notes),
+            *(_left_out(table, why) for table, why in found.left_out.items()),
+            *(_passed_over(source, why, each) for why, each in found.passed_over.items()),
+        ]
+        reading = self._reading[source]
+        for to, mine in by_shard.items():
+            size = sum(share.size for share in mine)
+            batch = msg.RecordBatch(
+                reading.epoch,
+                source,
+                tuple(mine),
+                size,
+                reading.log,
+                reading.start,
+                reading.unrecorded,
+            )
+            out += self._offers.give(to, batch)
+        if problem is None:
+            return out, None
+        if problem.lasting or not self._settings.dead_letters:
+            reason = f"{source} offset {fetched.offsets[good]}: {problem.reason}"
+            return out + self._fail(reason), None
+        return out + self._dead_letter(fetched, good, problem.reason), _behind(fetched, good)
+
+    def _dead_letter(self, fetched: msg.Fetched, place: int, reason: str) -> list[object]:
+        """One message to be stored: pending in a lane of its own until it is."""
+        source, offset = fetched.source, fetched.offsets[place]
+        after = fetched.offsets[place + 1] if place + 1 < len(fetched.offsets) else None
+        next_offset = fetched.next_offset if after is None else after
+        epoch = self._reading[source].epoch
+        letter = msg.DeadLetter(source, epoch, offset, fetched.values[place], reason)
+        self._messages += 1
+        return [
+            self._dispatched(source, next_offset, {msg.DEAD_LETTERS: (offset, offset)}),
+            fx.Tell(self._dead_letters, letter),
+        ]
+
+    def _dispatched(
+        self,
+        source: TopicPartition,
+        next_offset: int,
+        lanes: dict[str, tuple[int, int]],
+        time_ms: int | None = None,
+        epochs: tuple[EpochSpan, ...] = (),
+    ) -> fx.Tell:
+        self._positions[source] = next_offset
+        epoch = self._reading[source].epoch
+        sent = msg.Dispatched(epoch, source, next_offset, lanes, time_ms, epochs=epochs)
+        return fx.Tell(self._committer, sent)
+
+    # --- backpressure
+
+    def _offered(self, offered: msg.Offered, now: float) -> list[object]:
+        self._offers.answered(offered)
+        if offered.taken:
+            return [*self._offer_parked(offered.to), *self._delivered(), *self._hasten()]
+        if self._stopped and not self._delivering:
+            # It was counted in the Drain that went out; the processor must not wait for it.
+            return [self._offers.drain(offered.to)]
+        if offered.batch.source not in self._reading:
+            return self._delivered()
+        self._offers.park_again(offered, now)
+        return []
+
+    def _offer_parked(self, to: Address) -> list[object]:
+        out: list[object] = [*self._offers.offer_parked(to)]
+        if out and not self._blocked:
+            out += [*self._resume(), fx.WakeAt(0.0)]
+        return out
+
+    def _pause(self) -> list[object]:
+        if self._paused:
+            return []
+        self._paused = True
+        by = ", ".join(self._offers.waited_for)
+        return [fx.Pause(), fx.Log("debug", "reading_paused", {"by": by})]
+
+    def _resume(self) -> list[object]:
+        if not self._paused:
+            return []
+        self._paused = False
+        return [fx.Resume(), fx.Log("debug", "reading_resumed", {})]
+
+    # --- assignment
+
+    def _assigned(self, assigned: msg.Assigned) -> list[object]:
+        out: list[object] = []
+        self._was_assigned = True
+        for source, start in assigned.starts.items():
+            self._epoch += 1
+            log = assigned.logs[source]
+            self._reading[source] = _Reading(self._epoch, log, start, source in assigned.unrecorded)
+            self._positions[source] = start
+            running = assigned.running.get(source)
+            at_frontier = source in assigned.at_frontier
+            self._parts.begin(source, at_frontier=at_frontier, running=running)
+            confirmed = assigned.confirmed.get(source)
+            known = assigned.epochs.get(source)
+            started = msg.EpochStarted(
+                self._epoch, source, start, log.high, confirmed, known, running
+            )
+            out.append(fx.Tell(self._committer, started))
+        # A pause survives a rebalance in librdkafka, even revoke and reassign: say it again.
+        out.append(fx.Pause() if self._paused else fx.Resume())
+        return out
+
+    def _revoked(self, sources: tuple[TopicPartition, ...], lost: bool) -> list[object]:
+        """Of what is lost another member may write already; at the end the drain has waited."""
+        settle = () if lost or self._closed else tuple(self._processors)
+        self._was_assigned = self._was_assigned and not lost
+        out = self._let_go(sources)
+        out.append(fx.ReleaseSources(sources, commit=not lost, settle=settle))
+        out += self._delivered()
+        return out if self._blocked else out + self._resume()
+
+    def _read_again(self, epochs: Mapping[TopicPartition, int]) -> list[object]:
+        """A hand-over to oneself: let go of everything, then begin at the frontier as ever.
+
+        After a stop nothing is read: the next run begins at the frontier.
+        """
+        mine = [
+            source
+            for source, epoch in epochs.items()
+            if source in self._reading and self._reading[source].epoch == epoch
+        ]
+        if not mine or self._stopped:
+            return []
+        sources = tuple(sorted(mine))
+        fields = {"sources": [str(source) for source in sources]}
+        return [
+            fx.Log("warning", "reading_again", fields),
+            *self._let_go(sources),
+            fx.ReleaseSources(sources, commit=False),
+            *([] if self._blocked else self._resume()),
+            fx.Restart(sources),
+            fx.WakeAt(0.0),
+        ]
+
+    def _let_go(self, sources: tuple[TopicPartition, ...]) -> list[object]:
+        """Drop what is parked and have the processors drop what they have not begun to write."""
+        for source in sources:
+            self._reading.pop(source, None)
+            self._positions.pop(source, None)
+            self._parts.drop(source)
+            self._recognition.drop(source)
+        self._offers.keep(self._reading)
+        return [fx.Tell(p, msg.Forget(sources, self._epoch)) for p in self._processors]
+
+    def _commit(self, commit: msg.CommitFrontiers) -> list[object]:
+        mine = {
+            source: offset
+            for source, offset in commit.frontiers.items()
+            if source in self._reading and self._reading[source].epoch == commit.epochs[source]
+        }
+        out: list[object] = [fx.Commit(mine, wait=commit.last)] if mine else []
+        if commit.last:
+            self._closed = True
+            out += [fx.CloseSource(), fx.Tell(self._supervisor, msg.SourceClosed(self._pipeline))]
+        return out
+
+    # --- figures
+
+    def _hear(self, state: msg.SourceState, now: float) -> None:
+        if state.connected:
+            self._unreachable_since = None
+        elif self._unreachable_since is None:
+            self._unreachable_since = now
+
+    def _figures(self, now: float) -> FetcherFigures:
+        since = self._unreachable_since
+        return FetcherFigures(
+            assigned=self._was_assigned,
+            paused=self._blocked,
+            positions=dict(self._positions),
+            messages=self._messages,
+            dropped=self._sorter.dropped,
+            parked_bytes=self._parts.held_bytes
+            + self._recognition.held_bytes
+            + self._offers.parked_bytes,
+            unreachable_s=None if since is None else now - since,
+            repeated=self._parts.repeated,
+            passed_over=self._sorter.passed_over,
+            left_out=self._sorter.left_out.total(),
+            left_out_tables=len(self._sorter.left_out),
+            formats=self._recognition.known,
+            formats_awaited=dict(self._recognition.waiting),
+        )
+
+    # --- the end
+
+    def _fail(self, reason: str) -> list[object]:
+        """Read no more; what came before goes on to the processors, or a restart would stop at
+        the same place with no more of it applied."""
+        failed = fx.Tell(self._supervisor, msg.PipelineFailed(self._pipeline, reason))
+        if self._stopped:
+            return [failed]
+        self._stopped = self._delivering = True
+        return [failed, *self._pause(), *self._delivered()]
+
+    def _delivered(self) -> list[object]:
+        """After a failure: nothing more comes once all that was read has been taken."""
+        if not self._delivering or not self._offers.settled:
+            return []
+        self._delivering = False
+        return [*self._offers.drains()]
+
+    def _stop(self) -> list[object]:
+        """Read no more. What is parked will be read again after a restart, so it is let go."""
+        if self._stopped:
+            return []
+        self._stopped = True
+        self._offers.clear()
+        return [*self._pause(), *self._offers.drains()]

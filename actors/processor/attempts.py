@@ -1,0 +1,99 @@
+"""Trying again: what may pass waits and is offered once more, each target by itself.
+
+Its changes pile up meanwhile, and the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from actors.contract import effects as fx
+from actors.contract.messages import WRITERS, Address
+from actors.processor.buffer import TargetBuffer
+
+RACES_AT_ONCE = 8
+"""Lost races after which a target counts as unavailable. Each loss is another member's success;
+fewer would let a busy neighbour slow a target down, more would hide a catalog that never yields."""
+
+RACE_WAIT_S = 0.05
+"""After the first lost race, growing by as much: about what a small commit takes."""
+
+
+class Attempts:
+    """Says when one processor's targets try again. Deterministic: it answers with effects."""
+
+    def __init__(
+        self, me: Address, base_s: float, max_s: float, jitter: Callable[[], float]
+    ) -> None:
+        """The first wait is ``base_s`` seconds, it doubles up to ``max_s``; ``jitter`` gives 0..1
+        and takes up to half of it away."""
+        self._me = me
+        self._base_s = base_s
+        self._max_s = max_s
+        self._jitter = jitter
+
+    def failed(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
+        """A write, or an opening, did not happen, and may later."""
+        buffer.tally.failed(reason, now)
+        buffer.attempts += 1
+        wait = self._back_off(buffer.attempts)
+        buffer.retry_at = now + wait
+        return _again(buffer, "sink_unavailable", reason, buffer.attempts, wait)
+
+    def waits(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
+        """Another target's write comes first: said once, for nothing is wrong."""
+        said = buffer.tally.lasting and buffer.tally.error == reason
+        log = self.failed(buffer, reason, now)
+        return fx.Log("debug" if said else "info", "waits_for_name", log.fields)
+
+    def raced(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
+        """Another member published first: at once, unless that never ends."""
+        if buffer.races >= RACES_AT_ONCE:
+            return self.failed(buffer, reason, now)
+        buffer.races += 1
+        wait = RACE_WAIT_S * buffer.races * (0.5 + self._jitter() / 2)
+        buffer.retry_at = now + wait
+        return fx.Log("debug", "race_lost", {"target": buffer.name, "retry_in_s": wait})
+
+    def stage_failed(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
+        """The disk did not take a staged file."""
+        buffer.tally.failed(reason, now)
+        buffer.stage_attempts += 1
+        wait = self._back_off(buffer.stage_attempts)
+        buffer.stage_again_at = now + wait
+        return _again(buffer, "stage_failed", reason, buffer.stage_attempts, wait)
+
+    def due(
+        self,
+        buffers: Iterable[TargetBuffer],
+        stage: Callable[[TargetBuffer], fx.Stage],
+        now: float,
+    ) -> list[object]:
+        """All that has waited long enough."""
+        out: list[object] = []
+        for buffer in buffers:
+            if buffer.stage_again_at is not None and buffer.stage_again_at <= now:
+                buffer.stage_again_at = None
+                out.append(stage(buffer))
+            if buffer.retry_at is None or buffer.retry_at > now:
+                continue
+            buffer.retry_at = None
+            if buffer.write is not None:
+                out.append(fx.Tell(WRITERS, buffer.write))
+            else:
+                out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
+        return out
+
+    def _back_off(self, attempts: int) -> float:
+        wait = min(self._max_s, self._base_s * 2.0 ** min(attempts - 1, 20))
+        return wait * (0.5 + self._jitter() / 2)
+
+
+def _again(buffer: TargetBuffer, event: str, reason: str, attempt: int, wait: float) -> fx.Log:
+    fields = {
+        "target": buffer.name,
+        "reason": reason,
+        "attempt": attempt,
+        "retry_in_s": round(wait, 3),
+    }
+    return fx.Log("warning", event, fields)

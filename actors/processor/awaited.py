@@ -1,0 +1,59 @@
+"""Waiting in a renaming for a target that is in quarantine: nothing comes of that.
+
+A quarantine is to hold up nobody. So whoever waits for another target's write asks that one's
+processor at each attempt, and where it is in quarantine the one that waits goes there as well, its
+messages with it; so does, in turn, whoever waits for that one. Nothing is remembered between two
+attempts: a restart, or a release that begins or breaks off, needs no word of it.
+"""
+
+from __future__ import annotations
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.figures import bare
+from actors.contract.messages import Address
+from actors.processor.buffer import TargetBuffer
+from changes.model import TargetName
+from changes.routing import shard_of
+
+
+class Awaited:
+    """Asks, and answers, for one processor. Deterministic: it answers with effects."""
+
+    def __init__(self, me: Address, processors: int) -> None:
+        """``processors``: how many the pipeline has, this one among them."""
+        self._me = me
+        self._processors = processors
+
+    def ask(self, buffer: TargetBuffer, other: TargetName) -> list[object]:
+        """Ask how it stands with the target that this one's write waits for."""
+        if buffer.write is None:
+            return []
+        owner = self._me._replace(number=shard_of(str(other), self._processors))
+        batch_id = buffer.write.batch.batch_id
+        return [fx.Tell(owner, msg.WaitsFor(buffer.route.name, other, batch_id, self._me))]
+
+    def answer(
+        self, asked: msg.WaitsFor, other: TargetBuffer | None, draining: bool
+    ) -> list[object]:
+        """Say so where the target is in quarantine. Not while it may still write what is waited
+        for: by a write that was under way, or by a release; that one stops with its daemon."""
+        quarantine = None if other is None else other.quarantine
+        if other is None or quarantine is None or other.write is not None:
+            return []
+        if quarantine.releasing and (quarantine.read_all or not draining):
+            return []
+        said = msg.InQuarantine(asked.target, asked.other, asked.batch_id)
+        return [fx.Tell(asked.reply_to, said)]
+
+    def reason(self, buffer: TargetBuffer, said: msg.InQuarantine) -> str | None:
+        """Why the target goes into quarantine; None where it no longer waits with that write. One
+        that is just being tried again will ask again."""
+        write = buffer.write
+        if write is None or buffer.retry_at is None or write.batch.batch_id != said.batch_id:
+            return None
+        why = bare(buffer.name, buffer.tally.error or "waits for another target")
+        return (
+            f"{buffer.name}: {why}; {said.other} is in quarantine: once that is released, "
+            "release this one, too"
+        )

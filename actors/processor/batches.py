@@ -1,0 +1,306 @@
+"""A target's batches: closed, staged, handed to the writers. When, is the processor's matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.messages import WRITERS, Address
+from actors.contract.ports import StagedBatch
+from actors.processor.barrier import BarrierPlanner, notes_of
+from actors.processor.buffer import Phase, TargetBuffer
+from actors.processor.closing import (
+    DataError,
+    after_bad,
+    check_lanes,
+    check_step,
+    check_steps,
+    close_pieces,
+    close_rows,
+    problem_of,
+    record_at,
+    rows_batch,
+    with_configured_keys,
+)
+from actors.processor.columns_news import take_news
+from actors.processor.segments import Segments
+from actors.processor.waiting import Chunk, Closing, Piece
+from changes.formats.base import Format
+from changes.model import DdlPolicy
+from changes.routing import Router
+from offsets.position import NO_OFFSET, TopicPartition
+
+
+class Batches:
+    """Makes one processor's batches. Deterministic: it answers with effects.
+
+    ``batch_bytes`` bounds what is decoded at once, in raw messages or staged pieces.
+    """
+
+    def __init__(
+        self,
+        me: Address,
+        format_: Format,
+        router: Router,
+        ddl: DdlPolicy,
+        batch_bytes: int,
+        run_id: str,
+        dead_letters: bool,
+        group: str,
+    ) -> None:
+        """``run_id`` makes batch names unique over restarts.
+
+        ``dead_letters``: a record that can't be decoded is stored, instead of stopping its target.
+        ``group`` is what the batches carry of it.
+        """
+        self._dead_letters = Address(me.pipeline, "dead-letters") if dead_letters else None
+        self._me = me
+        self._committer = Address(me.pipeline, "committer")
+        self._router = router
+        self._barriers = BarrierPlanner(format_, router, ddl)
+        self._segments = Segments(format_, router, self._barriers, self)
+        self._batch_bytes = batch_bytes
+        self._run_id = run_id
+        self._group = group
+        self._number = 0
+
+    def close(self, buffer: TargetBuffer, now: float) -> list[object]:
+        """Close one batch (or one barrier) of a target that has no write in flight.
+
+        Raises DataError.
+        """
+        if not buffer.barrier_first:
+            return self._rows(buffer, buffer.take(self._batch_bytes), None)
+        if buffer.through:
+            return self._rows(buffer, [], None)
+        if buffer.chunks[0].ddl and self._segments.wait_in(buffer.chunks[0]):
+            return self._segments.close(buffer, now)
+        if buffer.chunks[0].ddl:
+            return self._barrier(buffer, now)
+        buffer.era += 1
+        (first,) = buffer.take(1)
+        buffer.give_back(replace(first, anew=False))
+        return self._rows(buffer, buffer.take(self._batch_bytes), None)
+
+    def _rows(
+        self, buffer: TargetBuffer, chunks: list[Chunk], piece_of: TopicPartition | None
+    ) -> list[object]:
+        """Have chunks decoded and staged: as the batch, or as a piece of ``piece_of``."""
+        pieces = () if piece_of is not None else self._pieces_of_one_write(buffer)
+        others = bool(chunks and pieces) and chunks[0].table != pieces[0].table
+        if (len(pieces) < len(buffer.pieces) or others) and piece_of is None:
+            for chunk in reversed(chunks):
+                buffer.give_back(chunk)
+            return self.start_staging(buffer, close_pieces(buffer, pieces))
+        closing, replayed = close_rows(buffer, chunks, pieces, piece_of)
+        out: list[object] = []
+        buffer.tally.messages_replayed += replayed
+        if replayed:
+            fields = {"target": buffer.name, "messages": replayed}
+            out.append(fx.Log("info", "replay_dropped", fields))
+        if pieces or any(part.stretch.offsets for part in closing.parts):
+            return out + self.start_staging(buffer, closing)
+        return out + self._covered(buffer, closing)
+
+    def start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+        """Have what is closed staged as the batch."""
+        buffer.closing = closing
+        buffer.phase = Phase.STAGING
+        return [self.stage(buffer)]
+
+    def _covered(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+        """There is no row in it: all but a piece, which waits for the write, is done with that."""
+        closing.cover(None)
+        buffer.cover(closing.through, closing.epochs)
+        return self.nothing_to_write(buffer) if closing.piece_of is None else []
+
+    def _barrier(self, buffer: TargetBuffer, now: float) -> list[object]:
+        chunk = buffer.take(1)[0]
+        buffer.cover({chunk.source: chunk.offsets[-1]}, {chunk.source: chunk.epoch})
+        try:
+            check_step(buffer, chunk.source, chunk.offsets[-1])
+            barrier = self._barriers.plan(buffer, chunk, self.next_id())
+        except DataError:
+            buffer.through.clear()  # nothing came before it in this write: it waits again
+            buffer.give_back(chunk)
+            raise
+        out = notes_of(buffer, barrier)
+        if barrier.batch is None:
+            return out + self.nothing_to_write(buffer)
+        buffer.write_from = {chunk.source: chunk.offsets[0]}
+        through, epochs = dict(buffer.through), dict(buffer.epochs)
+        return out + self.submit(buffer, barrier.batch, epochs, through, now)
+
+    def nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
+        """Replays and messages without effect are done as soon as what came before them is."""
+        done = msg.Written(buffer.route.name, dict(buffer.epochs), dict(buffer.through), None)
+        buffer.through.clear()
+        buffer.epochs.clear()
+        return [fx.Tell(self._committer, done)] if done.through else []
+
+    def _pieces_of_one_write(self, buffer: TargetBuffer) -> tuple[Piece, ...]:
+        """The oldest pieces, as many as may be read back at once: after a long outage there may
+        be gigabytes of them."""
+        taken: list[Piece] = []
+        size = 0
+        for piece in buffer.pieces:
+            size += piece.size
+            if taken and (size > self._batch_bytes or piece.table != taken[0].table):
+                break
+            taken.append(piece)
+        return tuple(taken)
+
+    def stage(self, buffer: TargetBuffer) -> fx.Stage:
+        """Ask for what is closed to be staged, for the first time or again."""
+        closing = buffer.closing
+        assert closing is not None
+        paths = tuple(piece.path for piece in closing.pieces)
+        stretches = tuple(part.stretch for part in closing.parts)
+        # Once is enough, and cheaper: the decoder remembers, and a hundred types take 1 ms to send.
+        stored = None if buffer.reminded == buffer.era else buffer.state.schema
+        buffer.reminded = buffer.era
+        forgotten = not buffer.types
+        return fx.Stage(buffer.route, paths, stretches, buffer.era, stored, tell_types=forgotten)
+
+    def spill(self, buffer: TargetBuffer) -> list[object]:
+        """Decode and stage what waits behind the write, one lane a piece, up to a barrier."""
+        chunks: list[Chunk] = []
+        while buffer.chunks and not buffer.barrier_first:
+            first = buffer.chunks[0]
+            if chunks and (first.source, first.table) != (chunks[0].source, chunks[0].table):
+                break
+            chunks += buffer.take(1)
+        if not chunks:
+            return []
+        return self._rows(buffer, chunks, chunks[0].source)
+
+    def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[object]:
+        """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
+        closing = buffer.closing
+        assert closing is not None
+        staged = with_configured_keys(staged, buffer.route.keys)
+        if staged.told is not None:
+            buffer.types |= {name.lower(): words for name, words in staged.told.items()}
+        news = self._news(buffer, closing, staged)
+        if closing.segment is not None:
+            return news + self._segments.staged(buffer, staged, now)
+        # A refusal leaves the batch's messages at hand. A piece waits behind a write, maybe the one
+        # that ends such a message.
+        if closing.piece_of is None:
+            check_steps(buffer, closing, staged)
+        check_lanes(buffer, closing, staged)
+        buffer.closing = None
+        buffer.stage_again_at, buffer.stage_attempts = None, 0
+        buffer.phase = Phase.WRITING if buffer.write is not None else Phase.READY
+        buffer.pieces = [piece for piece in buffer.pieces if piece not in closing.pieces]
+        buffer.tally.rows_read += staged.changes
+        buffer.tally.values_nulled += staged.nulled
+        problem = problem_of(closing, staged.bad)
+        closing.cover(staged.bad)
+        out = news
+        if staged.bad is not None and self._begins_anew(buffer, closing, staged.bad):
+            out += self._begin_anew(buffer, closing, staged.bad, now)
+        elif staged.bad is not None and self._dead_letters is not None:
+            out += self._condemn(buffer, closing, staged.bad, now)
+        elif problem is not None:
+            buffer.doomed = problem
+            buffer.clear()
+        if closing.piece_of is not None:
+            return out + self._piece_staged(buffer, closing, staged)
+        return out + self._batch_staged(buffer, closing, staged, now)
+
+    def _news(self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged) -> list[object]:
+        """Take what the rows tell of their columns."""
+        parts = closing.parts
+        last = f" {parts[-1].stretch.source} offset {parts[-1].through}" if parts else ""
+        shared = partial(self._router.shared, buffer.route.name)
+        piece = closing.piece_of is not None
+        return take_news(buffer, staged, f"up to{last}", shared=shared, piece=piece)
+
+    def _begins_anew(self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt) -> bool:
+        """Whether a message only does not go together with those before it. One that does not
+        though nothing was known before it is a bad one."""
+        return bad.of_table and buffer.began_anew != record_at(closing, bad)
+
+    def _begin_anew(
+        self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
+    ) -> list[object]:
+        """Have what came before it written, and it and the rest decoded as if it were the first:
+        the sink then tells what becomes of the stored columns, and refuses by name what can't."""
+        for chunk in reversed(after_bad(closing, bad, now, anew=True)):
+            buffer.give_back(chunk)
+        buffer.began_anew = record_at(closing, bad)
+        fields = {"target": buffer.name, "what": problem_of(closing, bad)}
+        return [fx.Log("warning", "columns_differ", fields)]
+
+    def _condemn(
+        self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
+    ) -> list[object]:
+        """Have the bad record stored; what follows it waits, undecoded, at the front."""
+        assert self._dead_letters is not None
+        for chunk in reversed(after_bad(closing, bad, now)):
+            buffer.give_back(chunk)
+        source, epoch, offset = buffer.condemned = record_at(closing, bad)
+        value = closing.parts[bad.stretch].stretch.values[bad.index]
+        name = buffer.route.name
+        letter = msg.DeadLetter(source, epoch, offset, value, bad.reason, name, self._me)
+        return [fx.Tell(self._dead_letters, letter)]
+
+    def _piece_staged(
+        self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged
+    ) -> list[object]:
+        buffer.cover(closing.through, closing.epochs)
+        if staged.path is not None:
+            ((source, through),) = closing.through.items()
+            first = closing.firsts()[source]
+            piece = Piece(
+                source, staged.path, staged.changes, staged.size, through, first, closing.table
+            )
+            buffer.pieces.append(piece)
+        return []
+
+    def _batch_staged(
+        self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged, now: float
+    ) -> list[object]:
+        if staged.path is None:
+            buffer.cover(closing.through, closing.epochs)
+            return self.nothing_to_write(buffer)
+        lanes = buffer.spans(closing.through)
+        batch = rows_batch(self.next_id(), buffer.route, staged, lanes, closing.table)
+        more = sum(piece.changes for piece in closing.pieces)
+        batch = replace(batch, changes=batch.changes + more)
+        # A bad record at the front of a lane was given back: the write has nothing of it.
+        firsts = closing.firsts().items()
+        buffer.write_from = {s: at for s, at in firsts if at <= closing.through.get(s, NO_OFFSET)}
+        return self.submit(buffer, batch, closing.epochs, closing.through, now)
+
+    def submit(
+        self,
+        buffer: TargetBuffer,
+        batch: StagedBatch,
+        epochs: Mapping[TopicPartition, int],
+        through: Mapping[TopicPartition, int],
+        now: float,
+    ) -> list[object]:
+        """Hand a batch to the writers. ``through``: what may be acknowledged when it is written."""
+        batch = replace(batch, group=self._group)
+        if batch.path is not None and buffer.news:
+            batch = replace(batch, doubts=(*batch.doubts, *buffer.news.values()))
+        write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
+        for source, last in through.items():
+            if buffer.through.get(source, last + 1) <= last:  # no piece waits behind this write
+                buffer.through.pop(source)
+                buffer.epochs.pop(source)
+        buffer.write = write
+        buffer.tally.write_since = now
+        buffer.phase = Phase.WRITING
+        buffer.attempts = 1
+        return [fx.Tell(WRITERS, write)]
+
+    def next_id(self) -> str:
+        """A name for a batch, unique over restarts."""
+        self._number += 1
+        return f"{self._run_id}-{self._me.pipeline}-{self._me.number}-{self._number}"

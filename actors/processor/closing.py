@@ -1,0 +1,194 @@
+"""Closing a batch: drop what the target has, put the rest together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain, groupby
+
+from actors.contract.effects import Stretch
+from actors.contract.messages import MESSAGE_OVERHEAD, BadMessageAt, Staged
+from actors.contract.ports import Span, StagedBatch
+from actors.processor.buffer import DeadRecord, TargetBuffer
+from actors.processor.one_lane import has_order, second_lane
+from actors.processor.waiting import Chunk, Closing, Part, Piece
+from changes.model import TableName
+from changes.routing import TargetRoute
+from changes.values import Values
+from offsets.position import TopicPartition
+
+
+class DataError(Exception):
+    """The target can't go on with what the source sent: one line with the record's place.
+
+    ``files``: what was staged before that was seen. ``quarantine``: it goes there, whatever
+    becomes of targets that are refused.
+    """
+
+    def __init__(self, reason: str, *files: str, quarantine: bool = False) -> None:
+        super().__init__(reason)
+        self.files = files
+        self.quarantine = quarantine
+
+
+def close_rows(
+    buffer: TargetBuffer,
+    chunks: list[Chunk],
+    pieces: tuple[Piece, ...],
+    piece_of: TopicPartition | None,
+) -> tuple[Closing, int]:
+    """Put chunks together, in lane order, and count the replays that were dropped.
+
+    Replays (at or below the target's mark) go here, cheaply, before any decoding.
+    """
+    parts: list[Part] = []
+    replayed = 0
+    for source, group in groupby(chunks, key=lambda chunk: chunk.source):
+        lane = list(group)
+        hwm = buffer.hwm(source)
+        fresh = [part for chunk in lane if (part := chunk.above(hwm)) is not None]
+        offsets = list(chain.from_iterable(chunk.offsets for chunk in fresh))
+        values = Values.joined(chunk.values for chunk in fresh)
+        replayed += sum(len(chunk.offsets) for chunk in lane) - len(offsets)
+        stretch = Stretch(source, offsets, values)
+        parts.append(Part(stretch, lane[-1].epoch, lane[-1].offsets[-1]))
+    whole = piece_of is None
+    closing = Closing(
+        parts=tuple(parts),
+        size=sum(chunk.size for chunk in chunks),
+        pieces=pieces,
+        # A piece covers its own messages; the batch also what came before it without a write.
+        through=dict(buffer.through) if whole else {},
+        epochs=dict(buffer.epochs) if whole else {},
+        piece_of=piece_of,
+        table=chunks[0].table if chunks else pieces[0].table if pieces else None,
+    )
+    return closing, replayed
+
+
+def close_pieces(buffer: TargetBuffer, pieces: tuple[Piece, ...]) -> Closing:
+    """A batch of the oldest pieces alone; what is younger waits for the next one."""
+    through = {piece.source: piece.through for piece in pieces}
+    epochs = {source: buffer.epochs[source] for source in through}
+    return Closing((), 0, pieces, through, epochs, None, table=pieces[0].table)
+
+
+def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:
+    """What is wrong with the message after the last good one, with its place."""
+    if bad is None:
+        return None
+    stretch = closing.parts[bad.stretch].stretch
+    return f"{stretch.source} offset {stretch.offsets[bad.index]}: {bad.reason}"
+
+
+def with_configured_keys(staged: Staged, keys: tuple[str, ...] | None) -> Staged:
+    """Have a row without its key say where that key is from: mostly a route's ``keys`` are meant
+    for another of its tables."""
+    bad = staged.bad
+    if bad is None or not keys or "key column " not in bad.reason:
+        return staged
+    reason = f"{bad.reason}; the configuration's `keys` names {', '.join(keys)} as the key"
+    return replace(staged, bad=replace(bad, reason=reason))
+
+
+def after_bad(
+    closing: Closing, bad: BadMessageAt, now: float, *, anew: bool = False
+) -> list[Chunk]:
+    """The messages behind a bad one as they came: to be decoded again, they were not staged.
+
+    ``anew``: the bad one is the first of them, and begins the columns anew.
+    """
+    chunks: list[Chunk] = []
+    for place, part in enumerate(closing.parts[bad.stretch :]):
+        begin = bad.index + (not anew) if place == 0 else 0
+        offsets, values = part.stretch.offsets[begin:], part.stretch.values[begin:]
+        # Of a later part all may have been replays: those the target has.
+        if not offsets:
+            continue
+        size = sum(map(len, values)) + MESSAGE_OVERHEAD * len(values)
+        source, first = part.stretch.source, anew and place == 0
+        chunk = Chunk(source, part.epoch, list(offsets), values, size, False, now, first)
+        chunks.append(replace(chunk, table=closing.table))
+    return chunks
+
+
+def record_at(closing: Closing, bad: BadMessageAt) -> DeadRecord:
+    """The record that can't be applied."""
+    part = closing.parts[bad.stretch]
+    return DeadRecord(part.stretch.source, part.epoch, part.stretch.offsets[bad.index])
+
+
+def rows_batch(
+    batch_id: str,
+    route: TargetRoute,
+    staged: Staged,
+    lanes: Mapping[TopicPartition, Span],
+    table: TableName | None,
+) -> StagedBatch:
+    """The write of rows that are staged."""
+    assert staged.schema is not None
+    assert staged.mode is not None
+    return StagedBatch(
+        batch_id=batch_id,
+        target=route.name,
+        mode=staged.mode,
+        schema=staged.schema,
+        lanes=lanes,
+        path=staged.path,
+        rows=staged.rows,
+        changes=staged.changes,
+        has_deletes=staged.has_deletes,
+        partial=staged.partial,
+        bounds=staged.bounds,
+        positions=staged.positions,
+        write=route.write,
+        table=table,
+    )
+
+
+def check_steps(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
+    """``check_step`` of all that a batch covers. Raises DataError."""
+    files = () if staged.path is None else (staged.path,)
+    for part in closing.parts:
+        check_step(buffer, part.stretch.source, part.through, *files)
+    for source, last in closing.through.items():
+        check_step(buffer, source, last, *files)
+
+
+def check_step(buffer: TargetBuffer, source: TopicPartition, last: int, *files: str) -> None:
+    """Refuse to go past a message of which the target holds a part. Raises DataError.
+
+    Its segments come first, unless the target gets no more of it, or gets it as rows alone: by
+    other routes than those by which it was begun.
+    """
+    step = buffer.state.steps.get(source)
+    if step is not None and step.offset <= last:
+        raise DataError(
+            f"{source} offset {step.offset}: {buffer.name} holds the first {step.done} entries of "
+            "this message, and its routes were changed before the rest was written: let the former"
+            f" ones run until it is, or `binlogd tables rebuild {buffer.name}`",
+            *files,
+        )
+
+
+def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
+    """Refuse rows of a second partition without an order (``actors.processor.one_lane``).
+
+    Raises DataError.
+
+    The lanes of a write under way count as the target's: its first one moves no mark before it is
+    done. Those of other members the sink finds, when it publishes.
+    """
+    kept = staged.positions if buffer.state.schema is None else buffer.state.positions
+    if has_order(staged.mode, staged.positions, kept):
+        return
+    flying = () if buffer.write is None else buffer.write.batch.lanes
+    known = {*buffer.state.hwms, *buffer.through, *flying}
+    for part in closing.parts:
+        source, offsets = part.stretch.source, part.stretch.offsets
+        if offsets:
+            place = f"offset {offsets[0]}"
+            why = second_lane(buffer.name, source, place, known, staged.positions)
+            if why is not None:
+                raise DataError(why, *(() if staged.path is None else (staged.path,)))
+        known.add(source)

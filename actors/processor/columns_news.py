@@ -1,0 +1,170 @@
+"""What a target makes of columns that change in the rows, of which no statement told.
+
+Rows that are stored already may have got other values with it: in a new column its default, in one
+of another type what the source made of them. Nobody tells, so it is reported and marks the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from actors.contract import effects as fx
+from actors.contract.messages import Staged
+from actors.contract.ports import Doubt
+from actors.processor.buffer import TargetBuffer
+from actors.processor.doubts import WAY_OUT
+from changes.column_news import ColumnNews
+from changes.model import Mode, TableSchema
+from changes.types import widen
+
+_Told = tuple[str, tuple[str, bool]]
+"""By a key that tells it once, what is told, and whether of rows that are written now, too."""
+
+_KEEP_NULLS = (
+    "value.converter.replace.null.with.default=false in Kafka Connect 3.5 or later, the same for"
+    " key.converter; then have it send the rows again. Where it is set nothing is wrong"
+)
+
+_LOAD = (
+    "unless the topic is compacted, rows that did not change since are missing: have the source "
+    "send them again (Debezium's signal execute-snapshot, an UPDATE that changes each row), or, "
+    "where the topic holds them, `binlogd tables rebuild`"
+)
+
+
+def take_news(
+    buffer: TargetBuffer, staged: Staged, place: str, *, shared: Callable[[], bool], piece: bool
+) -> list[object]:
+    """Note what is new, for the next write to carry, and report it.
+
+    ``shared`` tells whether rows of several tables come to the target: columns may differ from row
+    to row then. ``piece``: it waits behind a write that may change the stored columns.
+    """
+    out = _take_beginning(buffer, staged, place) + _take_filled(buffer, staged.news)
+    if (staged.mode or buffer.route.mode) is Mode.APPEND:
+        return out
+    found = dict(_listed(buffer, staged))
+    others = {key: told for key, told in _seen(buffer, staged, piece) if key not in found}
+    if others and not shared():
+        found |= others
+    for key, (what, amid) in found.items():
+        if (noted := buffer.news.get(key)) is not None:
+            buffer.news[key] = replace(noted, amid=noted.amid or amid)
+            continue
+        text = f"{what} {place}"
+        buffer.news[key] = Doubt(text, amid=amid)
+        fields = {"target": buffer.name, "what": text, "help": WAY_OUT}
+        out.append(fx.Log("warning", "columns_changed", fields))
+    # A column that is new, beside rows of before it, is told as such.
+    left_out = [
+        news
+        for news in staged.news
+        if news.kind == "default" and f"new {news.column.lower()}" not in found
+    ]
+    if left_out and not shared():
+        out += _take_defaults(buffer, left_out)
+    return out
+
+
+def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[object]:
+    """Tell of a target that begins with a row which the source had before.
+
+    So it is where a table was left out at first, or reading began amid its changes. Without the
+    mark: of a compacted topic the first changes are gone, and its rows are all there. With
+    positions an older change may come after it, in another partition.
+    """
+    if buffer.begun or not staged.begins:
+        return []
+    buffer.begun = True
+    keyed = (staged.mode or buffer.route.mode) is Mode.UPSERT and staged.positions is None
+    if buffer.state.schema is not None or staged.begins == "I" or not keyed:
+        return []
+    what = f"{buffer.name}: its first change {place} is of a row that the source had before"
+    return [fx.Log("warning", "begins_amid", {"target": buffer.name, "what": what, "help": _LOAD})]
+
+
+def _take_defaults(buffer: TargetBuffer, left_out: Sequence[ColumnNews]) -> list[object]:
+    """Columns that took a default in rows which are written now: told once in a run."""
+    out: list[object] = []
+    for news in left_out:
+        name = news.column.lower()
+        if name in buffer.defaulted:
+            continue
+        buffer.defaulted.add(name)
+        # Without a place, so that the mark says it once, over restarts too.
+        doubt = buffer.news[f"default {name}"] = Doubt(f"{buffer.name}: {news.what}", amid=True)
+        help_ = "binlog_row_image = FULL at the source; then have it send the rows again"
+        fields = {"target": buffer.name, "what": doubt.what, "help": help_}
+        out.append(fx.Log("warning", "rows_may_differ", fields))
+    return out
+
+
+def _take_filled(buffer: TargetBuffer, news: Sequence[ColumnNews]) -> list[object]:
+    """Columns whose NULLs may come as their defaults: told once for each table in a run.
+
+    Without the mark: nobody knows whether a row differs, and it would stand on nearly all tables
+    of a source, so that it told nothing there of what did happen.
+    """
+    found: dict[str, list[str]] = {}
+    for each in news:
+        key = f"{each.table} {each.column}"
+        if each.kind == "filled" and key not in buffer.filled:
+            buffer.filled.add(key)
+            found.setdefault(each.table, []).append(each.column)
+    out: list[object] = []
+    for table, columns in found.items():
+        what = f"{table}: NULL may have come as the column's default: {', '.join(columns)}"
+        fields = {"target": buffer.name, "what": what, "help": _KEEP_NULLS}
+        out.append(fx.Log("warning", "nulls_may_be_defaults", fields))
+    return out
+
+
+def forget_news(buffer: TargetBuffer) -> None:
+    """What the last write carried is published."""
+    if buffer.write is not None:
+        carried = set(buffer.write.batch.doubts)
+        buffer.news = {key: each for key, each in buffer.news.items() if each not in carried}
+
+
+def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[_Told]:
+    """What a table's own lists of columns say."""
+    for news in staged.news:
+        if news.kind == "filled":
+            continue
+        stated = news.kind == "new" and f"{news.table} {news.column.lower()}" in buffer.stated
+        if news.table and not stated:
+            yield f"{news.kind} {news.column.lower()}", (f"{news.table}: {news.what}", news.amid)
+
+
+def _seen(buffer: TargetBuffer, staged: Staged, piece: bool) -> Iterator[_Told]:
+    """What is told by types, and by columns that the table has not."""
+    stored, about = buffer.state.schema, buffer.name
+    for news in staged.news:
+        if not news.table and news.kind != "default":
+            yield f"{news.kind} {news.column.lower()}", (f"{about}: {news.what}", news.amid)
+    if piece or staged.schema is None:
+        return
+    if stored is None:
+        for name in staged.partial:
+            what = f"{about}: column {name} is missing in first rows"
+            yield f"new {name.lower()}", (what, True)
+    else:
+        lacked = {name.lower() for name in staged.partial}
+        for name, what in _beside(buffer, stored, staged.schema):
+            yield name, (what, name.removeprefix("new ") in lacked)
+
+
+def _beside(
+    buffer: TargetBuffer, stored: TableSchema, schema: TableSchema
+) -> Iterator[tuple[str, str]]:
+    """What rows have that the table has not; declared types are no news of the source's."""
+    here = {column.name.lower(): column.type for column in stored.columns}
+    declared = {name.lower() for name, _ in buffer.route.types}
+    for column in schema.columns:
+        name = column.name.lower()
+        if name not in here:
+            yield f"new {name}", f"{buffer.name}: column {column.name} is new"
+        elif name not in declared and widen(here[name], column.type) not in (None, here[name]):
+            what = f"column {column.name} from {here[name]} to {column.type}"
+            yield f"type {name}", f"{buffer.name}: {what}"

@@ -1,0 +1,317 @@
+"""Quarantine: a target that its sink refuses holds up nobody, and loses nothing.
+
+Its raw messages, from the first unwritten one on, go to a spill on disk and count as done once
+they are there. A release replays the spill through the normal way of a change, in order, before
+anything younger; the target's marks drop what of it was written already, so a release that breaks
+off is simply begun again. While it runs, what comes meanwhile goes on being spilled, until the
+replay has come to the end of the spill: the rest waits in memory for the last write of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.figures import QuarantineFigures, bare
+from actors.contract.messages import Address
+from actors.contract.ports import SpillRecord, SpillState
+from actors.processor.buffer import Phase, TargetBuffer
+from actors.processor.undone import chunks_of, covered, no_more_at_hand, stop_all_but_flying
+from actors.processor.waiting import Chunk
+from offsets.position import NO_OFFSET, TopicPartition
+from offsets.snapshot import SpillMark
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineSettings:
+    """``bytes_`` bounds one target's spill; at the bound its messages wait (and with them, once
+    memory is full, everything else), or with ``stop`` the pipeline stops."""
+
+    bytes_: int = 1 << 30
+    stop: bool = False
+    page_bytes: int = 16 << 20
+    age_s: float = 1.0
+    retry_base_s: float = 0.5
+    retry_max_s: float = 30.0
+
+
+@dataclass(slots=True)
+class Quarantine:
+    """One target's quarantine."""
+
+    reason: str
+    spill: SpillState
+    waiting: deque[Chunk] = field(default_factory=deque)
+    """What is not in the spill yet."""
+    rereads: tuple[fx.Reread, ...] = ()
+    """What is no more in memory, and comes before ``waiting``: staged rows are no messages."""
+    through: dict[TopicPartition, int] = field(default_factory=dict)
+    epochs: dict[TopicPartition, int] = field(default_factory=dict)
+    """What is done once all that waits is spilled."""
+    position: int | None = None
+    """How far the spill is replayed, in bytes; None: it is not being released."""
+    ending: bool = False
+    """It is replayed and written, and the disk is to let it go: nothing more goes into it."""
+    full: bool = False
+    let_go: bool = False
+    """What has no room in the spill is dropped, and that was said."""
+    busy: bool = False
+    """The disk has been asked, and its answer comes next."""
+    again_at: float | None = None
+    attempts: int = 0
+
+    @property
+    def releasing(self) -> bool:
+        """Whether the spill is being replayed."""
+        return self.position is not None
+
+    @property
+    def read_all(self) -> bool:
+        """Whether the replay has come to the spill's end."""
+        return self.position is not None and self.position >= self.spill.bytes
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Raw messages in memory."""
+        return sum(chunk.size for chunk in self.waiting)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is left to spill, or nothing that may be: then it is read again."""
+        return self.full or not (self.waiting or self.rereads or self.through)
+
+    def figures(self) -> QuarantineFigures:
+        """How it stands."""
+        spill = self.spill
+        return QuarantineFigures(
+            self.reason, spill.bytes, spill.messages, dict(spill.lanes), self.releasing, self.full
+        )
+
+
+class Quarantines:
+    """Makes one processor's quarantines. Deterministic: it answers with effects."""
+
+    def __init__(self, me: Address, settings: QuarantineSettings) -> None:
+        self._me = me
+        self._committer = Address(me.pipeline, "committer")
+        self._supervisor = Address(me.pipeline, "supervisor")
+        self._settings = settings
+
+    # --- into it
+
+    def begin(
+        self, buffer: TargetBuffer, reason: str, epochs: Mapping[TopicPartition, int], now: float
+    ) -> list[object]:
+        """Spill what is held from the first unwritten message on, of lanes that are still ours:
+        ``epochs`` are the present ones.
+
+        A write that is in flight goes on; if it lands, the marks drop its part of the replay.
+        """
+        quarantine = Quarantine(reason, SpillState())
+        quarantine.rereads = tuple(
+            fx.Reread(source, first, last)
+            for source, epoch, first, last in no_more_at_hand(buffer)
+            if epochs.get(source) == epoch
+        )
+        chunks = [*chunks_of(buffer.closing, now), *buffer.chunks]
+        for source, (epoch, last) in covered(buffer).items():
+            if epochs.get(source) == epoch:
+                quarantine.through[source] = last
+                quarantine.epochs[source] = epoch
+        for chunk in chunks:
+            if epochs.get(chunk.source) != chunk.epoch:
+                continue
+            # Not what the target has: a release would find its mark beyond the spill.
+            fresh = chunk.above(buffer.hwm(chunk.source))
+            if fresh is not None:
+                quarantine.waiting.append(fresh)
+            else:
+                quarantine.through[chunk.source] = chunk.offsets[-1]
+                quarantine.epochs[chunk.source] = chunk.epoch
+        gone = stop_all_but_flying(buffer)
+        buffer.phase, buffer.quarantine = Phase.QUARANTINED, quarantine
+        buffer.tally.failed(reason, now)
+        fields = {"target": buffer.name, "reason": reason}
+        out: list[object] = [fx.RemoveStaged(tuple(gone))] if gone else []
+        return [*out, fx.Log("error", "quarantined", fields), *self._spill(buffer)]
+
+    def relapse(self, buffer: TargetBuffer, reason: str, now: float) -> list[object]:
+        """A release broke off: the spill is whole, the target's marks say what of it is written."""
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        gone = stop_all_but_flying(buffer)
+        buffer.doomed = None
+        buffer.phase = Phase.QUARANTINED
+        quarantine.position, quarantine.reason = None, reason
+        buffer.tally.failed(reason, now)
+        fields = {"target": buffer.name, "reason": reason}
+        out: list[object] = [fx.RemoveStaged(tuple(gone))] if gone else []
+        return [*out, fx.Log("error", "release_broke_off", fields)]
+
+    def take(self, buffer: TargetBuffer, chunk: Chunk) -> list[object]:
+        """What comes for it: to be spilled, unless spill or target has it (it is read again)."""
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        spilled = quarantine.spill.lanes.get(chunk.source, (NO_OFFSET, NO_OFFSET))[1]
+        fresh = chunk.above(max(spilled, buffer.hwm(chunk.source)))
+        held = 0 if fresh is None else len(fresh.offsets)
+        buffer.tally.messages_replayed += len(chunk.offsets) - held
+        if fresh is not None:
+            quarantine.waiting.append(fresh)
+            return []
+        through = {chunk.source: chunk.offsets[-1]}
+        done = msg.Written(buffer.route.name, {chunk.source: chunk.epoch}, through, None)
+        # A crash may have come between the spill and its listing.
+        return [*self._list(buffer, quarantine), fx.Tell(self._committer, done)]
+
+    def forget(
+        self, buffer: TargetBuffer, sources: frozenset[TopicPartition], now: float
+    ) -> list[object]:
+        """Partitions went away: what is spilled stays, what waits is read again."""
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        quarantine.waiting = deque(c for c in quarantine.waiting if c.source not in sources)
+        quarantine.rereads = tuple(r for r in quarantine.rereads if r.source not in sources)
+        for source in sources:
+            quarantine.through.pop(source, None)
+            quarantine.epochs.pop(source, None)
+        replaying = quarantine.releasing and not quarantine.ending
+        if not replaying or sources.isdisjoint(quarantine.spill.lanes):
+            return []
+        # Messages of the spill may have been dropped with the partition: the replay begins anew.
+        return self.relapse(buffer, "partitions were taken away during the release", now)
+
+    # --- on disk
+
+    def advance(self, buffer: TargetBuffer, now: float, draining: bool) -> list[object]:
+        """Spill, replay or end it, whatever is due."""
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        if buffer.phase is Phase.STOPPED or quarantine.busy:
+            return []
+        if draining and quarantine.full and quarantine.waiting:
+            return self._let_go(buffer, quarantine)
+        if quarantine.again_at is not None and now < quarantine.again_at:
+            return []
+        if self._spill_due(quarantine, now, draining):
+            return self._spill(buffer)
+        if not (quarantine.releasing and buffer.phase is Phase.READY and buffer.settled):
+            return []
+        quarantine.again_at = None
+        name, position = buffer.route.name, quarantine.position
+        assert position is not None
+        if quarantine.read_all:
+            quarantine.busy = quarantine.ending = True
+            return [fx.EndSpill(name)]
+        if draining:
+            return []
+        quarantine.busy = True
+        return [fx.ReadSpill(name, position, self._settings.page_bytes)]
+
+    def due_at(self, buffer: TargetBuffer) -> float | None:
+        """When there is something to do without a message; None: not by itself."""
+        quarantine = buffer.quarantine
+        if quarantine is None or quarantine.full or buffer.phase is Phase.STOPPED:
+            return None
+        if quarantine.again_at is not None:
+            return quarantine.again_at
+        if not quarantine.waiting or quarantine.read_all:
+            return None
+        return quarantine.waiting[0].since + self._settings.age_s
+
+    def _spill_due(self, quarantine: Quarantine, now: float, draining: bool) -> bool:
+        settings = self._settings
+        if quarantine.idle or quarantine.ending:
+            return False
+        size = quarantine.waiting_bytes
+        if quarantine.read_all and size < settings.page_bytes and not draining:
+            return False  # the replay is nearly over: what waits follows it without a detour
+        first = quarantine.waiting[0].since if quarantine.waiting else now
+        again = quarantine.again_at is not None or bool(quarantine.rereads)
+        aged = now >= first + settings.age_s or size >= settings.page_bytes
+        return draining or again or aged or not quarantine.waiting
+
+    def _spill(self, buffer: TargetBuffer) -> list[object]:
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        quarantine.again_at = None
+        bound = self._settings.bytes_
+        if quarantine.spill.bytes + quarantine.waiting_bytes > bound and not quarantine.rereads:
+            return self._full(buffer, quarantine, bound)
+        if quarantine.idle:
+            return []
+        quarantine.busy = True
+        records = tuple(
+            SpillRecord(chunk.source, offset, chunk.ddl, value)
+            for chunk in quarantine.waiting
+            for offset, value in zip(chunk.offsets, chunk.values, strict=True)
+        )
+        return [fx.Spill(buffer.route.name, quarantine.reason, quarantine.rereads, records)]
+
+    def _full(self, buffer: TargetBuffer, quarantine: Quarantine, bound: int) -> list[object]:
+        quarantine.full = True
+        why = bare(buffer.name, quarantine.reason)
+        reason = f"{buffer.name}: its quarantine is full ({bound} bytes): {why}"
+        if self._settings.stop:
+            failed = msg.PipelineFailed(self._me.pipeline, reason)
+            return [fx.Tell(self._supervisor, failed)]
+        return [fx.Log("error", "quarantine_full", {"target": buffer.name, "bytes": bound})]
+
+    def _let_go(self, buffer: TargetBuffer, quarantine: Quarantine) -> list[object]:
+        """At a stop nothing waits for room: what is not in the spill holds the frontier, and is
+        read again. Kept, it would hold what others still have to be given."""
+        messages = sum(len(chunk.offsets) for chunk in quarantine.waiting)
+        buffer.tally.messages_dropped += messages
+        quarantine.waiting.clear()
+        if quarantine.let_go:
+            return []
+        quarantine.let_go = True
+        fields = {"target": buffer.name, "messages": messages, "reason": "its quarantine is full"}
+        return [fx.Log("warning", "left_for_the_next_start", fields)]
+
+    def spilled(self, buffer: TargetBuffer, state: SpillState) -> list[object]:
+        """All that waited is on disk: listed, then done."""
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        begun = not quarantine.spill.messages and state.messages > 0
+        quarantine.spill, quarantine.attempts, quarantine.busy = state, 0, False
+        through, epochs = quarantine.through, quarantine.epochs
+        for chunk in quarantine.waiting:
+            through[chunk.source] = max(chunk.offsets[-1], through.get(chunk.source, -1))
+            epochs[chunk.source] = chunk.epoch
+        quarantine.waiting.clear()
+        quarantine.rereads = ()
+        quarantine.through, quarantine.epochs = {}, {}
+        name = buffer.route.name
+        out = self._list(buffer, quarantine)
+        if begun:
+            fields = {"target": buffer.name, "messages": state.messages, "bytes": state.bytes}
+            out.append(fx.Log("info", "spilling", fields))
+        if through:
+            out.append(fx.Tell(self._committer, msg.Written(name, epochs, through, None)))
+        return out
+
+    def _list(self, buffer: TargetBuffer, quarantine: Quarantine) -> list[object]:
+        state = quarantine.spill
+        mark = SpillMark(state.bytes, dict(state.lanes))
+        return [fx.Tell(self._committer, msg.SpillListed(buffer.name, mark))] if state.lanes else []
+
+    def failed(self, buffer: TargetBuffer, failed: msg.SpillFailed, now: float) -> list[object]:
+        """The disk, or the broker, did not do it: again later; ``lasting``: it never will."""
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        quarantine.busy = False
+        if failed.lasting:
+            quarantine.full = True  # nothing more goes in, so the end need not wait for it
+            reason = f"{buffer.name}: its spill is not whole: {failed.reason}"
+            return [fx.Tell(self._supervisor, msg.PipelineFailed(self._me.pipeline, reason))]
+        settings = self._settings
+        quarantine.attempts += 1
+        doubled: float = settings.retry_base_s * 2.0 ** min(quarantine.attempts - 1, 20)
+        wait = min(settings.retry_max_s, doubled)
+        quarantine.again_at = now + wait
+        fields = {"target": buffer.name, "reason": failed.reason, "retry_in_s": round(wait, 3)}
+        return [fx.Log("warning", "spill_failed", fields)]

@@ -1,0 +1,108 @@
+"""A release: a target's spill is replayed in order, and then its quarantine is over.
+
+What drives it, page by page, and what breaks it off, is in ``quarantine``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.messages import MESSAGE_OVERHEAD, OF_SPILL, WRITERS, Address
+from actors.contract.ports import SpillRecord
+from actors.processor.buffer import Phase, TargetBuffer
+from actors.processor.waiting import Chunk
+from changes.model import TableName
+from changes.values import Values
+from offsets.position import TopicPartition
+
+
+class Releases:
+    """Makes one processor's releases. Deterministic: it answers with effects."""
+
+    def __init__(self, me: Address) -> None:
+        self._me = me
+        self._committer = Address(me.pipeline, "committer")
+
+    def begin(self, buffer: TargetBuffer, draining: bool) -> list[object]:
+        """Begin to replay, if that can be now; the answer says."""
+        quarantine = buffer.quarantine
+        if quarantine is None:
+            return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name} is not in quarantine"))]
+        if quarantine.releasing:
+            return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name} is being released already"))]
+        if draining or buffer.write is not None:
+            why = "the daemon is stopping" if draining else "a write of it has not ended yet"
+            return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name}: {why}"))]
+        if quarantine.rereads:
+            # They come before all that waits in memory; without them the replay has a hole.
+            line = f"{buffer.name}: its spill could not be written yet"
+            return [fx.Reply(msg.RetryAnswer(False, line))]
+        quarantine.position, quarantine.full = 0, False
+        buffer.phase, buffer.reopen = Phase.OPENING, False
+        spill = quarantine.spill
+        held = f"{spill.messages} spilled messages ({spill.bytes} bytes)"
+        said = f"{buffer.name}: {held} are being replayed"
+        return [
+            fx.Reply(msg.RetryAnswer(True, said)),
+            fx.Log("info", "release_begun", {"target": buffer.name, "messages": spill.messages}),
+            fx.Tell(WRITERS, buffer.opening(self._me)),
+        ]
+
+    def passed(self, buffer: TargetBuffer) -> str | None:
+        """Why the spill can't be replayed: somebody wrote younger changes of its lanes."""
+        quarantine = buffer.quarantine
+        if quarantine is None:
+            return None
+        for source, (first, last) in quarantine.spill.lanes.items():
+            if buffer.hwm(source) > last:
+                return (
+                    f"{buffer.name} holds {source} through {buffer.hwm(source)}, beyond its spill "
+                    f"({first}..{last}): another member wrote it during the quarantine, so the "
+                    "spill can't be replayed in order"
+                )
+        return None
+
+    def replayed(self, buffer: TargetBuffer, read: msg.SpillRead, now: float) -> None:
+        """A page of the spill: it goes the way of all messages, and is acknowledged already."""
+        quarantine = buffer.quarantine
+        assert quarantine is not None
+        quarantine.position, quarantine.busy = read.position, False
+        records: list[SpillRecord] = []
+        for record in read.records:
+            same = records and _kind(records[0]) == _kind(record) and not record.ddl
+            if records and not same:
+                buffer.add(_chunk(records, now))
+                records.clear()
+            records.append(record)
+        if records:
+            buffer.add(_chunk(records, now))
+
+    def ended(self, buffer: TargetBuffer) -> list[object]:
+        """The spill is written, and gone: what waited follows it."""
+        quarantine, buffer.quarantine = buffer.quarantine, None
+        assert quarantine is not None
+        buffer.cover(quarantine.through, quarantine.epochs)
+        for chunk in quarantine.waiting:
+            buffer.add(chunk)
+        buffer.tally.lasting = False
+        fields = {"target": buffer.name, "messages": quarantine.spill.messages}
+        return [
+            fx.Tell(self._committer, msg.SpillListed(buffer.name, None)),
+            fx.Log("info", "released", fields),
+        ]
+
+
+def _chunk(records: Sequence[SpillRecord], now: float) -> Chunk:
+    """Records of one lane: rows, or a single barrier."""
+    values = Values.of([record.value for record in records])
+    size = sum(values.sizes) + MESSAGE_OVERHEAD * len(values)
+    offsets = [record.offset for record in records]
+    first = records[0]
+    return Chunk(first.source, OF_SPILL, offsets, values, size, first.ddl, now, table=first.table)
+
+
+def _kind(record: SpillRecord) -> tuple[TopicPartition, bool, TableName | None]:
+    """What the records of a chunk have in common."""
+    return record.source, record.ddl, record.table

@@ -1,0 +1,204 @@
+"""A message in which statements stand beside rows of their own target: a write for each segment.
+
+The message waits at the front until its last segment is handed over. Until then the target's mark
+is just below it, and each write leaves a step there: so many entries of this message are in. What
+is left is told by these alone, after a crash, a revoke or a release as in the middle of it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.effects import Stretch
+from actors.contract.ports import Span, StagedBatch
+from actors.fetcher.multi_entry import Segment, segments
+from actors.processor.barrier import BarrierPlanner, notes_of
+from actors.processor.buffer import DeadRecord, Passed, Phase, TargetBuffer
+from actors.processor.closing import DataError, check_lanes, problem_of, record_at, rows_batch
+from actors.processor.waiting import Chunk, Closing, Part
+from changes.formats.base import Format, Several
+from changes.model import Mode, TableSchema
+from changes.routing import Router
+from offsets.position import Step, TopicPartition
+
+
+class Writes(Protocol):
+    """What becomes of a segment that is due (``actors.processor.batches``)."""
+
+    def next_id(self) -> str:
+        """A name for a batch."""
+        ...
+
+    def start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
+        """Have rows staged."""
+        ...
+
+    def submit(
+        self,
+        buffer: TargetBuffer,
+        batch: StagedBatch,
+        epochs: Mapping[TopicPartition, int],
+        through: Mapping[TopicPartition, int],
+        now: float,
+    ) -> list[object]:
+        """Hand a batch to the writers."""
+        ...
+
+    def nothing_to_write(self, buffer: TargetBuffer) -> list[object]:
+        """What is covered is done."""
+        ...
+
+
+class Segments:
+    """Writes one processor's messages of segments. Deterministic: it answers with effects."""
+
+    def __init__(
+        self, format_: Format, router: Router, barriers: BarrierPlanner, writes: Writes
+    ) -> None:
+        self._format = format_
+        self._router = router
+        self._barriers = barriers
+        self._writes = writes
+
+    def wait_in(self, chunk: Chunk) -> bool:
+        """Whether a barrier is a message that has to be taken apart: it has several entries."""
+        return isinstance(self._format, Several) and len(self._format.pieces(chunk.values[0])) > 1
+
+    def close(self, buffer: TargetBuffer, now: float) -> list[object]:
+        """Begin with the next segment of the message at the front. Raises DataError."""
+        chunk = buffer.chunks[0]
+        if chunk.above(buffer.hwm(chunk.source)) is None:
+            return self._end(buffer, chunk, now)
+        out: list[object] = []
+        for segment in self._left(buffer, chunk):
+            if not segment.ddl:
+                return out + self._stage(buffer, chunk, segment)
+            part = replace(chunk, values=[segment.value])
+            barrier = self._barriers.plan(buffer, part, self._writes.next_id())
+            out += notes_of(buffer, barrier)
+            if barrier.batch is not None:
+                return out + self._submit(buffer, barrier.batch, segment, 0, now)
+            _pass(buffer, chunk, segment)
+        return out + self._end(buffer, chunk, now)
+
+    def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[object]:
+        """A segment's rows are staged. Raises DataError.
+
+        Also of a bad record: what stands behind it may be a statement, which is never reached by
+        leaving rows out.
+        """
+        closing = buffer.closing
+        assert closing is not None
+        assert closing.segment is not None
+        problem = problem_of(closing, staged.bad)
+        if staged.bad is not None and staged.bad.of_table and staged.path is None:
+            record = record_at(closing, staged.bad)
+            if buffer.began_anew != record:
+                return _begin_anew(buffer, record, problem)
+        if problem is not None:
+            raise DataError(problem, *(() if staged.path is None else (staged.path,)))
+        check_lanes(buffer, closing, staged)
+        _let_go(buffer)
+        buffer.tally.rows_read += staged.changes
+        buffer.tally.values_nulled += staged.nulled
+        if staged.path is None:
+            _pass(buffer, buffer.chunks[0], closing.segment)
+            return []
+        table = closing.table
+        batch = rows_batch(self._writes.next_id(), buffer.route, staged, {}, table)
+        rows = staged.rows if staged.mode is Mode.APPEND else 0
+        return self._submit(buffer, batch, closing.segment, rows, now)
+
+    def _left(self, buffer: TargetBuffer, chunk: Chunk) -> list[Segment]:
+        """What the target does not hold, and what has not turned out to do nothing."""
+        shown = _shown(buffer, chunk)
+        passed = buffer.passed
+        done = shown.done
+        if passed is not None and passed[:-1] == (*_place(chunk), shown):
+            done = passed.done
+        all_ = segments(self._format, self._router, buffer.route, chunk.values[0])
+        return [segment for segment in all_ if segment.done > done]
+
+    def _stage(self, buffer: TargetBuffer, chunk: Chunk, segment: Segment) -> list[object]:
+        source, epoch, offset = _place(chunk)
+        rows = _shown(buffer, chunk).rows
+        part = Part(Stretch(source, [offset], [segment.value], rows), epoch, offset)
+        closing = Closing((part,), 0, (), {}, {}, None, segment, segment.table)
+        return self._writes.start_staging(buffer, closing)
+
+    def _submit(
+        self, buffer: TargetBuffer, batch: StagedBatch, segment: Segment, rows: int, now: float
+    ) -> list[object]:
+        """One segment's write; the message is acknowledged with the last one.
+
+        The mark goes up to it at once. All below is in: a statement there that had nothing to do
+        when it came may have, once the table is there, and must not come behind this message's.
+        """
+        chunk = buffer.chunks[0]
+        source, epoch, offset = _place(chunk)
+        shown, hwm = _shown(buffer, chunk), buffer.hwm(source)
+        through: dict[TopicPartition, int] = {}
+        if segment.last:
+            buffer.take(1)
+            through = {source: offset}
+        buffer.write_from = dict(through)
+        batch = replace(
+            batch,
+            lanes={source: Span(hwm, offset if segment.last else offset - 1)},
+            step=Step(offset, segment.done, shown.rows + rows),
+            begun=shown.done,
+        )
+        return self._writes.submit(buffer, batch, {source: epoch}, through, now)
+
+    def _end(self, buffer: TargetBuffer, chunk: Chunk, now: float) -> list[object]:
+        """Nothing is left to be done of the message: the mark moves over it, if it is amid."""
+        source, epoch, offset = _place(chunk)
+        shown = _shown(buffer, chunk)
+        if not shown.done or buffer.hwm(source) >= offset:
+            buffer.take(1)
+            buffer.cover({source: offset}, {source: epoch})
+            return self._writes.nothing_to_write(buffer)
+        state = buffer.state
+        batch = StagedBatch(
+            self._writes.next_id(),
+            buffer.route.name,
+            state.mode or buffer.route.mode,
+            state.schema or TableSchema((), ()),
+            {},
+        )
+        return self._submit(buffer, batch, Segment(b"", True, shown.done, True), 0, now)
+
+
+def _let_go(buffer: TargetBuffer) -> None:
+    """The staging is over."""
+    buffer.closing = None
+    buffer.stage_again_at, buffer.stage_attempts = None, 0
+    buffer.phase = Phase.READY
+
+
+def _begin_anew(buffer: TargetBuffer, record: DeadRecord, what: str | None) -> list[object]:
+    """The rows only do not go together with those before: they are decoded as if the first."""
+    _let_go(buffer)
+    buffer.began_anew = record
+    buffer.era += 1
+    return [fx.Log("warning", "columns_differ", {"target": buffer.name, "what": what})]
+
+
+def _place(chunk: Chunk) -> tuple[TopicPartition, int, int]:
+    return chunk.source, chunk.epoch, chunk.offsets[0]
+
+
+def _shown(buffer: TargetBuffer, chunk: Chunk) -> Step:
+    """What the target shows of the message."""
+    offset = chunk.offsets[0]
+    step = buffer.state.steps.get(chunk.source)
+    return step if step is not None and step.offset == offset else Step(offset, 0)
+
+
+def _pass(buffer: TargetBuffer, chunk: Chunk, segment: Segment) -> None:
+    """A segment does nothing: there is no write that would tell."""
+    buffer.passed = Passed(*_place(chunk), _shown(buffer, chunk), segment.done)

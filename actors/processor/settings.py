@@ -1,0 +1,51 @@
+"""What a processor is made with: its limits, and what an earlier run left of its targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from actors.contract.ports import SpillState
+from changes.model import DdlPolicy
+from changes.routing import TargetRoute
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorSettings:
+    """When a batch is due, and how much may be held.
+
+    ``memory_bytes`` bounds the raw messages of all this processor's buffers; at that bound the
+    largest is staged. ``staged_bytes`` bounds its pieces on disk; beyond it data is left waiting.
+    """
+
+    batch_messages: int = 50_000
+    batch_bytes: int = 16 << 20
+    batch_age_s: float = 1.0
+    buffer_bytes: int = 32 << 20
+    memory_bytes: int = 128 << 20
+    staged_bytes: int = 4 << 30
+    writers: int = 64
+    """Writes in flight at most. No more than there are writers: a batch that would only queue
+    grows instead, so under load there are fewer and larger writes. No fewer: a writer that is
+    free is never left waiting by targets that hang."""
+    dead_letters: bool = False
+    """Records that can't be decoded are stored and passed over, instead of stopping a target."""
+    quarantine: bool = False
+    """A target that its sink refuses is quarantined, instead of stopping the pipeline."""
+    quarantine_bytes: int = 1 << 30
+    quarantine_full_stops: bool = False
+    processors: int = 1
+    """How many the pipeline has: a target's number among them follows from its name."""
+    retry_base_s: float = 0.5
+    retry_max_s: float = 30.0
+    group: str = ""
+    """See ``StagedBatch.group``."""
+    ddl: DdlPolicy = field(default_factory=DdlPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSpill:
+    """A target in quarantine since an earlier run, and what its spill holds."""
+
+    route: TargetRoute
+    reason: str
+    state: SpillState

@@ -1,0 +1,83 @@
+"""What a target holds that is not written: which of it is messages still, which must be read again.
+
+Staged rows are no messages: a spill takes what is at hand, and names the rest by its offsets.
+"""
+
+from __future__ import annotations
+
+from actors.contract.messages import MESSAGE_OVERHEAD
+from actors.processor.buffer import TargetBuffer
+from actors.processor.waiting import Chunk, Closing
+from offsets.position import TopicPartition
+
+
+def stop_all_but_flying(buffer: TargetBuffer) -> list[str]:
+    """Let go of all but a write in flight: its end is still to come, and before that no other may
+    begin. One that waits for its next attempt is let go, nobody would end it. Gives the files."""
+    gone = [piece.path for piece in buffer.pieces]
+    write = buffer.write
+    if write is not None and buffer.retry_at is not None:
+        if write.batch.path is not None:
+            gone.append(write.batch.path)
+        write = None
+    buffer.stop()
+    buffer.write = write
+    return gone
+
+
+def no_more_at_hand(buffer: TargetBuffer) -> list[tuple[TopicPartition, int, int, int]]:
+    """Of each lane the stretch that is unwritten and of which only staged rows are left: source,
+    epoch, first, last. A bad record that waits for its store is among it: it is not stored yet."""
+    found: dict[TopicPartition, tuple[int, int, int]] = {}
+    if buffer.write is not None:
+        for source, first in buffer.write_from.items():
+            found[source] = (buffer.write.epochs[source], first, buffer.write.through[source])
+    for piece in buffer.pieces:
+        # A lane that was taken away has no piece, but maybe a write of its earlier epoch.
+        epoch, first = buffer.epochs[piece.source], piece.first
+        before = found.get(piece.source)
+        if before is not None and before[0] == epoch:
+            first = before[1]
+        found[piece.source] = (epoch, first, piece.through)
+    if buffer.condemned is not None:
+        source, epoch, offset = buffer.condemned
+        before = found.get(source)
+        first = before[1] if before is not None and before[0] == epoch else offset
+        found[source] = (epoch, first, offset)
+    return [(source, *stretch) for source, stretch in found.items()]
+
+
+def covered(buffer: TargetBuffer) -> dict[TopicPartition, tuple[int, int]]:
+    """The epoch of each lane and how far it is decoded: those messages are in the write, in
+    pieces, without rows, or the last one is the bad record that waits for its store."""
+    found: dict[TopicPartition, tuple[int, int]] = {}
+    for held in (buffer.write, buffer.closing, buffer):
+        if held is None:
+            continue
+        for source, last in held.through.items():
+            here = (held.epochs[source], last)
+            found[source] = max(here, found.get(source, here))
+    if buffer.condemned is not None:
+        source, epoch, offset = buffer.condemned
+        found[source] = max((epoch, offset), found.get(source, (epoch, offset)))
+    return found
+
+
+def chunks_of(closing: Closing | None, now: float) -> list[Chunk]:
+    """A closed batch's messages as they came. That of a segment waits whole at the front."""
+    if closing is None or closing.segment is not None:
+        return []
+    return [
+        Chunk(
+            part.stretch.source,
+            part.epoch,
+            list(part.stretch.offsets),
+            part.stretch.values,
+            sum(map(len, part.stretch.values)) + MESSAGE_OVERHEAD * len(part.stretch.values),
+            False,
+            now,
+            table=closing.table,
+        )
+        for part in closing.parts
+        if part.stretch.offsets
+    ]

@@ -1,0 +1,134 @@
+"""What of a target's messages waits, and what a batch is closed from: chunks, parts, pieces."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from actors.contract import messages as msg
+from actors.contract.effects import Stretch
+from actors.fetcher.multi_entry import Segment
+from changes.model import TableName
+from offsets.position import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A share as it waits: a stretch of one lane, undecoded."""
+
+    source: TopicPartition
+    epoch: int
+    offsets: list[int]
+    values: Sequence[bytes]
+    size: int
+    ddl: bool
+    since: float
+    anew: bool = False
+    """The columns or the key are others from here on: what came before is written first, and what
+    was known of the columns is forgotten. Then the sink tells whether it can follow."""
+    table: TableName | None = None
+    """See ``Share.table``. A batch is of one."""
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether what came before must be written first."""
+        return self.ddl or self.anew
+
+    def above(self, hwm: int) -> Chunk | None:
+        """The part of the chunk that the target does not contain yet, None when there is none."""
+        if self.offsets[0] > hwm:
+            return self
+        cut = bisect_right(self.offsets, hwm)
+        if cut == len(self.offsets):
+            return None
+        values = self.values[cut:]
+        size = self.size * len(values) // len(self.values)
+        return replace(self, offsets=self.offsets[cut:], values=values, size=size)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A staged file that waits behind the write in flight; it holds rows of one lane only."""
+
+    source: TopicPartition
+    path: str
+    changes: int
+    size: int
+    through: int
+    first: int
+    table: TableName | None = None
+
+
+class Part(NamedTuple):
+    """Neighbouring chunks of one lane in a closing: what of them is new, and how far they go.
+
+    ``through`` is the last message, be it a replay: then ``stretch`` holds less, or nothing.
+    """
+
+    stretch: Stretch
+    epoch: int
+    through: int
+
+
+@dataclass(slots=True)
+class Closing:
+    """A batch that is closed and being staged: kept until the file is there (the disk may be
+    full, then it is tried again)."""
+
+    parts: tuple[Part, ...]
+    size: int
+    pieces: tuple[Piece, ...]
+    through: dict[TopicPartition, int]
+    epochs: dict[TopicPartition, int]
+    piece_of: TopicPartition | None
+    """None: the batch itself. Else: a piece that will wait behind the write, of this partition."""
+    segment: Segment | None = None
+    """It is a part of the message that waits at the front, and is not held for itself."""
+    table: TableName | None = None
+
+    def firsts(self) -> dict[TopicPartition, int]:
+        """The first message of each lane in it."""
+        found: dict[TopicPartition, int] = {}
+        for piece in self.pieces:
+            found.setdefault(piece.source, piece.first)
+        for part in self.parts:
+            if part.stretch.offsets:
+                found.setdefault(part.stretch.source, part.stretch.offsets[0])
+        return found
+
+    def without(self, sources: frozenset[TopicPartition]) -> Closing | None:
+        """What is left when these partitions are revoked, None when that is nothing."""
+        parts = tuple(part for part in self.parts if part.stretch.source not in sources)
+        pieces = tuple(piece for piece in self.pieces if piece.source not in sources)
+        through = {s: last for s, last in self.through.items() if s not in sources}
+        if not parts and not pieces and not through:
+            return None
+        held = sum(len(part.stretch.values) for part in self.parts)
+        kept = sum(len(part.stretch.values) for part in parts)
+        epochs = {s: epoch for s, epoch in self.epochs.items() if s not in sources}
+        size = self.size * kept // max(held, 1)
+        return replace(self, parts=parts, size=size, pieces=pieces, through=through, epochs=epochs)
+
+    def cover(self, bad: msg.BadMessageAt | None) -> None:
+        """Note what the staged file covers besides the pieces: all parts, or those before ``bad``.
+
+        Each lane's marks move in the order of its parts. Behind ``bad`` that is still true of other
+        lanes' replays: they are no messages that could be closed again.
+        """
+        waiting: set[TopicPartition] = set()
+        for place, part in enumerate(self.parts):
+            source, last = part.stretch.source, part.through
+            if bad is not None and place == bad.stretch:
+                waiting.add(source)
+                if bad.index == 0:
+                    continue
+                last = part.stretch.offsets[bad.index - 1]
+            elif bad is not None and place > bad.stretch:
+                if part.stretch.offsets:
+                    waiting.add(source)
+                if source in waiting:
+                    continue
+            self.through[source] = last
+            self.epochs[source] = part.epoch

@@ -1,0 +1,287 @@
+"""What each actor's own effects do to the world: one small class for each kind of actor."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pykka
+import structlog
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from actors.contract.messages import Address
+from actors.contract.ports import (
+    BatchWriter,
+    DeadLetterStore,
+    Fenced,
+    LogAway,
+    LostRace,
+    NotKept,
+    RecordSource,
+    SinkUnavailable,
+    SpillBroken,
+    Spills,
+    StagedBatch,
+    StagedFiles,
+    Stager,
+    Straggler,
+    TargetRefused,
+    WaitsForName,
+)
+from actors.runtime.shell import Directory, Run
+from changes.model import TargetName
+from offsets.position import TopicPartition
+from offsets.store import OffsetStore, StoreError, restricted
+
+RELEASE_TIMEOUT_S = 10.0
+"""How long a revoke waits for the committer's word. It writes one small file: seconds mean that
+the disk hangs, and then the commit is given up rather than the membership."""
+
+SETTLE_SHARE = 0.75
+"""Of a revoke's time, what writes under way may take; the rest is for the file and the commit."""
+
+
+class Settling:
+    """Where processors leave word that their writes have ended, and a revoke waits for it.
+
+    ``tell`` from any thread, ``wait`` on the fetcher's.
+    """
+
+    def __init__(self) -> None:
+        self._said: queue.SimpleQueue[msg.Settled] = queue.SimpleQueue()
+
+    def tell(self, message: object) -> None:
+        """Leave word."""
+        assert isinstance(message, msg.Settled)
+        self._said.put(message)
+
+    def wait(self, ticket: int, processors: set[Address], until: float) -> set[Address]:
+        """Wait for all of them up to a monotonic second; returns those that have not settled."""
+        missing = set(processors)
+        while missing:
+            try:
+                said = self._said.get(timeout=max(0.0, until - time.monotonic()))
+            except queue.Empty:
+                break
+            if said.ticket == ticket:  # not of a revoke whose waiting was given up
+                missing.discard(said.sender)
+        return missing
+
+
+class FetcherEffects:
+    """The fetcher's effects, and what the consumer calls back: all on the fetcher's thread."""
+
+    def __init__(
+        self,
+        source: RecordSource,
+        directory: Directory,
+        pipeline: str,
+        run: Run,
+        settling: Settling,
+    ) -> None:
+        """``settling`` must be known to the directory as the pipeline's ``settling``."""
+        self._run = run
+        self._settling = settling
+        self._ticket = 0
+        self._source = source
+        self._started = False
+        self._directory = directory
+        self._committer = Address(pipeline, "committer")
+        self._log = structlog.get_logger().bind(pipeline=pipeline, actor="fetcher-0")
+
+    def __call__(self, effect: Any) -> object | None:
+        """Carry out one effect."""
+        match effect:
+            case fx.Consume(max_messages, timeout_s):
+                if not self._started:
+                    self._source.start(self)
+                    self._started = True
+                return self._source.poll(max_messages, timeout_s)
+            case fx.Pause():
+                self._source.pause()
+            case fx.Resume():
+                self._source.resume()
+            case fx.Commit(frontiers, wait):
+                self._source.commit(frontiers, wait)
+            case fx.ReleaseSources(sources, commit, settle):
+                self._release(sources, commit, settle)
+            case fx.Restart(sources):
+                self._source.restart(sources)
+            case fx.CloseSource():
+                self._source.close()
+            case _:
+                raise TypeError(f"not an effect of the fetcher: {effect!r}")
+        return None
+
+    def assigned(self, assigned: msg.Assigned) -> None:
+        """Partitions were given: the logic hears it at once, inside the poll."""
+        self._run(assigned)
+
+    def revoked(self, revoked: msg.Revoked) -> None:
+        """Partitions go away when this returns: the logic lets them go and commits."""
+        self._run(revoked)
+
+    def confirmed(self, confirmed: msg.Confirmed) -> None:
+        """The broker has taken a commit."""
+        self._directory.tell(self._committer, confirmed)
+
+    def _release(
+        self, sources: tuple[TopicPartition, ...], commit: bool, settle: tuple[Address, ...]
+    ) -> None:
+        patience_s = self._source.revoke_patience_s
+        until = time.monotonic() + patience_s
+        self._settle(sources, settle, until - (1 - SETTLE_SHARE) * patience_s)
+        left_s = min(RELEASE_TIMEOUT_S, until - time.monotonic())
+        try:
+            frontiers: Mapping[TopicPartition, int] = self._directory.ask(
+                self._committer, msg.Release(sources), left_s
+            )
+        except (pykka.Timeout, pykka.ActorDeadError) as error:
+            self._log.warning("revoked_without_commit", reason=str(error))
+            return
+        if commit and frontiers:
+            self._source.commit(frontiers, wait=True)
+
+    def _settle(
+        self, sources: tuple[TopicPartition, ...], processors: tuple[Address, ...], until: float
+    ) -> None:
+        """Have writes under way end, so that the next owner finds the marks as they will be.
+
+        Where one takes longer, the marks fence it or the next owner: slower, not wrong.
+        """
+        self._ticket += 1
+        for processor in processors:
+            self._directory.tell(processor, msg.Settle(sources, self._ticket))
+        begun = time.monotonic()
+        missing = self._settling.wait(self._ticket, set(processors), until)
+        if missing:
+            self._log.warning(
+                "revoked_while_writing",
+                sources=[str(source) for source in sources],
+                waited_s=round(time.monotonic() - begun, 3),
+                processors=sorted(map(str, missing)),
+            )
+
+
+class ProcessorEffects:
+    """A processor's effects: staged files, and spills."""
+
+    def __init__(self, stager: Stager, spills: Spills) -> None:
+        self._stager = stager
+        self._spills = spills
+
+    def __call__(self, effect: Any) -> object | None:
+        """Carry out one effect."""
+        match effect:
+            case fx.Stage():
+                return self._stager.stage(effect)
+            case fx.RemoveStaged(paths):
+                self._stager.remove(paths)
+                return None
+            case fx.Spill(target) | fx.ReadSpill(target) | fx.EndSpill(target):
+                try:
+                    return self._spill(effect)
+                except NotKept as error:
+                    return msg.SpillFailed(target, str(error))
+                except SpillBroken as error:
+                    return msg.SpillFailed(target, str(error), lasting=True)
+            case _:
+                raise TypeError(f"not an effect of a processor: {effect!r}")
+
+    def _spill(self, effect: fx.Spill | fx.ReadSpill | fx.EndSpill) -> object:
+        match effect:
+            case fx.Spill(target):
+                return msg.Spilled(target, self._spills.append(effect))
+            case fx.ReadSpill(target, position, limit):
+                return msg.SpillRead(target, *self._spills.read(target, position, limit))
+            case fx.EndSpill(target):
+                self._spills.end(target)
+                return msg.SpillEnded(target)
+
+
+class DeadLetterEffects:
+    """The dead letters' effect: their store."""
+
+    def __init__(self, store: DeadLetterStore) -> None:
+        self._store = store
+
+    def __call__(self, effect: Any) -> object | None:
+        """Carry out one effect."""
+        match effect:
+            case fx.KeepDeadLetter(letter):
+                try:
+                    self._store.keep(letter)
+                except NotKept as error:
+                    return msg.DeadLetterNotKept(str(error), isinstance(error, LogAway))
+                return msg.DeadLetterKept(letter)
+            case _:
+                raise TypeError(f"not an effect of the dead letters: {effect!r}")
+
+
+class WriterEffects:
+    """A writer's effects: one sink for each name in the configuration."""
+
+    def __init__(self, sinks: Mapping[str, BatchWriter], staged: StagedFiles) -> None:
+        self._sinks = sinks
+        self._staged = staged
+
+    def __call__(self, effect: Any) -> object | None:
+        """Carry out one effect; a sink's errors become messages."""
+        match effect:
+            case fx.OpenInSink(target, recorded):
+                return self._guard(
+                    target, lambda sink: msg.Opened(target, sink.open(target, recorded))
+                )
+            case fx.Publish(batch):
+                return self._guard(batch.target, lambda sink: _timed(sink, batch))
+            case fx.RemoveStaged(paths):
+                self._staged.remove(paths)
+                return None
+            case _:
+                raise TypeError(f"not an effect of a writer: {effect!r}")
+
+    def _guard(self, target: TargetName, act: Callable[[BatchWriter], object]) -> object:
+        try:
+            return act(self._sinks[target.sink])
+        except LostRace as error:
+            return msg.Failed(target, msg.FailureKind.RACED, str(error))
+        except WaitsForName as error:
+            return msg.Failed(target, msg.FailureKind.WAITS, str(error), error.other)
+        except SinkUnavailable as error:
+            return msg.Failed(target, msg.FailureKind.RETRY, str(error))
+        except TargetRefused as error:
+            return msg.Failed(target, msg.FailureKind.REFUSED, str(error))
+        except Straggler as error:
+            return msg.Failed(target, msg.FailureKind.STRAGGLER, str(error))
+        except Fenced as error:
+            return msg.Failed(target, msg.FailureKind.FENCED, str(error))
+
+
+def _timed(sink: BatchWriter, batch: StagedBatch) -> msg.Published:
+    begun = time.monotonic()
+    state = sink.write(batch)
+    return msg.Published(state, time.monotonic() - begun)
+
+
+class CommitterEffects:
+    """The committer's effect: the stores, as one."""
+
+    def __init__(self, store: OffsetStore) -> None:
+        self._store = store
+
+    def __call__(self, effect: Any) -> object | None:
+        """Carry out one effect."""
+        match effect:
+            case fx.SaveSnapshot(snapshot, owned):
+                try:
+                    # Bounded: a store's promise. It may be as long as a revoke waits, not longer.
+                    self._store.set(restricted(snapshot, owned)).result()
+                except StoreError as error:
+                    return msg.SaveFailed(str(error))
+                partitions = snapshot.partitions.items()
+                return msg.Saved({source: state.frontier for source, state in partitions})
+            case _:
+                raise TypeError(f"not an effect of the committer: {effect!r}")
