@@ -17,8 +17,8 @@ from typing import Any
 from actors.contract import effects as fx
 from actors.runtime import effect_handlers as performers
 from daemon import kafka_source, offset_file, spark_tier
-from sparkwriter.iceberg.sink import compact as iceberg_compact
-from sparkwriter.iceberg.sink import sink as iceberg
+from sparkwriter.iceberg import compact as iceberg_compact
+from sparkwriter.iceberg import sink as iceberg
 
 
 def _die() -> None:

@@ -19,7 +19,7 @@ from daemon.logs import set_up_logs
 from daemon.rebuilds import Rebuilds
 from daemon.spill import SpillFolder
 from daemon.tables_cli import rebuild
-from sparkwriter.iceberg.sink import swap as iceberg_swap
+from sparkwriter.iceberg import swap as iceberg_swap
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Log, Member
 

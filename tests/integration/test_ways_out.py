@@ -25,7 +25,7 @@ from daemon.logs import set_up_logs
 from daemon.service import Unusable
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
-from sparkwriter.iceberg.sink import swap as iceberg_swap
+from sparkwriter.iceberg import swap as iceberg_swap
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Log, Member, log  # noqa: F401  # a fixture
 

@@ -22,8 +22,8 @@ from changes.model import (
     TargetName,
     TruncateTable,
 )
+from sparkwriter.iceberg import ddl as iceberg_ddl
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.iceberg.sink import ddl as iceberg_ddl
 from tests.sparkwriter.conftest import LANE, Staging
 
 Rows = Callable[..., list[tuple[object, ...]]]

@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 
 from actors.contract.ports import SinkUnavailable
 from changes.model import Column, TableSchema, TargetName, Write
+from sparkwriter.iceberg import files as iceberg_files
 from sparkwriter.iceberg.files import TableFiles
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.sink import files as iceberg_files
 from tests.sparkwriter.conftest import Staging
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]

@@ -14,10 +14,10 @@ from actors.contract.ports import LostRace, Span, TargetRefused
 from changes.model import Column, Mode, TableSchema, TargetName
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
+from sparkwriter.iceberg import sink as iceberg
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.rewind import rows_above
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.sink import sink as iceberg
 
 LANE = TopicPartition("shop", 0)
 OTHER = TopicPartition("shop", 1)

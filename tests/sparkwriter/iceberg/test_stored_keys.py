@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparkwriter.iceberg import stored_keys
 from sparkwriter.iceberg.equality_files import FIELD_ID
-from sparkwriter.iceberg.sink import stored_keys
 from sparkwriter.iceberg.stored_keys import KeySet, Unseekable, positions_of
 from sparkwriter.sql.ddl_plan import LakeField
 from sparkwriter.sql.schema import arrow_type

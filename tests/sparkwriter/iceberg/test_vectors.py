@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from actors.contract.ports import LostRace
 from changes.model import OP, Column, KeyBound, TableSchema, Write
+from sparkwriter.iceberg import files as iceberg_files
+from sparkwriter.iceberg import vectors as iceberg_vectors
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.sink import files as iceberg_files
-from sparkwriter.iceberg.sink import vectors as iceberg_vectors
 from tests.sparkwriter.conftest import way_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.parametrize("write", [Write.MERGE])]

@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 
 from actors.contract.ports import LostRace, SinkUnavailable
 from changes.model import TargetName, Write
+from sparkwriter.iceberg import sink as iceberg
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import JavaFailure
 from sparkwriter.iceberg.look import look
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.iceberg.sink import sink as iceberg
 from sparkwriter.session.java_garbage import JavaGarbage
 from sparkwriter.session.keeper import KeeperSettings, SessionKeeper
 from sparkwriter.session.living_sink import LivingSink
