@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from actors import messages as msg
-from actors.sorting import Sorted, Sorter
+from actors.contract import messages as msg
+from actors.fetcher.sorting import Sorted, Sorter
 from changes.formats.base import Format, pack
 from changes.formats.canal.json import CanalJson
 from changes.formats.maxwell.json import MaxwellJson
