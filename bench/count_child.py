@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.rig import Counted
-from daemon.stage_child import main
+from daemon.staging.child import main
 
 if __name__ == "__main__":
     main(Counted())

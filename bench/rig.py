@@ -30,19 +30,19 @@ from actors.contract.ports import BatchWriter, StagedBatch, Stager, TargetState
 from changes.formats import FORMATS
 from changes.model import Mode, TargetName
 from changes.routing import TargetRoute
-from daemon.collector import calm_collector
-from daemon.config import Config
-from daemon.config_file import load
-from daemon.kafka_positions import log_ends
-from daemon.kafka_source import KafkaSource
+from daemon.config.file import load
+from daemon.config.pipelines import Config
+from daemon.kafka.positions import log_ends
+from daemon.kafka.source import KafkaSource
+from daemon.positions.file_store import FileStore
+from daemon.positions.start_resolver import PositionResolver
+from daemon.runtime.topology import PipelineParts, Topology
 from daemon.service import EventQueue
-from daemon.spill import SpillFolder
-from daemon.stage_process import StageProcesses, formats
-from daemon.stage_work import StageWork
-from daemon.staging import StagingFolder
-from daemon.start_resolver import PositionResolver
-from daemon.stores.file import FileStore
-from daemon.topology import PipelineParts, Topology
+from daemon.spills.file import SpillFolder
+from daemon.staging.collector import calm_collector
+from daemon.staging.folder import StagingFolder
+from daemon.staging.process import StageProcesses, formats
+from daemon.staging.work import StageWork
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot
 

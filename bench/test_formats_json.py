@@ -13,7 +13,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from changes.formats import FORMATS
 from changes.formats.base import pack
 from changes.model import FormatOptions, Mode
-from daemon.collector import calm_collector
+from daemon.staging.collector import calm_collector
 
 COUNT = 50_000
 

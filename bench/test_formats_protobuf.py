@@ -12,7 +12,7 @@ from changes.decoding.proto_files import messages
 from changes.formats import FORMATS
 from changes.formats.base import pack
 from changes.model import FormatOptions, Mode
-from daemon.collector import calm_collector
+from daemon.staging.collector import calm_collector
 from tests.changes.formats import wire
 
 ROWS = 20_000

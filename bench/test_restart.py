@@ -22,8 +22,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.rig import fill, message
 from changes.model import Mode, TargetName
-from daemon.kafka_positions import topic_ids
-from daemon.stores.file import FileStore
+from daemon.kafka.positions import topic_ids
+from daemon.positions.file_store import FileStore
 from demo.broker import DevBroker
 from demo.lake import open_session
 from offsets.position import TopicPartition

@@ -16,17 +16,17 @@ from rich.table import Table
 
 from changes.formats.auto import AUTO, NAMES, make_format
 from changes.model import FormatOptions, ZeroDates
-from daemon import control
-from daemon.config import Config
-from daemon.config_file import ConfigError, load
-from daemon.decode import run_decode
-from daemon.decode_types import given_types
-from daemon.lifecycle import Exit
-from daemon.logs import set_up_logs
-from daemon.offset_file import OffsetFile
-from daemon.progress import Bar, Quiet
-from daemon.secrets import Redactor
-from daemon.status_table import print_status
+from daemon.commands.decode import run_decode
+from daemon.commands.decode_types import given_types
+from daemon.commands.progress import Bar, Quiet
+from daemon.config.file import ConfigError, load
+from daemon.config.pipelines import Config
+from daemon.config.secrets import Redactor
+from daemon.observe import control
+from daemon.observe.logs import set_up_logs
+from daemon.observe.status_table import print_status
+from daemon.positions.offset_file import OffsetFile
+from daemon.runtime.lifecycle import Exit
 from offsets.moves import MarkMoves
 from offsets.snapshot import Snapshot, encode
 from offsets.store import Loaded, StoreError
@@ -77,9 +77,9 @@ def run(
     except OSError as error:
         _refuse(f"log.file {settings.log.file} can't be written: {error}")
     # Late: pyspark costs most of a second, which `offsets show` need not wait for.
-    from daemon.notify import Notifier
+    from daemon.observe.notify import Notifier
+    from daemon.runtime.spark_tier import SparkTier
     from daemon.service import Service, Unusable
-    from daemon.spark_tier import SparkTier
 
     _redact_tracebacks(settings.redactor)
     notifier = Notifier.from_environment()
@@ -132,8 +132,8 @@ def check_config(
     """Check a configuration: exit status 0 and what would be done, or 2 and a line per problem."""
     settings = _load(config)
     # Late, as in `run`.
-    from daemon import check
-    from daemon.spark_tier import SparkTier
+    from daemon.config import check
+    from daemon.runtime.spark_tier import SparkTier
 
     def start_tier() -> None:
         tier = SparkTier()
@@ -231,7 +231,7 @@ def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
 
 def _recorded(settings: Config, name: str) -> Loaded:
     """What a pipeline's stores hold together; damage is told, a store that is away ends it."""
-    from daemon.offset_transfer import export_snapshot
+    from daemon.commands.offset_transfer import export_snapshot
 
     try:
         loaded = export_snapshot(settings, name)
@@ -281,7 +281,7 @@ def offsets_import(
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         _refuse(f"{file} can't be read: {error}")
-    from daemon.offset_transfer import TransferRefused, import_snapshot
+    from daemon.commands.offset_transfer import TransferRefused, import_snapshot
 
     try:
         for line in import_snapshot(settings, text):
@@ -323,9 +323,9 @@ def offsets_reset(
     """
     settings = _load(config)
     name = _pipeline(settings, pipeline)
-    from daemon.edits import EditRefused
-    from daemon.offset_reset import ResetWish
-    from daemon.reset_cli import run_reset
+    from daemon.commands.offsets_reset import run_reset
+    from daemon.operate.offset_reset import ResetWish
+    from daemon.runtime.edits import EditRefused
 
     try:
         wish = ResetWish(to, at, topic, partition, table, force)
@@ -340,7 +340,7 @@ def tables_list(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Show the targets: of the running daemon, or as they are recorded. Status 1: damage."""
-    from daemon.tables_cli import list_tables
+    from daemon.commands.tables import list_tables
 
     settings = _load(config, lenient=True)
     if any("file" not in section.offset_stores for section in settings.pipeline.values()):
@@ -354,7 +354,7 @@ def tables_retry(
     config: ConfigOption = Path("config.toml"),
 ) -> None:
     """Release a target from quarantine: what was spilled is written first. Status 2: refused."""
-    from daemon.tables_cli import retry
+    from daemon.commands.tables import retry
 
     sys.exit(retry(_load(config, lenient=True), target))
 
@@ -372,7 +372,7 @@ def tables_rebuild(
     cancel: Annotated[bool, typer.Option(help="Give up a rebuild that is under way.")] = False,
 ) -> None:
     """Read a table again from its log's start into a new one, which takes its name."""
-    from daemon.tables_cli import rebuild
+    from daemon.commands.tables import rebuild
 
     flags = {"force": force, "keep_old": keep_old, "cancel": cancel}
     sys.exit(rebuild(_load(config), target, flags))
@@ -387,7 +387,7 @@ def tables_discard(
     ] = False,
 ) -> None:
     """Give up what is kept for a target that no route wants any more, or a reset that can't be."""
-    from daemon.discard_cli import discard
+    from daemon.commands.tables_discard import discard
 
     sys.exit(discard(_load(config), target, execute))
 
@@ -404,7 +404,7 @@ def letters_list(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Show what is stored, a line for each letter. Status 1 where some can't be read."""
-    from daemon.letters.cli import list_letters, wanted_of
+    from daemon.commands.dead_letters import list_letters, wanted_of
 
     settings, names = _letters_of(config, pipeline)
     try:
@@ -422,7 +422,7 @@ def letters_show(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Show one in full: key, value, headers, error, and what its format says of it now."""
-    from daemon.letters.cli import show_letter, wanted_of
+    from daemon.commands.dead_letters import show_letter, wanted_of
 
     settings = _load(config)
     names = list(settings.pipeline) if pipeline is None else [_pipeline(settings, pipeline)]
@@ -457,7 +457,7 @@ def letters_replay(
 
     Where nothing came since that touches their rows. Status 1: some are left, 2: all are.
     """
-    from daemon.letters.cli import wanted_of
+    from daemon.commands.dead_letters import wanted_of
     from daemon.letters.replay import run_replay
 
     settings = _load(config)

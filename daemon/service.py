@@ -22,12 +22,39 @@ from actors.dead_letters import WINDOW_S
 from changes.formats.auto import AUTO, make_format
 from changes.formats.recognise import TopicFormats
 from changes.routing import Router
-from daemon.backoff import BackOff
-from daemon.collector import calm_collector
-from daemon.config import Config
-from daemon.control import Answer
-from daemon.discard import ASK, DiscardAnswer
-from daemon.edits import (
+from daemon.commands.progress import Show
+from daemon.config.pipelines import Config
+from daemon.kafka.dead_letter_topic import TopicLetters
+from daemon.kafka.dead_letter_topic_made import UnfitTopic
+from daemon.kafka.member import member_settings
+from daemon.kafka.positions import (
+    BrokerUnreachable,
+    TopicMissing,
+    check_topic_ids,
+    cluster_id,
+    log_ends,
+    topic_ids,
+)
+from daemon.kafka.source import KafkaSource
+from daemon.kafka.topic_watch import TopicWatch
+from daemon.letters.files import FileLetters
+from daemon.letters.store import open_letters
+from daemon.observe.admin_endpoint import Outlook, OutlookError
+from daemon.observe.control import Answer
+from daemon.observe.notify import Notifier
+from daemon.observe.status import AskLife, LifeFigures
+from daemon.operate.discard import ASK, DiscardAnswer
+from daemon.operate.mark_moves import MarksNotMoved, has_moves, move_marks
+from daemon.operate.offset_reset import move_group
+from daemon.operate.rebuild_answer import RebuildAnswer
+from daemon.operate.rebuilds import AT_START, WHILE_RUNNING, RebuildNotEnded, Rebuilds
+from daemon.operate.running_resets import RunningResets
+from daemon.positions.chain import StoreChain, make_stores
+from daemon.positions.offset_file import StateDirBusy, lock_state_dir
+from daemon.positions.start_resolver import PositionResolver
+from daemon.positions.state_id import state_id
+from daemon.runtime.backoff import BackOff
+from daemon.runtime.edits import (
     Change,
     Edited,
     EditFailed,
@@ -36,42 +63,15 @@ from daemon.edits import (
     recorded_of,
     store_edit,
 )
-from daemon.kafka_member import member_settings
-from daemon.kafka_positions import (
-    BrokerUnreachable,
-    TopicMissing,
-    check_topic_ids,
-    cluster_id,
-    log_ends,
-    topic_ids,
-)
-from daemon.kafka_source import KafkaSource
-from daemon.letters.files import FileLetters
-from daemon.letters.store import open_letters
-from daemon.letters.topic import TopicLetters
-from daemon.letters.topic_made import UnfitTopic
-from daemon.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, NameRemaining
-from daemon.mark_moves import MarksNotMoved, has_moves, move_marks
-from daemon.notify import Notifier
-from daemon.offset_file import StateDirBusy, lock_state_dir
-from daemon.offset_reset import move_group
-from daemon.outlook import Outlook, OutlookError
-from daemon.progress import Show
-from daemon.rebuild_answer import RebuildAnswer
-from daemon.rebuilds import AT_START, WHILE_RUNNING, RebuildNotEnded, Rebuilds
-from daemon.running_resets import RunningResets
-from daemon.spark_tier import SinkTier
-from daemon.spill import Found, SpillError, SpillFolder
-from daemon.spills import check_marks, open_spills, spills_at_start
-from daemon.stage_process import StageProcesses, formats
-from daemon.staging import StagingFolder, clean_staging
-from daemon.start_resolver import PositionResolver
-from daemon.state_id import state_id
-from daemon.status import AskLife, LifeFigures
-from daemon.stop_signals import StopSignals
-from daemon.stores.chain import StoreChain, make_stores
-from daemon.topic_watch import TopicWatch
-from daemon.topology import PipelineParts, Topology, stand_ins
+from daemon.runtime.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, NameRemaining
+from daemon.runtime.spark_tier import SinkTier
+from daemon.runtime.stop_signals import StopSignals
+from daemon.runtime.topology import PipelineParts, Topology, stand_ins
+from daemon.spills.file import Found, SpillError, SpillFolder
+from daemon.spills.spills import check_marks, open_spills, spills_at_start
+from daemon.staging.collector import calm_collector
+from daemon.staging.folder import StagingFolder, clean_staging
+from daemon.staging.process import StageProcesses, formats
 from offsets.recovery import PositionError
 from offsets.snapshot import Snapshot, SpillMark, TargetMark
 from offsets.store import StoreError

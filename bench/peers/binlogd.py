@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, TopicPartition
 from bench.compare.dying import die_with_parent
 from bench.compare.job import CATALOG, Begin, End, Job, Missing, read_job, tell
 from bench.peers.tail import events
-from daemon.config_file import ConfigError, load
+from daemon.config.file import ConfigError, load
 from sparkwriter.session.java import CHECKOUT
 
 GROUP = "binlogd-bench"

@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 from actors.contract.messages import DeadLetter
 from actors.contract.ports import LogAway
 from changes.formats.base import Format, unpack
-from daemon.given import given
-from daemon.log_reader import LogReader, LogRecord, LogUnreadable
-from daemon.spills import tables_of
+from daemon.commands.detected_records import given
+from daemon.kafka.log_reader import LogReader, LogRecord, LogUnreadable
+from daemon.spills.spills import tables_of
 from offsets.position import TopicPartition
 
 Reason = Literal["unreadable", "no-key", "unfit"]

@@ -10,17 +10,17 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from daemon.config import Config
-from daemon.letters.append import Appender, AppendFailed, Outgoing
-from daemon.letters.cli import shelves
+from daemon.commands.dead_letters import shelves
+from daemon.config.pipelines import Config
+from daemon.kafka.append import Appender, AppendFailed, Outgoing
+from daemon.kafka.dead_letter_topic import MARK
+from daemon.kafka.log_reader import LogGone, LogUnreadable
+from daemon.letters.conflicts import REPLAYED, Candidate
 from daemon.letters.files import add_mark
-from daemon.letters.later import REPLAYED, Candidate
+from daemon.letters.index import FILES, Stored, Unreadable, Wanted
 from daemon.letters.marks import Mark
 from daemon.letters.replay_plan import NotPlanned, Plan, Planner
-from daemon.letters.shelf import FILES, Stored, Unreadable, Wanted
-from daemon.letters.topic import MARK
-from daemon.lifecycle import Exit
-from daemon.log_reader import LogGone, LogUnreadable
+from daemon.runtime.lifecycle import Exit
 from offsets.position import TopicPartition
 
 AT_ONCE = 500

@@ -11,13 +11,13 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from changes.formats.base import Format, Parted
 from changes.routing import Router
-from daemon.config import Config
-from daemon.given import format_of, topics_format
-from daemon.kafka_positions import ANSWER_TIMEOUT_S, admin_client, list_offsets
-from daemon.letters.later import Candidate, Later, Letters, by_source, doubt_peers, read_now
-from daemon.letters.shelf import Shelf, Stored
-from daemon.log_reader import LogGone, LogReader, LogUnreadable
-from daemon.offset_reset import compacted
+from daemon.commands.detected_records import format_of, topics_format
+from daemon.config.pipelines import Config
+from daemon.kafka.log_reader import LogGone, LogReader, LogUnreadable
+from daemon.kafka.positions import ANSWER_TIMEOUT_S, admin_client, list_offsets
+from daemon.letters.conflicts import Candidate, Later, Letters, by_source, doubt_peers, read_now
+from daemon.letters.index import Shelf, Stored
+from daemon.operate.offset_reset import compacted
 from offsets.position import TopicPartition
 from offsets.store import StoreError
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from changes.formats.base import Format
+from daemon.kafka.dead_letter_topic import TopicLetters
 from daemon.letters.files import FileLetters
 from daemon.letters.letter import LetterMaker
-from daemon.letters.topic import TopicLetters
 
 
 def open_letters(

@@ -2,9 +2,9 @@
 
 py4j's wrapper of an object and the wrappers of its methods point to each other, so letting go of
 them frees nothing before the collector has looked. The daemon has it look seldom
-(``daemon/collector.py``), and to Python the hundreds that a write leaves are small. Behind each
-stands a table's whole metadata of that moment: with 1,600 snapshots 220 writes held 900 MB of the
-JVM's heap, 16 hold 70 (measured), and with ten times the snapshots ten times that.
+(``daemon/staging/collector.py``), and to Python the hundreds that a write leaves are small. Behind
+each stands a table's whole metadata of that moment: with 1,600 snapshots 220 writes held 900 MB of
+the JVM's heap, 16 hold 70 (measured), and with ten times the snapshots ten times that.
 """
 
 from __future__ import annotations

@@ -16,7 +16,9 @@ from typing import Any
 
 from actors.contract import effects as fx
 from actors.runtime import effect_handlers as performers
-from daemon import kafka_source, offset_file, spark_tier
+from daemon.kafka import source as kafka_source
+from daemon.positions import offset_file
+from daemon.runtime import spark_tier
 from sparkwriter.iceberg import compact as iceberg_compact
 from sparkwriter.iceberg import sink as iceberg
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from changes.model import Write
-from daemon.offset_file import OffsetFile
+from daemon.positions.offset_file import OffsetFile
 from tests.chaos.faults import STEPS, kill_jvm
 from tests.chaos.flat import Rule, Sample, Verdict, judge
 from tests.chaos.lab import Lab, Outcome, lab

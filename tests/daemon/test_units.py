@@ -62,7 +62,7 @@ def settings(name: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_the_drain_is_left_its_time(name: str) -> None:
     """SIGTERM reaches the daemon alone, and SIGKILL comes after the drain and the last commit."""
-    from daemon.config_sections import DaemonSection
+    from daemon.config.sections import DaemonSection
     from daemon.service import STOP_RESERVE_S
 
     found = settings(name)

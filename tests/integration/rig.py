@@ -18,12 +18,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from actors.contract.ports import ResettableSink
-from daemon.config import Config
-from daemon.config_file import load
-from daemon.kafka_positions import log_ends
-from daemon.lifecycle import Exit
-from daemon.offset_file import OffsetFile
-from daemon.progress import Quiet
+from daemon.commands.progress import Quiet
+from daemon.config.file import load
+from daemon.config.pipelines import Config
+from daemon.kafka.positions import log_ends
+from daemon.positions.offset_file import OffsetFile
+from daemon.runtime.lifecycle import Exit
 from daemon.service import Service
 from demo.broker import DevBroker
 from offsets.snapshot import Snapshot
@@ -200,7 +200,7 @@ class Rig:
     def run(self, config: Path | None = None) -> Exit:
         """Run the daemon until caught up, in this process; raises Unusable."""
         said = io.StringIO()
-        from daemon.logs import set_up_logs
+        from daemon.observe.logs import set_up_logs
 
         settings = load(config or self.write_config())
         set_up_logs(settings.log)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from daemon.lifecycle import Exit
+from daemon.runtime.lifecycle import Exit
 from tests.changes.formats import wire
 from tests.integration.rig import Rig, canal
 

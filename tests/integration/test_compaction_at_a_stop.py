@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from actors.contract.ports import ResettableSink, SinkUnavailable
 from changes.model import TargetName
-from daemon.lifecycle import Exit
+from daemon.runtime.lifecycle import Exit
 from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.foreign import ForeignSnapshots

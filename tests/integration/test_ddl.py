@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actors.contract.ports import TargetRefused
-from daemon.lifecycle import Exit
+from daemon.runtime.lifecycle import Exit
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.integration.rig import MYSQL_TYPES, Rig, canal, ddl
 

@@ -18,12 +18,12 @@ from actors.contract.messages import DeadLetter
 from changes.formats import FORMATS
 from changes.model import TargetName
 from daemon.cli import app
-from daemon.config import Config
-from daemon.config_file import load
-from daemon.letters.append import Appender, Outgoing
+from daemon.config.file import load
+from daemon.config.pipelines import Config
+from daemon.kafka.append import Appender, Outgoing
+from daemon.kafka.log_reader import LogReader, LogRecord
 from daemon.letters.replay_plan import Planner
 from daemon.letters.store import open_letters
-from daemon.log_reader import LogReader, LogRecord
 from offsets.position import TopicPartition
 from tests.integration.rig import Rig, canal
 
@@ -360,8 +360,8 @@ def test_a_broker_that_is_away_is_one_line_and_status_1(rig: Rig) -> None:
     text = world.config.read_text()
     world.config.write_text(text.replace(rig.broker.bootstrap, "127.0.0.1:1"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("daemon.kafka_positions.ANSWER_TIMEOUT_S", 2.0)
-        patch.setattr("daemon.letters.append.TRANSACTION_S", 2.0)
+        patch.setattr("daemon.kafka.positions.ANSWER_TIMEOUT_S", 2.0)
+        patch.setattr("daemon.kafka.append.TRANSACTION_S", 2.0)
         for more in ([], ["--execute"]):
             done = world.run("replay", "--all", *more)
             assert done.exit_code == 1
@@ -489,7 +489,7 @@ def test_check_config_looks_at_the_topic_of_letters(rig: Rig) -> None:
     """Before the daemon is started with it; one that is missing is made then."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
-    from daemon.check import connect_problems
+    from daemon.config.check import connect_problems
 
     world = World(rig, "topic")
     assert list(connect_problems(world.settings, lambda: None)) == []

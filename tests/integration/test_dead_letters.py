@@ -15,9 +15,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from typer.testing import CliRunner, Result
 
 from daemon.cli import app
-from daemon.config_file import load
-from daemon.lifecycle import Exit
-from daemon.logs import set_up_logs
+from daemon.config.file import load
+from daemon.observe.logs import set_up_logs
+from daemon.runtime.lifecycle import Exit
 from daemon.service import Unusable
 from offsets.position import TopicPartition
 from tests.integration.rig import MYSQL_TYPES, Rig, canal

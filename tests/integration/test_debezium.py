@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import Producer
 
 from changes.formats.base import unpack
-from daemon.lifecycle import Exit
+from daemon.runtime.lifecycle import Exit
 from tests.changes.formats.debezium.messages import (
     MYSQL,
     POSTGRES,

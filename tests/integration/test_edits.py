@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from daemon import service
-from daemon.config_file import load
-from daemon.edits import Change
-from daemon.kafka_positions import BrokerUnreachable, cluster_id, topic_ids
-from daemon.lifecycle import Exit
-from daemon.logs import set_up_logs
+from daemon.config.file import load
+from daemon.kafka.positions import BrokerUnreachable, cluster_id, topic_ids
+from daemon.observe.logs import set_up_logs
+from daemon.runtime.edits import Change
+from daemon.runtime.lifecycle import Exit
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from tests.integration.rig import Rig, canal

@@ -14,10 +14,10 @@ import pytest
 from confluent_kafka import Producer
 
 from actors.contract.ports import ResettableSink, StagedBatch, TargetState
-from daemon.config_file import load
-from daemon.lifecycle import Exit
-from daemon.logs import set_up_logs
-from daemon.progress import Quiet
+from daemon.commands.progress import Quiet
+from daemon.config.file import load
+from daemon.observe.logs import set_up_logs
+from daemon.runtime.lifecycle import Exit
 from daemon.service import Service
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.integration.rig import Rig, SharedSpark, canal

@@ -8,7 +8,7 @@ import pytest
 
 from actors.contract.ports import TargetRefused
 from changes.model import TargetName
-from daemon.lifecycle import Exit
+from daemon.runtime.lifecycle import Exit
 from sparkwriter.iceberg.catalog import LakeCatalog
 from tests.integration.rig import Rig, canal
 

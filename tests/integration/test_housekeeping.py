@@ -15,7 +15,7 @@ import pytest
 
 from actors.contract.ports import Span, StagedBatch
 from changes.model import OP, Column, Mode, TableSchema, TargetName
-from daemon.lifecycle import Exit
+from daemon.runtime.lifecycle import Exit
 from offsets.position import TopicPartition
 from tests.integration.rig import Rig, canal
 
@@ -25,7 +25,7 @@ OTHER_DAEMON = """
 import pickle, sys
 from pathlib import Path
 import structlog
-from daemon.staging import StagingFolder
+from daemon.staging.folder import StagingFolder
 from sparkwriter import iceberg, iceberg_statements
 from sparkwriter.iceberg.attempts import this_process
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings

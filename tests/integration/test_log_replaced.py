@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
 
-from daemon.lifecycle import Exit
+from daemon.runtime.lifecycle import Exit
 from demo.broker import DevBroker
 from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition

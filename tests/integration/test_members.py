@@ -12,11 +12,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from structlog.testing import capture_logs
 
 from actors.contract.messages import Assigned, Confirmed, Revoked
-from daemon.config import PipelineSection
-from daemon.kafka_positions import group_commits
-from daemon.kafka_source import KafkaSource, Resolver
-from daemon.start_resolver import PositionResolver
-from daemon.stores.kafka_commit import KafkaCommitStore
+from daemon.config.pipelines import PipelineSection
+from daemon.kafka.commit_store import KafkaCommitStore
+from daemon.kafka.positions import group_commits
+from daemon.kafka.source import KafkaSource, Resolver
+from daemon.positions.start_resolver import PositionResolver
 from demo.broker import DevBroker
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, PositionUnknown

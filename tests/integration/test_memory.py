@@ -14,16 +14,16 @@ import pytest
 from actors.contract.messages import CaughtUp, PipelineFailed
 from actors.contract.ports import BatchWriter, StagedBatch, TargetState
 from changes.model import TargetName
-from daemon.config_file import load
-from daemon.kafka_positions import log_ends
-from daemon.kafka_source import KafkaSource
+from daemon.config.file import load
+from daemon.kafka.positions import log_ends
+from daemon.kafka.source import KafkaSource
+from daemon.positions.file_store import FileStore
+from daemon.positions.start_resolver import PositionResolver
+from daemon.runtime.topology import PipelineParts, Topology
 from daemon.service import EventQueue
-from daemon.spill import SpillFolder
-from daemon.stage_process import StageProcesses, formats
-from daemon.staging import StagingFolder
-from daemon.start_resolver import PositionResolver
-from daemon.stores.file import FileStore
-from daemon.topology import PipelineParts, Topology
+from daemon.spills.file import SpillFolder
+from daemon.staging.folder import StagingFolder
+from daemon.staging.process import StageProcesses, formats
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from tests.integration.rig import Rig, canal

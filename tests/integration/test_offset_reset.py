@@ -17,11 +17,11 @@ from typer.testing import CliRunner, Result
 from actors.contract.ports import ResettableSink, TargetState
 from changes.model import TargetName
 from daemon.cli import app
-from daemon.config_file import load
-from daemon.lifecycle import Exit
-from daemon.logs import set_up_logs
-from daemon.offset_file import OffsetFile
-from daemon.progress import Quiet
+from daemon.commands.progress import Quiet
+from daemon.config.file import load
+from daemon.observe.logs import set_up_logs
+from daemon.positions.offset_file import OffsetFile
+from daemon.runtime.lifecycle import Exit
 from daemon.service import Service, Unusable
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition

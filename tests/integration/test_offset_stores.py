@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from daemon.lifecycle import Exit
+from daemon.kafka.commit_store import KafkaCommitStore
+from daemon.kafka.topic_store import KafkaTopicStore
+from daemon.runtime.lifecycle import Exit
 from daemon.service import Unusable
-from daemon.stores.kafka_commit import KafkaCommitStore
-from daemon.stores.kafka_topic import KafkaTopicStore
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from tests.integration.rig import Rig, canal

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config_file import load
-from daemon.lifecycle import Exit
-from daemon.logs import set_up_logs
+from daemon.config.file import load
+from daemon.observe.logs import set_up_logs
+from daemon.runtime.lifecycle import Exit
 from demo.broker import DevBroker
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Gated, Log, Member

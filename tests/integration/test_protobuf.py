@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from daemon.lifecycle import Exit
+from daemon.runtime.lifecycle import Exit
 from offsets.position import TopicPartition
 from tests.changes.formats import wire
 from tests.integration.rig import Rig

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.lifecycle import Exit
+from daemon.runtime.lifecycle import Exit
 from offsets.position import TopicPartition
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import Follower, daemon, ended, run

@@ -13,12 +13,12 @@ from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
 from daemon.cli import app
-from daemon.config_file import load
-from daemon.lifecycle import Exit
-from daemon.logs import set_up_logs
-from daemon.rebuilds import Rebuilds
-from daemon.spill import SpillFolder
-from daemon.tables_cli import rebuild
+from daemon.commands.tables import rebuild
+from daemon.config.file import load
+from daemon.observe.logs import set_up_logs
+from daemon.operate.rebuilds import Rebuilds
+from daemon.runtime.lifecycle import Exit
+from daemon.spills.file import SpillFolder
 from sparkwriter.iceberg import swap as iceberg_swap
 from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Log, Member

@@ -22,8 +22,8 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from daemon import control
-from daemon.observer import FRESH_S
+from daemon.observe import control
+from daemon.observe.observer import FRESH_S
 from demo.broker import DevBroker
 from tests.integration.rig import Rig, canal
 from tests.integration.test_process import CHECKOUT, Follower, daemon, ended

@@ -13,11 +13,11 @@ from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from daemon.cli import app
-from daemon.config import PipelineSection
-from daemon.config_file import load
-from daemon.lifecycle import Exit
-from daemon.logs import set_up_logs
-from daemon.start_resolver import PositionResolver
+from daemon.config.file import load
+from daemon.config.pipelines import PipelineSection
+from daemon.observe.logs import set_up_logs
+from daemon.positions.start_resolver import PositionResolver
+from daemon.runtime.lifecycle import Exit
 from offsets.position import TopicPartition
 from offsets.store import Loaded
 from tests.integration.rig import Rig, canal

@@ -18,8 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
-from daemon.config_file import load
-from daemon.spark_tier import SparkTier
+from daemon.config.file import load
+from daemon.runtime.spark_tier import SparkTier
 
 tier = SparkTier()
 tier.start(load(Path(sys.argv[1])))

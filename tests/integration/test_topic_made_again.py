@@ -7,11 +7,11 @@ import time
 import pytest
 
 from actors.contract.messages import Assigned, Confirmed, Revoked
-from daemon.config import PipelineSection
-from daemon.kafka_positions import topic_ids
-from daemon.kafka_source import KafkaSource
-from daemon.start_resolver import PositionResolver
-from daemon.topic_watch import TopicWatch
+from daemon.config.pipelines import PipelineSection
+from daemon.kafka.positions import topic_ids
+from daemon.kafka.source import KafkaSource
+from daemon.kafka.topic_watch import TopicWatch
+from daemon.positions.start_resolver import PositionResolver
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError
 from offsets.store import Loaded

@@ -19,9 +19,9 @@ from typer.testing import CliRunner, Result
 
 from actors.processor.buffer import Phase
 from daemon.cli import app
-from daemon.config_file import load
-from daemon.lifecycle import Exit, Stage
-from daemon.logs import set_up_logs
+from daemon.config.file import load
+from daemon.observe.logs import set_up_logs
+from daemon.runtime.lifecycle import Exit, Stage
 from daemon.service import Unusable
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from daemon.lifecycle import Exit
+from daemon.runtime.lifecycle import Exit
 from offsets.position import TopicPartition
 from tests.changes.formats.json_messages import as_json
 from tests.integration.rig import Rig, canal, ddl

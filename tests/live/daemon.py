@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from daemon.offset_file import OffsetFile
+from daemon.positions.offset_file import OffsetFile
 from tests.live.program import LiveError, Program
 from tests.live.told import Told, read
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config_file import load
+from daemon.config.file import load
 from sparkwriter.session.jars import read_lock
 from tests.live.daemon import Pipeline, configuration
 from tests.live.flow import section

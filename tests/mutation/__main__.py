@@ -41,17 +41,17 @@ SIMULATION = "tests/simulation"
 MUTATIONS = (
     Mutation(
         "fsync of the offset file",
-        "daemon/offset_file.py",
+        "daemon/positions/offset_file.py",
         "            os.fsync(file.fileno())\n",
         "",
-        ("tests/daemon/test_offset_file.py",),
+        ("tests/daemon/positions/test_offset_file.py",),
     ),
     Mutation(
         "fsync of the offset file's folder",
-        "daemon/offset_file.py",
+        "daemon/positions/offset_file.py",
         "            os.fsync(folder)\n",
         "            pass\n",
-        ("tests/daemon/test_offset_file.py",),
+        ("tests/daemon/positions/test_offset_file.py",),
     ),
     Mutation(
         "a changelog counts the rows of a message on that is written in parts",
@@ -149,10 +149,10 @@ MUTATIONS = (
     ),
     Mutation(
         "a replayed record is as old as it was at first",
-        "daemon/letters/later.py",
+        "daemon/letters/conflicts.py",
         "return min(offsets)",
         "return record.offset",
-        ("tests/daemon/letters/test_later.py",),
+        ("tests/daemon/letters/test_conflicts.py",),
     ),
     Mutation(
         "what a failed append left of a letter is written over",
@@ -205,7 +205,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a log that was cut is told by its leader epoch",
-        "daemon/start_resolver.py",
+        "daemon/positions/start_resolver.py",
         "        check_logs(self.settings, there, self._answer_s)\n",
         "",
         (

@@ -17,7 +17,7 @@ from changes.formats.auto import make_format
 from changes.formats.recognise import TopicFormats
 from changes.model import Mode
 from changes.routing import Route, Router, shard_of
-from daemon.spills import PipelineSpills, open_spills
+from daemon.spills.spills import PipelineSpills, open_spills
 from tests.simulation.durable import PIPELINE, Durable, Failing, FakeLog
 from tests.simulation.partitions import COMMITTER, FETCHER
 from tests.simulation.parts import SplitCanalJson

@@ -12,8 +12,8 @@ from typing import NoReturn, Protocol
 
 from actors.contract.ports import SpillRecord, SpillState
 from changes.model import TargetName
-from daemon.log_reader import LogRecord, LogUnreadable
-from daemon.spill import Found, SpillError
+from daemon.kafka.log_reader import LogRecord, LogUnreadable
+from daemon.spills.file import Found, SpillError
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot, SpillMark
 from tests.simulation.shape import PLAIN, Shape
@@ -27,7 +27,7 @@ Failing = Callable[[], bool]
 
 
 class SpillFile(Protocol):
-    """``daemon.spill.Spill`` as far as a processor uses it."""
+    """``daemon.spills.file.Spill`` as far as a processor uses it."""
 
     @property
     def state(self) -> SpillState: ...
@@ -42,7 +42,7 @@ class SpillFile(Protocol):
 
 
 class Folder(Protocol):
-    """``daemon.spill.SpillFolder`` as far as a pipeline uses it."""
+    """``daemon.spills.file.SpillFolder`` as far as a pipeline uses it."""
 
     def found(self, listed: Mapping[str, SpillMark]) -> tuple[Found, ...]: ...
 
@@ -156,7 +156,7 @@ class MemoryFolder:
 
 @dataclass(frozen=True, slots=True)
 class FakeLog:
-    """Stretches of the log, read beside the group (``daemon.log_reader``)."""
+    """Stretches of the log, read beside the group (``daemon.kafka.log_reader``)."""
 
     messages: Log
     failing: Failing

@@ -28,7 +28,7 @@ from changes.model import (
     TableSchema,
 )
 from changes.positions import position_text
-from daemon.stage_work import StageWork
+from daemon.staging.work import StageWork
 from tests.simulation.rows import Change, Net, Nets, fold, follow, newest
 from tests.simulation.several import SeveralCanalJson, entries_of
 from tests.simulation.shape import POSITIONS, Shape
@@ -55,7 +55,7 @@ class Staging(Protocol):
 
 
 class RealStaging:
-    """The daemon's own work, on tables in a dict (``daemon.stage_work.Tables``)."""
+    """The daemon's own work, on tables in a dict (``daemon.staging.work.Tables``)."""
 
     def __init__(self, disk_full: Callable[[], bool], shape: Shape) -> None:
         self.files: dict[str, Any] = {}

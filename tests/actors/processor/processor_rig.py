@@ -20,10 +20,10 @@ from actors.runtime.effect_handlers import ProcessorEffects
 from changes.formats import FORMATS
 from changes.model import OP, FormatOptions, Mode, TableName, TruncateTable
 from changes.routing import Route, Router
-from daemon.log_reader import LogRecord
-from daemon.spill import SpillFolder
-from daemon.spills import PipelineSpills, open_spills
-from daemon.stage_work import StageWork
+from daemon.kafka.log_reader import LogRecord
+from daemon.spills.file import SpillFolder
+from daemon.spills.spills import PipelineSpills, open_spills
+from daemon.staging.work import StageWork
 from offsets.doubts import noted
 from offsets.position import NO_OFFSET, TopicPartition, still_open
 from offsets.recovery import Watermarks

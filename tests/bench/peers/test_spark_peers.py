@@ -15,7 +15,7 @@ from bench.peers.binlogd import configured
 from bench.peers.dts_text import canal_text
 from bench.peers.spark_peer import merge_sql
 from bench.peers.streaming import end_of
-from daemon.config_file import load
+from daemon.config.file import load
 
 
 def job(folder: Path, mode: str = "upsert", **more: object) -> Job:

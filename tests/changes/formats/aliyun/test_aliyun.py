@@ -26,7 +26,7 @@ from changes.model import (
     TruncateTable,
 )
 from changes.net.fold import fold
-from daemon.decode import decode_files
+from daemon.commands.decode import decode_files
 from tests.changes.formats.avro_records import integer, long, record, text
 from tests.changes.formats.json_messages import decode, made, rows
 from tests.changes.formats.mutator import bad_place, mutants, read

@@ -1,0 +1,180 @@
+"""``binlogd offsets export`` and ``import``: the recorded positions as a file that people can edit.
+
+An import is checked against what the next start would make of it: what that would refuse, or
+overrule by the broker's commit, is refused here, before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+from daemon.config.pipelines import Config
+from daemon.kafka import group_commit
+from daemon.kafka.positions import (
+    BrokerUnreachable,
+    TopicMissing,
+    admin_client,
+    check_topic_ids,
+    list_offsets,
+    topic_ids,
+)
+from daemon.positions.chain import make_stores
+from daemon.positions.offset_file import OffsetFile, StateDirBusy, lock_state_dir
+from offsets.position import TopicPartition
+from offsets.recovery import PositionError, StartAt, Watermarks, check_mark, start_position
+from offsets.snapshot import DamagedSnapshot, Snapshot, decode
+from offsets.store import Loaded, OffsetStore, StoreError
+
+CONNECT_TIMEOUT_S = 10.0
+"""For a broker to answer: as long as the daemon itself waits at its start."""
+
+
+class TransferRefused(Exception):
+    """Nothing was written: one line that says why."""
+
+
+def export_snapshot(config: Config, pipeline: str) -> Loaded:
+    """What a pipeline's stores hold, also while its daemon runs. Raises StoreError.
+
+    Where the group's commit is the only store, its frontiers are the whole snapshot.
+    """
+    section = config.pipeline[pipeline]
+    store: OffsetStore = make_stores(config, pipeline)
+    if not section.remembers:
+        store = group_commit.group_store(config, pipeline)
+    store.start()
+    try:
+        return store.get()
+    finally:
+        store.stop()
+
+
+def import_snapshot(config: Config, text: str) -> Iterator[str]:
+    """Make an exported file's text what is recorded; yields lines that say what was done.
+
+    The checksum may be wrong, as after an edit: it is made anew. A file store is replaced and its
+    previous file kept; in a topic the entries that the text names are. Raises TransferRefused
+    before anything is written, StoreError when writing failed.
+    """
+    try:
+        snapshot = decode(text, edited=True)
+    except DamagedSnapshot as error:
+        raise TransferRefused(str(error)) from error
+    _check_owner(config, snapshot)
+    try:
+        claim = lock_state_dir(config.daemon.state_dir)
+    except StateDirBusy as error:
+        raise TransferRefused(f"{error}; an import is for a stopped daemon") from error
+    except OSError as error:
+        raise TransferRefused(
+            f"daemon.state_dir {config.daemon.state_dir} can't be written: {error}"
+        ) from error
+    with claim:
+        yield from _check_broker(config, snapshot)
+        yield from _store(config, snapshot)
+
+
+def _check_owner(config: Config, snapshot: Snapshot) -> None:
+    name = snapshot.pipeline
+    if name not in config.pipeline:
+        known = ", ".join(sorted(config.pipeline))
+        raise TransferRefused(f"it is of pipeline {name!r}; the configuration has: {known}")
+    if snapshot.group != config.group(name):
+        raise TransferRefused(
+            f"it is of group {snapshot.group!r}; pipeline {name} is group {config.group(name)!r}"
+        )
+    if not config.pipeline[name].remembers:
+        raise TransferRefused(
+            f"pipeline {name} has no store that keeps a snapshot (file, kafka-topic); "
+            "the group's commit is all there is, and Kafka's own tools move it"
+        )
+
+
+def _check_broker(config: Config, snapshot: Snapshot) -> Iterator[str]:
+    section = config.pipeline[snapshot.pipeline]
+    settings = config.kafka_of(snapshot.pipeline)
+    try:
+        ids = topic_ids(settings, section.topics, CONNECT_TIMEOUT_S)
+    except BrokerUnreachable as error:
+        yield f"warning: not compared with the topics: {error}"
+        return
+    except TopicMissing as error:
+        raise TransferRefused(str(error)) from error
+    try:
+        check_topic_ids(snapshot, ids)
+        _check_positions(config, snapshot, settings)
+    except (PositionError, StoreError) as error:
+        raise TransferRefused(str(error)) from error
+    except KafkaException as error:
+        raise TransferRefused(f"the logs can't be asked: {error.args[0].str()}") from error
+    except TimeoutError as error:
+        raise TransferRefused("the logs can't be asked: no answer in time") from error
+
+
+def _check_positions(config: Config, snapshot: Snapshot, settings: Mapping[str, Any]) -> None:
+    topics = config.pipeline[snapshot.pipeline].topics
+    admin = admin_client(settings)
+    found = admin.list_topics(timeout=CONNECT_TIMEOUT_S).topics
+    there = {TopicPartition(topic, n) for topic in topics for n in found[topic].partitions}
+    # A topic that is read no more stays in the file: nothing is read from it, nothing checked.
+    for source in snapshot.partitions:
+        if source.topic in topics and source not in there:
+            raise PositionError(f"{source}: the topic has no such partition")
+    low = list_offsets(admin, sorted(there), OffsetSpec.earliest())
+    high = list_offsets(admin, sorted(there), OffsetSpec.latest())
+    logs = {source: Watermarks(low[source], high[source]) for source in there}
+    committed = group_commit.committed(config, snapshot.pipeline)
+    for source in sorted(there & snapshot.partitions.keys()):
+        _check_start(source, snapshot, committed.get(source), logs[source])
+    for target, mark in snapshot.targets.items():
+        for source, hwm in mark.hwms.items():
+            if source in logs:
+                check_mark(source, target, hwm, logs[source])
+
+
+def _check_start(
+    source: TopicPartition, snapshot: Snapshot, committed: int | None, log: Watermarks
+) -> None:
+    state = snapshot.partitions[source]
+    start = start_position(
+        source,
+        recorded=state,
+        committed=committed,
+        log=log,
+        configured=StartAt.EARLIEST,
+        configured_offset=None,
+    )
+    if start.offset != state.frontier:
+        raise PositionError(
+            f"{source}: {start.remark}: a start would read from {start.offset}. "
+            "`binlogd offsets reset` moves the group as well"
+        )
+
+
+def _store(config: Config, snapshot: Snapshot) -> Iterator[str]:
+    before = export_snapshot(config, snapshot.pipeline).snapshot
+    stores = config.pipeline[snapshot.pipeline].offset_stores
+    if "file" in stores:
+        file = OffsetFile(config.daemon.state_dir, snapshot.pipeline)
+        try:
+            file.save(snapshot)
+        except OSError as error:
+            raise StoreError(f"file: {file.path}: {error}") from error
+        if file.previous.exists():
+            yield f"the file before is kept as {file.previous}"
+    if "kafka-topic" in stores:
+        chain = make_stores(config, snapshot.pipeline)
+        chain.start()
+        try:
+            chain.set(snapshot).result()
+        finally:
+            chain.stop()
+    for source, state in sorted(snapshot.partitions.items()):
+        was = before.partitions.get(source) if before else None
+        old = "nothing" if was is None else str(was.frontier)
+        yield f"{source}: {old} -> {state.frontier}"
+    yield f"pipeline {snapshot.pipeline}: imported"

@@ -1,0 +1,210 @@
+"""``binlogd tables``: the targets, and the release of one that is in quarantine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import uuid4
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from actors.contract.figures import bare
+from daemon.commands.offset_transfer import export_snapshot
+from daemon.config.pipelines import Config
+from daemon.observe import control
+from daemon.observe.status_table import size
+from daemon.operate.rebuild_answer import said
+from daemon.operate.rebuild_plan import RebuildRequest, pipeline_of
+from daemon.positions.offset_file import OffsetFile
+from daemon.runtime.edits import EditRefused, edit_offline
+from daemon.runtime.lifecycle import Exit
+from offsets.snapshot import Snapshot, TargetMark
+from offsets.store import Loaded, StoreError
+
+Row = dict[str, Any]
+
+
+def list_tables(settings: Config, console: Console, as_json: bool) -> int:
+    """Print all targets, of the running daemon or else as they are recorded; the exit status."""
+    try:
+        status = control.ask(settings.daemon.state_dir, {"ask": "status"})
+        open_ = list(_running(status))
+    except control.NotRunning:
+        open_ = None
+    except (control.ControlError, OSError) as error:
+        print(f"binlogd: {error}", file=sys.stderr)
+        return Exit.PIPELINE_FAILED.value
+    return _list(settings, open_, console, as_json)
+
+
+def retry(settings: Config, target: str) -> int:
+    """Have a target released; the exit status."""
+    try:
+        answer = control.ask(settings.daemon.state_dir, {"ask": "tables-retry", "target": target})
+    except control.NotRunning as error:
+        print(f"binlogd: {error}: a target is released by the running daemon", file=sys.stderr)
+        return Exit.NOT_RUNNING.value
+    except control.ControlError as error:
+        print(f"binlogd: {error}", file=sys.stderr)
+        return Exit.PIPELINE_FAILED.value
+    return _answered(answer)
+
+
+def rebuild(settings: Config, target: str, flags: Mapping[str, bool]) -> int:
+    """Have a target read again from its log, by the running daemon or by the next one; the exit
+    status. ``flags``: force, keep_old, cancel."""
+    try:
+        request = {"ask": "tables-rebuild", "target": target, **flags}
+        answer = control.ask(settings.daemon.state_dir, request, timeout_s=60.0)
+    except control.NotRunning:
+        return _rebuild_offline(settings, target, flags)
+    except control.ControlError as error:
+        print(f"binlogd: {error}", file=sys.stderr)
+        return Exit.PIPELINE_FAILED.value
+    return _answered(answer)
+
+
+def _answered(answer: Mapping[str, Any]) -> int:
+    """Print what the daemon says to a request to begin something; the exit status."""
+    if not answer["begun"]:
+        print(f"binlogd: {answer['line']}", file=sys.stderr)
+        return Exit.UNUSABLE.value
+    print(answer["line"])
+    return Exit.OK.value
+
+
+def _rebuild_offline(settings: Config, target: str, flags: Mapping[str, bool]) -> int:
+    try:
+        found = (export_snapshot(settings, name).snapshot for name in settings.pipeline)
+        owner = pipeline_of((s for s in found if s is not None), target).pipeline
+        wanted = RebuildRequest(settings, owner, target, uuid4().hex[:8], **flags)
+        edit_offline(settings, owner, wanted)
+    except EditRefused as error:
+        print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
+        return Exit.UNUSABLE.value
+    except StoreError as error:
+        print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
+        return Exit.PIPELINE_FAILED.value
+    print(f"{said(target, flags['cancel'])}, from the next start on")
+    return Exit.OK.value
+
+
+def _list(settings: Config, open_: list[Row] | None, console: Console, as_json: bool) -> int:
+    """Print what a daemon has open (None: there is none), and what is recorded besides."""
+    rows: list[Row] = []
+    damaged = False
+    for name in settings.pipeline:
+        try:
+            loaded = _recorded(settings, name)
+        except (OSError, StoreError) as error:
+            said = settings.redactor.text(str(error))
+            print(
+                f"binlogd: pipeline.{name}: what is recorded can't be read: {said}", file=sys.stderr
+            )
+            return Exit.UNUSABLE.value
+        for damage in loaded.damage:
+            damaged = True
+            print(f"binlogd: {damage}", file=sys.stderr)
+        mine = None if open_ is None else [row for row in open_ if row["pipeline"] == name]
+        rows += _with_recorded(name, mine, loaded.snapshot)
+    # A daemon may run by another configuration than the one at hand.
+    rows += [row for row in open_ or () if row["pipeline"] not in settings.pipeline]
+    _print(console, rows, as_json)
+    return Exit.PIPELINE_FAILED.value if damaged else Exit.OK.value
+
+
+def _recorded(settings: Config, name: str) -> Loaded:
+    """What is recorded of a pipeline. Raises OSError, StoreError."""
+    section = settings.pipeline[name]
+    if "file" in section.offset_stores:
+        return OffsetFile(settings.daemon.state_dir, name).load()
+    # The group's commit knows no target.
+    return export_snapshot(settings, name) if section.remembers else Loaded(None)
+
+
+def _with_recorded(name: str, open_: list[Row] | None, snapshot: Snapshot | None) -> list[Row]:
+    """A pipeline's targets: those that are open, and those that had no news since the start."""
+    recorded = [] if snapshot is None else list(recorded_rows(name, snapshot))
+    if open_ is None:
+        return recorded
+    filled = {} if snapshot is None else {r.into: t for t, r in snapshot.rebuilds.items()}
+    rows = {row["target"]: row for row in open_}
+    for target in rows.keys() & filled.keys():
+        rows[target] |= {"phase": f"rebuilding {filled[target]}"}
+    for row in recorded:
+        # Those in quarantine are open from the start on, where a route leads to them.
+        gone = {"phase": "quarantined, no route"} if row["phase"] == "quarantined" else {}
+        rows.setdefault(row["target"], row | gone)
+    return [rows[target] for target in sorted(rows)]
+
+
+def recorded_rows(pipeline: str, snapshot: Snapshot) -> Iterable[Row]:
+    """What an offset file says of the targets."""
+    emptied = {name for name, mark in snapshot.targets.items() if mark == TargetMark(None, {})}
+    for target in sorted({*snapshot.targets, *snapshot.spills} - emptied):
+        mark, spill = snapshot.targets.get(target), snapshot.spills.get(target)
+        lanes = {} if spill is None else {str(s): list(ends) for s, ends in spill.lanes.items()}
+        yield {
+            "pipeline": pipeline,
+            "target": target,
+            "phase": _recorded_phase(snapshot, target),
+            "high_water_marks": {} if mark is None else {str(s): h for s, h in mark.hwms.items()},
+            "spill": None if spill is None else {"bytes": spill.bytes, "lanes": lanes},
+            "last_error": None,
+            "rows_may_differ": None if mark is None else mark.rows_may_differ,
+        }
+
+
+def _recorded_phase(snapshot: Snapshot, target: str) -> str:
+    if target in snapshot.rebuilds:
+        return "rebuilding"
+    return "recorded" if target not in snapshot.spills else "quarantined"
+
+
+def _running(status: Mapping[str, Any]) -> Iterable[Row]:
+    for pipeline in status["pipelines"]:
+        for target in pipeline["targets"]:
+            quarantine = target["quarantine"]
+            error = target["last_error"]
+            phase = target["phase"]
+            if quarantine is not None and quarantine["releasing"]:
+                phase = "releasing"
+            yield {
+                "pipeline": pipeline["pipeline"],
+                "target": target["target"],
+                "phase": phase,
+                "high_water_marks": target["high_water_marks"],
+                "spill": None if quarantine is None else {
+                    key: quarantine[key] for key in ("bytes", "messages", "lanes", "full")
+                },
+                "last_error": None if error is None else error["reason"],
+                "rows_may_differ": target["rows_may_differ"],
+            }  # fmt: skip
+
+
+def _print(console: Console, rows: Iterable[Row], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(list(rows), ensure_ascii=False, indent=1))
+        return
+    table = Table("target", "phase", "high-water marks", "spilled", "last error", box=None)
+    rows = list(rows)
+    doubted = any(row["rows_may_differ"] for row in rows)
+    if doubted:
+        table.add_column("rows may differ")
+    for row in rows:
+        marks = ", ".join(f"{s}={hwm}" for s, hwm in row["high_water_marks"].items())
+        spilled = "-" if row["spill"] is None else _spilled(row["spill"])
+        error = bare(row["target"], row["last_error"] or "-")
+        texts = (row["target"], row["phase"], marks or "-", spilled, error)
+        why = (row["rows_may_differ"] or "-",) if doubted else ()
+        table.add_row(*map(escape, (*texts, *why)))
+    console.print(table)
+
+
+def _spilled(spill: Mapping[str, Any]) -> str:
+    lanes = ", ".join(f"{s} {first}..{last}" for s, (first, last) in spill["lanes"].items())
+    return f"{size(spill['bytes'])} ({lanes})" + (", full" if spill.get("full") else "")

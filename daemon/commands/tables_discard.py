@@ -1,0 +1,65 @@
+"""``binlogd tables discard`` as people see it: what would be lost, and doing it."""
+
+from __future__ import annotations
+
+import sys
+
+from daemon.commands.offset_transfer import export_snapshot
+from daemon.config.pipelines import Config
+from daemon.observe import control
+from daemon.operate.discard import ASK, Discard, said
+from daemon.runtime.edits import EditRefused, edit_offline
+from daemon.runtime.lifecycle import Exit
+from daemon.spills.file import SpillError, SpillFolder
+from offsets.snapshot import Snapshot
+from offsets.store import StoreError
+
+
+def discard(settings: Config, target: str, execute: bool) -> int:
+    """Print what would be given up, or have it given up, by a daemon that runs; the exit status."""
+    try:
+        wanted, snapshot = _wanted(settings, target)
+        _, lines = wanted.look(snapshot)
+        print(*lines, sep="\n")
+        if not execute:
+            print("nothing was changed: --execute does it")
+            return Exit.OK.value
+        print(_done(settings, wanted))
+    except EditRefused as error:
+        print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
+        return Exit.UNUSABLE.value
+    except (StoreError, control.ControlError) as error:
+        print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
+        return Exit.PIPELINE_FAILED.value
+    return Exit.OK.value
+
+
+def _wanted(settings: Config, target: str) -> tuple[Discard, Snapshot]:
+    """Whose target it is, by what is recorded and by the spills that lie there."""
+    known: set[str] = set()
+    for name in settings.pipeline:
+        snapshot = export_snapshot(settings, name).snapshot
+        snapshot = snapshot or Snapshot(name, settings.group(name))
+        try:
+            held = SpillFolder(settings.daemon.state_dir, name).held()
+        except (SpillError, OSError) as error:
+            raise EditRefused(str(error)) from error
+        names = {*snapshot.targets, *snapshot.spills, *snapshot.rebuilds}
+        names |= {str(spill.target) for spill in held}
+        if target in names:
+            return Discard(settings, name, target), snapshot
+        known |= names
+    listed = f"; there are: {', '.join(sorted(known)[:20])}" if known else ""
+    raise EditRefused(f"{target}: unknown, nothing of it is recorded{listed}")
+
+
+def _done(settings: Config, wanted: Discard) -> str:
+    request = {"ask": ASK, "target": wanted.target, "pipeline": wanted.pipeline}
+    try:
+        answer = control.ask(settings.daemon.state_dir, request, timeout_s=60.0)
+    except control.NotRunning:
+        edit_offline(settings, wanted.pipeline, wanted)
+        return said(wanted.target)
+    if not answer["begun"]:
+        raise EditRefused(answer["line"])
+    return str(answer["line"])

@@ -1,0 +1,311 @@
+"""``binlogd check-config``: what is wrong, what is unwise, and what would be done.
+
+``daemon.config.pipelines`` has checked the file already; here is what needs a library, the disk
+or, with ``--connect``, the broker and the catalog.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from confluent_kafka import Consumer, KafkaException
+
+from actors.contract.ports import NotKept, SinkUnavailable
+from changes.formats.auto import AUTO
+from changes.model import Write
+from daemon.config.check_spark import spark_warnings
+from daemon.config.pipelines import Config, PipelineSection
+from daemon.config.secrets import MASK, SHORTEST, looks_secret
+from daemon.kafka.dead_letter_topic_made import find_topic
+from daemon.kafka.positions import BrokerUnreachable, TopicMissing, topic_ids
+from daemon.kafka.settings import consumer_settings
+from sparkwriter.iceberg.warehouse import check_warehouse
+from sparkwriter.session.jars import JarsError, lake_jars, local_jar
+from sparkwriter.session.java import JavaMissing, find_java
+
+StartTier = Callable[[], None]
+"""Starts the real sinks and stops them again. Raises SinkUnavailable, JarsError, JavaMissing."""
+
+MOST_KAFKA_PROBLEMS = 20
+"""librdkafka tells one wrong property at a time: so many are looked for, then it is enough."""
+
+
+CATALOG_TYPES: Mapping[str, tuple[str, ...]] = {
+    "jdbc": ("uri", "warehouse"),
+    "hadoop": ("warehouse",),
+    "rest": ("uri",),
+    "hive": (),
+    "glue": (),
+    "nessie": (),
+    "bigquery": (),
+}
+"""What Iceberg's ``type`` may be, and without what such a catalog can't be opened."""
+
+_HADOOP = (
+    "a hadoop catalog is for one daemon: two members of a group, or another tool that writes, may "
+    "overwrite each other's commits; and it renames no table"
+)
+"""Its commit is the renaming of a file, which only one process at a time does safely."""
+
+CONNECT_TIMEOUT_S = 10.0
+"""For a broker to answer: as long as the daemon itself waits at its start."""
+
+
+def problems(config: Config) -> Iterator[str]:
+    """What would keep the daemon from starting, as far as this machine can tell. One line each."""
+    yield from _unusable_folders(config)
+    for name in config.pipeline:
+        yield from _kafka_problems(config, name)
+    for name, sink in config.sink.items():
+        yield from (f"sink.{name}.catalog.{line}" for line in _catalog_problems(sink.catalog))
+    try:
+        find_java()
+        lake_jars()
+        local_jar()
+    except (JavaMissing, JarsError) as error:
+        yield str(error)
+
+
+def warnings(config: Config, path: Path) -> Iterator[str]:
+    """What is legal but unwise. One line each."""
+    yield from _exposed_secrets(config, path)
+    yield from _kafka_warnings(config)
+    address = config.metrics.address
+    if address and not _is_loopback(address[0]):
+        yield f"metrics.listen: {address[0]} is no loopback address; whoever reaches it may read"
+    for key in ("state_dir", "staging_dir"):
+        if Path(tempfile.gettempdir()) in getattr(config.daemon, key).parents:
+            yield f"daemon.{key}: a folder for temporary files may be emptied by the system"
+    processors = len(config.pipeline) * config.daemon.processors
+    held = config.memory.buffer_bytes(processors)
+    asked = "max_bytes" in config.batch.model_fields_set
+    asked = asked or "budget_bytes" in config.memory.model_fields_set
+    if asked and config.batch.max_bytes > held:  # what nobody set is nobody's to change
+        yield (
+            f"batch.max_bytes: {config.batch.max_bytes} is more than the {held} bytes that "
+            "memory.budget_bytes leaves each processor: a batch of that size is staged in pieces"
+        )
+    if config.daemon.commit_interval_s > 60:
+        yield "daemon.commit_interval_s: after a crash that much is read again"
+    yield from spark_warnings(config)
+    for name, sink in config.sink.items():
+        if sink.catalog.get("type") == "hadoop":
+            yield f"sink.{name}.catalog.type: {_HADOOP}"
+    for name, pipeline in config.pipeline.items():
+        yield from (f"pipeline.{name}.offset_stores: {line}" for line in _weak_stores(pipeline))
+        if pipeline.start.at == "latest":
+            yield f"pipeline.{name}.start: what the topics hold already is never read"
+
+
+def _weak_stores(pipeline: PipelineSection) -> Iterator[str]:
+    if not {"kafka-commit", "kafka-topic"} & set(pipeline.offset_stores):
+        yield (
+            "neither kafka-commit nor kafka-topic: another member of the group, or another "
+            "machine, would not find the positions and begin at start"
+        )
+    if not pipeline.remembers:
+        yield (
+            "neither file nor kafka-topic: a topic that is made again, a rewound group and a "
+            "target that was rolled back are not noticed at the start"
+        )
+
+
+def connect_problems(config: Config, start_tier: StartTier) -> Iterator[str]:
+    """What broker and catalogs say. Spark is started only where a catalog needs it."""
+    for name, pipeline in config.pipeline.items():
+        try:
+            topic_ids(config.kafka_of(name), pipeline.topics, CONNECT_TIMEOUT_S)
+        except (BrokerUnreachable, TopicMissing) as error:
+            yield f"pipeline.{name}: {error}"
+        topic = pipeline.dead_letter_topic
+        if topic is not None and pipeline.on_bad_record == "dead-letter":
+            try:
+                find_topic(config.kafka_of(name), topic, make=False)
+            except NotKept as error:
+                yield f"pipeline.{name}.dead_letters: {error}"
+    needs_spark = False
+    for name, sink in config.sink.items():
+        try:
+            check_warehouse(name, sink.catalog)
+            if not open_sqlite_catalog(name, sink.catalog):
+                needs_spark = True
+        except SinkUnavailable as error:
+            yield str(error)
+    if needs_spark:
+        try:
+            start_tier()
+        except (SinkUnavailable, JarsError, JavaMissing) as error:
+            yield str(error)
+
+
+def plan(config: Config) -> Iterator[str]:
+    """What would be done, in lines without secrets."""
+    where = config.redactor.text(str(config.kafka["bootstrap.servers"]))
+    yield f"broker {where}"
+    for name, sink in config.sink.items():
+        shown = ", ".join(f"{k} = {_shown(config, k, v)}" for k, v in sorted(sink.catalog.items()))
+        yield f"sink {name}: {sink.kind}; {shown}"
+    for name, pipeline in config.pipeline.items():
+        topics = ", ".join(pipeline.topics)
+        yield (
+            f"pipeline {name}: {topics} ({pipeline.format}), group {config.group(name)}, "
+            f"start {pipeline.start.at}"
+        )
+        if pipeline.format == AUTO:
+            yield (
+                "  each topic's format is told from its first messages, which wait until it is; "
+                "it stays from then on (`binlogd status`, `binlogd offsets show`)"
+            )
+        yield from (f"  {line}" for line in _routes(pipeline))
+        topic = f" ({pipeline.offset_topic})" if "kafka-topic" in pipeline.offset_stores else ""
+        yield f"  positions in {', '.join(pipeline.offset_stores)}{topic}"
+        if pipeline.on_bad_record == "dead-letter":
+            yield f"  bad records to {pipeline.dead_letters}"
+    if config.metrics.listen:
+        yield f"metrics, health and readiness on {config.metrics.listen}"
+    yield f"state in {config.daemon.state_dir}, staged files in {config.daemon.staging_dir}"
+
+
+def open_sqlite_catalog(sink: str, catalog: Mapping[str, str]) -> bool:
+    """Whether it is the embedded catalog; if so it was tried. Raises SinkUnavailable.
+
+    A file that is not there yet is made by the first start: its folder must take one.
+    """
+    uri = catalog.get("uri", "")
+    if catalog.get("type") != "jdbc" or not uri.startswith("jdbc:sqlite:"):
+        return False
+    path = Path(uri.removeprefix("jdbc:sqlite:").removeprefix("file:").split("?")[0])
+    if not path.exists():
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise SinkUnavailable(f"sink {sink}: can't make the catalog {path}")
+        return True
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=5)
+        try:
+            connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchall()
+            writable = os.access(path, os.W_OK)
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise SinkUnavailable(f"sink {sink}: can't open the catalog {path}: {error}") from error
+    if not writable:
+        raise SinkUnavailable(f"sink {sink}: can't write the catalog {path}")
+    return True
+
+
+def _unusable_folders(config: Config) -> Iterator[str]:
+    for key in ("state_dir", "staging_dir"):
+        folder: Path = getattr(config.daemon, key)
+        there = next((p for p in (folder, *folder.parents) if p.exists()), folder)
+        if not there.is_dir():
+            yield f"daemon.{key}: {there} is not a folder"
+        elif not os.access(there, os.W_OK | os.X_OK):
+            yield f"daemon.{key}: {there} can't be written"
+
+
+def _kafka_problems(config: Config, name: str) -> Iterator[str]:
+    """Construct a consumer: librdkafka alone knows its properties and what they may be."""
+    pipeline = config.pipeline[name]
+    settings: dict[str, Any] = dict(config.kafka_of(name))
+    for _ in range(MOST_KAFKA_PROBLEMS):
+        try:
+            whole = consumer_settings(settings, config.group(name))
+            Consumer({**whole, "log_level": 0}).close()
+        except KafkaException as error:
+            reason = " ".join(str(error.args[0].str()).split())
+        except (TypeError, ValueError) as error:
+            reason = str(error)
+        else:
+            return
+        # Text such as: No such configuration property: "foo.bar"
+        key = next((k for k in settings if re.search(rf'["`\s]{re.escape(k)}["`\s]', reason)), None)
+        at = f"pipeline.{name}.kafka" if key is None or key in pipeline.kafka else "kafka"
+        yield config.redactor.text(f"{at}.{key}: {reason}" if key else f"{at}: {reason}")
+        if key is None:
+            return
+        del settings[key]
+
+
+def _catalog_problems(catalog: Mapping[str, str]) -> Iterator[str]:
+    """What Iceberg would say only once Spark has started."""
+    if "catalog-impl" in catalog:  # a class of somebody's own, which knows what it needs
+        return
+    kind = catalog.get("type", "hive").lower()
+    if kind not in CATALOG_TYPES:
+        known = ", ".join(sorted(CATALOG_TYPES))
+        yield f"type: {catalog['type']!r} is none of {known}; others are named by catalog-impl"
+    for key in CATALOG_TYPES.get(kind, ()):
+        if not catalog.get(key):
+            yield f"{key}: is missing; a catalog of type {kind} needs it"
+
+
+def _kafka_warnings(config: Config) -> Iterator[str]:
+    tables = [("kafka", config.kafka)]
+    tables += [(f"pipeline.{name}.kafka", p.kafka) for name, p in config.pipeline.items()]
+    for at, table in tables:
+        if table.get("isolation.level") == "read_uncommitted":
+            yield f"{at}.isolation.level: changes of aborted transactions would be applied"
+        if table.get("statistics.interval.ms") == 0:
+            yield f"{at}.statistics.interval.ms: without statistics an outage is not seen"
+        if str(table.get("security.protocol", "")).lower() == "sasl_plaintext":
+            yield f"{at}.security.protocol: the password may pass the network unencrypted"
+        if table.get("enable.ssl.certificate.verification") is False:
+            yield f"{at}.enable.ssl.certificate.verification: anybody may play the broker"
+
+
+def _exposed_secrets(config: Config, path: Path) -> Iterator[str]:
+    """Secrets that stand in the configuration itself, or in files that others may read."""
+    text = path.read_text(encoding="utf-8")
+    open_to = "others" if path.stat().st_mode & 0o044 else None
+    for at, table in _tables(config):
+        for key, value in table.items():
+            if not (isinstance(value, str) and looks_secret(key)):
+                continue
+            if len(value) < SHORTEST:
+                yield f"{at}.{key}: under {SHORTEST} characters, so it is not masked in the log"
+            if open_to and value in text:
+                yield (
+                    f"{at}.{key}: stands in {path}, which others may read; "
+                    "take it from ${file:…} or ${credential:…}, or chmod 600"
+                )
+    for name in sorted(set(re.findall(r"\$\{file:(?!-)([^}]+)\}", text))):
+        file = path.resolve().parent / name
+        if file.exists() and file.stat().st_mode & 0o044:
+            yield f"{file}: holds a secret and others may read it; chmod 600"
+
+
+def _tables(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield "kafka", config.kafka
+    yield "spark.conf", config.spark.conf
+    for name, sink in config.sink.items():
+        yield f"sink.{name}.catalog", sink.catalog
+    for name, pipeline in config.pipeline.items():
+        yield f"pipeline.{name}.kafka", pipeline.kafka
+
+
+def _routes(pipeline: PipelineSection) -> Iterator[str]:
+    for route in pipeline.routes():
+        without = f" without {', '.join(route.exclude)}" if route.exclude else ""
+        keys = f", keys {', '.join(route.keys)}" if route.keys else ""
+        included = ", ".join(route.include)
+        write = f", write {route.write.value}" if route.write is not Write.MERGE else ""
+        yield f"{included}{without} -> {route.template} ({route.mode.value}{write}{keys})"
+
+
+def _shown(config: Config, key: str, value: str) -> str:
+    return MASK if looks_secret(key) else config.redactor.text(value)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

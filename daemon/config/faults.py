@@ -1,0 +1,34 @@
+"""The part of a pipeline's section that says what happens to what can't be applied."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from daemon.config.sections import Section
+
+
+class FaultSection(Section):
+    """Nothing is ever passed over unless it is asked for here; then it is kept, never dropped."""
+
+    on_bad_record: Literal["stop", "dead-letter"] = "stop"
+    dead_letters: str = "file"
+    dead_letter_retry_s: float = Field(60.0, ge=0, strict=False)
+    max_bad_records_per_hour: int = Field(1000, ge=1)
+    on_refused_target: Literal["stop", "quarantine"] = "stop"
+    quarantine_bytes: int = Field(1 << 30, ge=1 << 20)
+    on_quarantine_full: Literal["pause", "stop"] = "pause"
+
+    @field_validator("dead_letters")
+    @classmethod
+    def _known_store(cls, value: str) -> str:
+        if value != "file" and not re.fullmatch(r"topic:[A-Za-z0-9._-]{1,249}", value):
+            raise ValueError(f'"file" or "topic:NAME" is wanted, not {value!r}')
+        return value
+
+    @property
+    def dead_letter_topic(self) -> str | None:
+        """The topic's name, None where letters are kept in a file."""
+        return None if self.dead_letters == "file" else self.dead_letters.removeprefix("topic:")

@@ -1,0 +1,215 @@
+"""A configuration file: read, interpolated, checked; every error names its key and what is allowed.
+
+Relative paths count from the file's folder, so the daemon's working directory does not matter.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from daemon.config.pipelines import Config, PipelineSection, RouteSection, StartSection
+from daemon.config.secrets import MASK, Redactor, SecretMissing, looks_secret, read_secret
+from daemon.config.sections import (
+    BatchSection,
+    DaemonSection,
+    LogSection,
+    MaintenanceSection,
+    MemorySection,
+    MetricsSection,
+    Section,
+    SinkSection,
+    SparkSection,
+)
+
+_REFERENCE = re.compile(
+    r"\$\{(?:(file|credential):(?!-)([^}]+)|([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?)\}"
+)
+
+
+_OTHERS_REFERENCES = "spark.conf."
+"""Spark has references of its own in its settings: what looks like one may be meant for it."""
+
+
+class ConfigError(Exception):
+    """The configuration can't be used: one line for each thing that is wrong."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class _Lookup(NamedTuple):
+    """What ``${…}`` is looked up in, and what came of it."""
+
+    environment: Mapping[str, str]
+    folder: Path
+    lenient: bool
+    secrets: set[str]
+    problems: list[str]
+
+
+def load(
+    path: Path, environment: Mapping[str, str] = os.environ, *, lenient: bool = False
+) -> Config:
+    """Read and check a file. Raises ConfigError with a line for each problem.
+
+    ``lenient`` leaves out what can't be looked up (not in ``[daemon]``): enough for whoever only
+    asks a running daemon, and may not read its secrets.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError([f"{path}: can't be read: {error.strerror or error}"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{path}: is not UTF-8 text: {error}"]) from error
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError([f"{path}: not TOML: {error}"]) from error
+    lookup = _Lookup(environment, path.resolve().parent, lenient, set(), [])
+    document = _interpolate(document, lookup, "")
+    if lookup.problems:
+        raise ConfigError([f"{path}: {problem}" for problem in lookup.problems])
+    redactor = Redactor(lookup.secrets)
+    try:
+        config = Config.model_validate(document)
+    except ValidationError as error:
+        raise ConfigError([redactor.text(f"{path}: {line}") for line in _explain(error)]) from None
+    config.remember(frozenset(lookup.secrets))
+    if exposed := [f"{path}: {line}" for line in _exposed(config)]:
+        raise ConfigError(exposed)
+    return _absolute(config, path.resolve().parent)
+
+
+def _exposed(config: Config) -> Iterator[str]:
+    """JVM options are on a command line, which everybody on the machine can read."""
+    secrets = config.secrets
+    for key, value in config.spark.conf.items():
+        if key.endswith("JavaOptions") and any(secret in value for secret in secrets if secret):
+            yield (
+                f"spark.conf.{key}: holds a secret, which every user of the machine could read in "
+                "the list of processes; put it into a file that the JVM reads"
+            )
+
+
+def _absolute(config: Config, folder: Path) -> Config:
+    daemon = config.daemon.model_copy(
+        update={
+            "state_dir": folder / config.daemon.state_dir,
+            "staging_dir": folder / config.daemon.staging_dir,
+        }
+    )
+    log = config.log
+    if log.file:
+        log = log.model_copy(update={"file": str(folder / log.file)})
+    sinks = {
+        name: sink.model_copy(update={"catalog": _absolute_catalog(sink.catalog, folder)})
+        for name, sink in config.sink.items()
+    }
+    return config.model_copy(update={"daemon": daemon, "log": log, "sink": sinks})
+
+
+def _absolute_catalog(catalog: dict[str, str], folder: Path) -> dict[str, str]:
+    """Make a local warehouse and an SQLite file independent of the working directory."""
+    made = dict(catalog)
+    warehouse = made.get("warehouse", "")
+    if warehouse and "://" not in warehouse and not warehouse.startswith("file:"):
+        made["warehouse"] = str(folder / warehouse)
+    prefix = "jdbc:sqlite:"
+    uri = made.get("uri", "")
+    if uri.startswith(prefix) and not uri.startswith(prefix + "file:"):
+        made["uri"] = prefix + str(folder / uri.removeprefix(prefix))
+    return made
+
+
+def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
+    """Replace ``${NAME}``, ``${NAME:-default}``, ``${file:…}``, ``${credential:…}`` in texts."""
+    if isinstance(value, dict):
+        return {
+            key: _interpolate(inner, lookup, f"{at}.{key}" if at else key)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [_interpolate(inner, lookup, at) for inner in value]
+    if not isinstance(value, str):
+        return value
+
+    def replace(match: re.Match[str]) -> str:
+        kind, place, name, default = match.groups()
+        missing = f"the environment variable {name} is not set"
+        if kind is not None:
+            try:
+                secret = read_secret(kind, place, lookup.environment, lookup.folder)
+            except SecretMissing as error:
+                missing = str(error)
+            else:
+                lookup.secrets.add(secret)
+                return secret
+        elif name in lookup.environment:
+            return lookup.environment[name]
+        elif default is not None:
+            return str(default)
+        if lookup.lenient and not at.startswith("daemon."):
+            return "0"
+        lookup.problems.append(f"{at}: {missing}")
+        return ""
+
+    strange = re.search(r"\$\{[^}]*\}?", _REFERENCE.sub("", value))
+    if strange and not lookup.lenient and not at.startswith(_OTHERS_REFERENCES):
+        lookup.problems.append(
+            f"{at}: {strange[0]} is no reference; "
+            "allowed: ${NAME}, ${NAME:-default}, ${file:PATH}, ${credential:NAME}"
+        )
+    return _REFERENCE.sub(replace, value)
+
+
+def _explain(error: ValidationError) -> Iterator[str]:
+    """Pydantic's findings as lines that name the key and what is allowed there."""
+    for found in error.errors():
+        at = ".".join(str(part) for part in found["loc"])
+        if found["type"] == "extra_forbidden":
+            yield f"{at}: unknown key; allowed: {', '.join(_allowed(found['loc']))}"
+        elif found["type"] == "missing":
+            yield f"{at}: missing"
+        elif found["type"] in ("too_short", "string_too_short"):
+            yield f"{at}: is empty"
+        elif found["type"] == "value_error":
+            for line in str(found["ctx"]["error"]).splitlines():
+                yield f"{at}: {line}" if at else line
+        else:
+            # "keys" are names of columns, whatever they look like.
+            masked = looks_secret(at) and "keys" not in found["loc"]
+            shown = MASK if masked else repr(found["input"])
+            yield f"{at}: {found['msg']}, not {shown}"
+
+
+def _allowed(location: tuple[int | str, ...]) -> list[str]:
+    """The keys that are known where an unknown one stands."""
+    sections: dict[str, type[Section]] = {
+        "daemon": DaemonSection,
+        "log": LogSection,
+        "metrics": MetricsSection,
+        "batch": BatchSection,
+        "memory": MemorySection,
+        "spark": SparkSection,
+        "sink": SinkSection,
+        "pipeline": PipelineSection,
+    }
+    model: type[Section] = Config
+    for part in location[:-1]:
+        if part == "route":
+            model = RouteSection
+        elif part == "start":
+            model = StartSection
+        elif part == "maintenance":
+            model = MaintenanceSection
+        elif model is Config:
+            model = sections.get(str(part), Config)
+    return sorted(model.model_fields)

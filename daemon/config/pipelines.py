@@ -1,0 +1,379 @@
+"""The configuration as a value: its pipelines, and what must fit together in the whole.
+
+The other sections are in ``daemon/config/sections.py``; how a file becomes a configuration is
+``daemon/config/file.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Literal, Self
+
+from pydantic import Field, PrivateAttr, field_validator, model_validator
+
+from changes.formats import check_types
+from changes.formats.auto import NAMES, make_format
+from changes.model import FormatOptions, Mode, Write, ZeroDates
+from changes.routing import Route
+from daemon.config.faults import FaultSection
+from daemon.config.owners import shared_targets
+from daemon.config.secrets import Redactor, secrets_in
+from daemon.config.sections import (
+    BatchSection,
+    DaemonSection,
+    DdlSection,
+    LogSection,
+    MemorySection,
+    MetricsSection,
+    Section,
+    SinkSection,
+    SparkSection,
+    flatten,
+)
+from offsets.position import TopicPartition
+from offsets.recovery import StartAt
+
+DAEMON_OWNED_KAFKA = frozenset(
+    {"group.id", "enable.auto.commit", "enable.auto.offset.store", "auto.offset.reset"}
+)
+"""librdkafka settings on which exactly-once rests: binlogd sets them, a configuration may not."""
+
+SPARK_OWNED = {
+    "spark.master": "spark.master is a key of its own, beside [spark.conf]",
+    "spark.sql.session.timeZone": "instants are written in UTC",
+    "spark.submit.deployMode": "the driver is this process's own",
+}
+"""Spark settings on which being right rests: setting them would be without effect, or wrong."""
+
+
+OffsetStoreName = Literal["file", "kafka-topic", "kafka-commit", "memory"]
+"""The stores of positions that a pipeline may name."""
+
+
+def _default_stores() -> list[OffsetStoreName]:
+    return ["file", "kafka-commit"]
+
+
+class StartSection(Section):
+    """``start = "earliest"`` or ``[pipeline.NAME.start]``: where to begin when nothing is recorded.
+
+    ``force`` overrules what is recorded, once for each text: change it to force again.
+    """
+
+    at: Literal["earliest", "latest", "timestamp", "offset"]
+    timestamp: datetime | None = None
+    offsets: dict[str, int] = Field(default_factory=dict)
+    force: str | None = Field(None, min_length=1)
+
+    @field_validator("offsets")
+    @classmethod
+    def _partitions(cls, value: dict[str, int]) -> dict[str, int]:
+        for name in value:
+            TopicPartition.parse(name)
+        return value
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if (self.at == "timestamp") != (self.timestamp is not None):
+            raise ValueError('at = "timestamp" and a timestamp go together')
+        if self.timestamp is not None and self.timestamp.tzinfo is None:
+            raise ValueError("timestamp needs a zone, such as 2026-01-31T00:00:00Z")
+        if (self.at == "offset") != bool(self.offsets):
+            raise ValueError('at = "offset" and offsets = {"topic:0" = 123} go together')
+        return self
+
+    @property
+    def start_at(self) -> StartAt:
+        """The setting as the position function knows it."""
+        return StartAt(self.at)
+
+
+class RouteSection(Section):
+    """``[[pipeline.NAME.route]]``: which tables go where, and how."""
+
+    tables: list[str] | None = None
+    exclude: list[str] = Field(default_factory=list)
+    target: str
+    mode: Literal["upsert", "append"] = "upsert"
+    write: Literal["merge", "equality"] = "merge"
+    keys: list[str] | None = Field(None, min_length=1)
+    types: dict[str, str] = Field(default_factory=dict)
+
+
+class PipelineSection(FaultSection):
+    """``[pipeline.NAME]``: one source with its routes."""
+
+    topics: list[str] = Field(min_length=1)
+    format: str
+    group: str | None = Field(None, min_length=1)
+    start: StartSection = Field(default_factory=lambda: StartSection(at="earliest"))
+    include: list[str] = Field(default_factory=lambda: ["*"], min_length=1)
+    exclude: list[str] = Field(default_factory=list)
+    time_zone: str = "UTC"
+    zero_dates: ZeroDates = "null"
+    default_database: str | None = Field(None, min_length=1)
+    default_table: str | None = Field(None, min_length=1)
+    unavailable_value: str | None = Field(None, min_length=1)
+    tombstones: Literal["repeat", "delete"] = "repeat"
+    positions: Literal["tidb-commit-ts", "postgres-lsn"] | None = None
+    encryption_key: str | None = Field(None, min_length=1)
+    target: str | None = None
+    mode: Literal["upsert", "append"] = "upsert"
+    write: Literal["merge", "equality"] = "merge"
+    keys: list[str] | None = Field(None, min_length=1)
+    types: dict[str, str] = Field(default_factory=dict)
+    route: list[RouteSection] = Field(default_factory=list)
+    offset_stores: list[OffsetStoreName] = Field(default_factory=_default_stores, min_length=1)
+    offset_topic: str = Field("binlogd-offsets", min_length=1)
+    ddl: DdlSection = Field(default_factory=DdlSection)
+    kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_words(cls, value: Any) -> Any:
+        """``drop_columns = true`` is the short form of ``ddl.drop_column = "follow"``."""
+        if not isinstance(value, dict) or "drop_columns" not in value:
+            return value
+        drops, ddl = value["drop_columns"], value.get("ddl", {})
+        if not isinstance(drops, bool):
+            raise ValueError(f"drop_columns: true or false is wanted, not {drops!r}")
+        if not isinstance(ddl, dict) or "drop_column" in ddl:
+            raise ValueError("drop_columns and ddl.drop_column say the same: set one of them")
+        rest = {name: setting for name, setting in value.items() if name != "drop_columns"}
+        return rest | {"ddl": ddl | {"drop_column": "follow" if drops else "keep"}}
+
+    @field_validator("start", mode="before")
+    @classmethod
+    def _short_start(cls, value: Any) -> Any:
+        return {"at": value} if isinstance(value, str) else value
+
+    @field_validator("kafka", mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return _check_kafka(value)
+
+    @field_validator("format")
+    @classmethod
+    def _known_format(cls, value: str) -> str:
+        if value not in NAMES:
+            raise ValueError(f"unknown format {value!r}; allowed: {', '.join(NAMES)}")
+        return value
+
+    @field_validator("time_zone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError) as error:
+            raise ValueError(f"unknown time zone {value!r}; an IANA name is wanted") from error
+        return value
+
+    @model_validator(mode="after")
+    def _has_routes(self) -> Self:
+        if (self.target is None) == (not self.route):
+            raise ValueError("either target or one or more [[route]] is wanted, not both")
+        if self.route and (
+            self.keys is not None or {"mode", "write", "types"} & self.model_fields_set
+        ):
+            raise ValueError(
+                "mode, write, keys and types belong to each [[route]] when there are any"
+            )
+        for route in self.routes():
+            try:
+                check_types(self.format, route.types)
+            except ValueError as error:
+                raise ValueError(f"types: {error}") from error
+        return self
+
+    @model_validator(mode="after")
+    def _options_fit(self) -> Self:
+        make_format(self.format, self.format_options())  # says what it can't meet
+        return self
+
+    @model_validator(mode="after")
+    def _stores_fit(self) -> Self:
+        problems = list(self._unfit_stores())
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    def _unfit_stores(self) -> Iterator[str]:
+        stores = self.offset_stores
+        if len(set(stores)) < len(stores):
+            yield "offset_stores: one is named twice"
+        if "kafka-commit" in stores[:-1]:
+            yield (
+                "offset_stores: kafka-commit comes last: the group may only know what the others "
+                "hold already"
+            )
+        if "memory" in stores and self.remembers:
+            yield "offset_stores: memory adds nothing to a store that outlives the process"
+        if self.start.force is not None and not self.remembers:
+            yield (
+                "offset_stores: start.force works once, and only file or kafka-topic remember "
+                "that it did"
+            )
+        if "kafka-topic" in stores and self.offset_topic in self.topics:
+            yield f"offset_topic: {self.offset_topic!r} is one of the topics that are read"
+        if self.dead_letter_topic in self.topics:
+            yield f"dead_letters: {self.dead_letter_topic!r} is one of the topics that are read"
+        if self.on_refused_target == "quarantine" and "file" not in stores:
+            yield (
+                "on_refused_target: a quarantine's spill is a file of this machine, so "
+                "offset_stores must have file, which lists it"
+            )
+
+    @property
+    def remembers(self) -> bool:
+        """Whether whole snapshots outlive the process: topic ids, marks, a force carried out."""
+        return bool({"file", "kafka-topic"} & set(self.offset_stores))
+
+    def format_options(self) -> FormatOptions:
+        """The options as the format takes them."""
+        named = {
+            "default_database": self.default_database,
+            "default_table": self.default_table,
+            "unavailable_value": self.unavailable_value,
+            "tombstones": None if self.tombstones == "repeat" else self.tombstones,
+            "positions": self.positions,
+            "encryption_key": self.encryption_key,
+        }
+        extra = {option: name for option, name in named.items() if name is not None}
+        return FormatOptions(self.time_zone, self.zero_dates, extra)
+
+    def routes(self) -> list[Route]:
+        """The routes as the router takes them."""
+        if self.target is not None:
+            own = RouteSection(
+                target=self.target,
+                mode=self.mode,
+                write=self.write,
+                keys=self.keys,
+                types=self.types,
+            )
+            return [self._route(own)]
+        return [self._route(route) for route in self.route]
+
+    def _route(self, route: RouteSection) -> Route:
+        return Route(
+            include=tuple(route.tables if route.tables is not None else self.include),
+            exclude=(*self.exclude, *route.exclude),
+            template=route.target,
+            mode=Mode(route.mode),
+            write=Write(route.write),
+            keys=None if route.keys is None else tuple(route.keys),
+            types=tuple(route.types.items()),
+        )
+
+
+class Config(Section):
+    """The whole file. ``[kafka]`` passes any librdkafka setting through."""
+
+    kafka: dict[str, str | int | float | bool]
+    sink: dict[str, SinkSection] = Field(min_length=1)
+    pipeline: dict[str, PipelineSection] = Field(min_length=1)
+    daemon: DaemonSection = Field(default_factory=DaemonSection)
+    log: LogSection = Field(default_factory=LogSection)
+    metrics: MetricsSection = Field(default_factory=MetricsSection)
+    batch: BatchSection = Field(default_factory=BatchSection)
+    memory: MemorySection = Field(default_factory=MemorySection)
+    spark: SparkSection = Field(default_factory=SparkSection)
+    _secrets: frozenset[str] = PrivateAttr(default=frozenset())
+
+    @field_validator("kafka", mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return _check_kafka(value)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        problems = [
+            *self._unusable_names(),
+            *self._unknown_sinks(),
+            *self._shared_groups(),
+            *shared_targets({name: p.routes() for name, p in self.pipeline.items()}),
+            *self._owned_spark(),
+        ]
+        brokers = self.kafka.get("bootstrap.servers")
+        if brokers is None:
+            problems.append('kafka: "bootstrap.servers" is missing')
+        elif not isinstance(brokers, str) or not brokers.strip():
+            problems.append(f'kafka.bootstrap.servers: "host:port" is wanted, not {brokers!r}')
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    def group(self, pipeline: str) -> str:
+        """The consumer group of a pipeline: its own, or one made from its name."""
+        return self.pipeline[pipeline].group or f"binlogd-{pipeline}"
+
+    def kafka_of(self, pipeline: str) -> dict[str, str | int | float | bool]:
+        """The client's settings of a pipeline: its own before the common ones."""
+        return {**self.kafka, **self.pipeline[pipeline].kafka}
+
+    def remember(self, secrets: frozenset[str]) -> None:
+        """Take note of texts that came from files and credentials: they are shown nowhere."""
+        self._secrets = secrets
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What must never be said: values from files and credentials, and of telling names."""
+        tables: list[Mapping[str, Any]] = [
+            self.kafka,
+            self.spark.conf,
+            *(pipeline.kafka for pipeline in self.pipeline.values()),
+            *(sink.catalog for sink in self.sink.values()),
+            *({"encryption_key": pipeline.encryption_key} for pipeline in self.pipeline.values()),
+        ]
+        return self._secrets.union(*map(secrets_in, tables))
+
+    @property
+    def redactor(self) -> Redactor:
+        """What takes the secrets out of a text."""
+        return Redactor(self.secrets)
+
+    def _owned_spark(self) -> Iterator[str]:
+        for key in self.spark.conf:
+            if key in SPARK_OWNED:
+                yield f"spark.conf.{key}: is set by binlogd itself: {SPARK_OWNED[key]}"
+            for name in self.sink:
+                if key == f"spark.sql.catalog.{name}" or key.startswith(
+                    f"spark.sql.catalog.{name}."
+                ):
+                    yield f"spark.conf.{key}: belongs into [sink.{name}.catalog]"
+
+    def _unusable_names(self) -> Iterator[str]:
+        for kind, names in (("pipeline", self.pipeline), ("sink", self.sink)):
+            for name in names:
+                if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
+                    yield f"{kind}.{name}: a name is letters, digits, - and _, a letter first"
+
+    def _unknown_sinks(self) -> Iterator[str]:
+        for name, pipeline in self.pipeline.items():
+            for route in pipeline.routes():
+                sink = route.template.split(".")[0]
+                if sink not in self.sink:
+                    known = ", ".join(sorted(self.sink))
+                    yield f"pipeline.{name}: target {route.template!r} names no sink; have: {known}"
+
+    def _shared_groups(self) -> Iterator[str]:
+        groups: dict[str, str] = {}
+        for name in self.pipeline:
+            other = groups.setdefault(self.group(name), name)
+            if other != name:
+                yield f"pipeline.{name}: group {self.group(name)!r} is pipeline.{other}'s already"
+
+
+def _check_kafka(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    flat = flatten(value)
+    owned = sorted(DAEMON_OWNED_KAFKA & flat.keys())
+    if owned:
+        hint = " (the group is pipeline.NAME.group)" if "group.id" in owned else ""
+        raise ValueError(f"{', '.join(owned)} is set by binlogd itself{hint}")
+    return flat

@@ -1,0 +1,188 @@
+"""The configuration's sections but those of pipelines: the daemon's own, Spark's, the sinks'.
+
+Each says what its keys may be and their defaults; ``pipelines.py`` puts them together.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from changes.model import (
+    DdlPolicy,
+    DropColumnPolicy,
+    DropTablePolicy,
+    LossyChangePolicy,
+    NotUnderstoodPolicy,
+    RenameTablePolicy,
+    TruncatePolicy,
+    UnknownDefaultPolicy,
+)
+
+
+class Section(BaseModel):
+    """Unknown keys are refused, values are not converted, nothing changes once it is read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class DaemonSection(Section):
+    """``[daemon]``: where it keeps its files and how it commits and ends."""
+
+    state_dir: Path = Field(Path("var/state"), strict=False)
+    staging_dir: Path = Field(Path("var/staging"), strict=False)
+    commit_interval_s: float = Field(5.0, gt=0, strict=False)
+    drain_timeout_s: float = Field(60.0, gt=0, strict=False)
+    processors: int = Field(3, ge=1, le=64)
+    stuck_after_s: float = Field(120.0, gt=0, strict=False)
+    frontier_debt_messages: int = Field(1_000_000, ge=1)
+    frontier_debt_s: float = Field(300.0, gt=0, strict=False)
+
+
+class MetricsSection(Section):
+    """``[metrics]``: where ``/metrics``, ``/healthz`` and ``/readyz`` are; empty: nowhere."""
+
+    listen: str = ""
+
+    @field_validator("listen")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        host, colon, port = value.rpartition(":")
+        if value and not (host and colon and port.isdecimal() and int(port) <= 65535):
+            raise ValueError(f'{value!r} is not host:port, such as "127.0.0.1:9464"')
+        return value
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port, None when nothing is served."""
+        host, _, port = self.listen.rpartition(":")
+        return (host.strip("[]"), int(port)) if self.listen else None
+
+
+class LogSection(Section):
+    """``[log]``: one event a line; ``file`` empty means standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["json", "text"] = "text"
+    file: str = ""
+
+
+class BatchSection(Section):
+    """``[batch]``: when a batch is due. It closes when no write of its target is in flight."""
+
+    max_messages: int = Field(50_000, ge=1)
+    max_bytes: int = Field(16 << 20, ge=1)
+    max_age_s: float = Field(1.0, gt=0, strict=False)
+
+
+class MemorySection(Section):
+    """``[memory]``: one budget for all messages in hand, and one for staged files on disk.
+
+    The pipelines share both evenly. An eighth of the memory is librdkafka's queue, a quarter the
+    mailboxes (reading goes on while batches are decoded), the rest the buffers.
+    """
+
+    budget_bytes: int = Field(256 << 20, ge=16 << 20)
+    staged_bytes: int = Field(8 << 30, ge=1 << 20)
+
+    def queue_kbytes(self, pipelines: int) -> int:
+        """librdkafka's queue of one pipeline, in its unit."""
+        return self.budget_bytes // 8 // pipelines // 1024
+
+    def mailbox_bytes(self, processors: int) -> int:
+        """The mailbox of one of so many processors in the process."""
+        return self.budget_bytes // 4 // processors
+
+    def buffer_bytes(self, processors: int) -> int:
+        """The buffers of one of so many processors in the process."""
+        return self.budget_bytes * 5 // 8 // processors
+
+
+class DdlSection(Section):
+    """``[pipeline.NAME.ddl]``: what becomes of statements that are not simply followed."""
+
+    drop_column: DropColumnPolicy = "keep"
+    drop_table: DropTablePolicy = "keep"
+    truncate: TruncatePolicy = "follow"
+    rename_table: RenameTablePolicy = "follow"
+    not_understood: NotUnderstoodPolicy = "report"
+    unknown_default: UnknownDefaultPolicy = "stop"
+    lossy_change: LossyChangePolicy = "report"
+
+    @property
+    def policy(self) -> DdlPolicy:
+        """The section as the processors take it."""
+        return DdlPolicy(**self.model_dump())
+
+
+def as_many_as_cores() -> int:
+    """Writers where none are asked for: what a write costs is mostly this machine's processor time,
+    and more at once are more, smaller writes (decision 34). Two at least: one target's long write
+    must not hold all others.
+    """
+    return min(max(2, len(os.sched_getaffinity(0))), 8)
+
+
+class SparkSection(Section):
+    """``[spark]``: the one session. ``[spark.conf]`` passes any Spark setting through."""
+
+    master: str = "local[*]"
+    writers: int = Field(default_factory=as_many_as_cores, ge=1, le=64)
+    warm_up: bool = True
+    conf: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("conf", mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return flatten(value) if isinstance(value, dict) else value
+
+
+class MaintenanceSection(Section):
+    """``[sink.NAME.maintenance]``: when a table's history is cut, when a branch is dead."""
+
+    expire_snapshots_older_than_s: float = Field(3600.0, ge=0, strict=False)
+    retain_last: int = Field(10, ge=1)
+    interval_s: float = Field(300.0, ge=0, strict=False)
+    foreign_branches_older_than_s: float = Field(86400.0, ge=3600, strict=False)
+    expire_tombstones_older_than_s: float = Field(604800.0, ge=0, strict=False)
+
+
+class CompactionSection(Section):
+    """``[sink.NAME.compaction]``: when files of a table are put together, and how much at once."""
+
+    enabled: bool = True
+    max_deletes: int = Field(16, ge=1)
+    max_deleted_keys: int = Field(1_000_000, ge=1)
+    small_files: int = Field(32, ge=2)
+    file_bytes: int = Field(128 << 20, ge=1 << 20)
+    round_bytes: int = Field(256 << 20, ge=1 << 20)
+
+
+class SinkSection(Section):
+    """``[sink.NAME]``: a sink; targets begin with its name. ``catalog`` passes through."""
+
+    kind: Literal["iceberg"]
+    catalog: dict[str, str]
+    write_timeout_s: float = Field(1800.0, gt=0, strict=False)
+    maintenance: MaintenanceSection = Field(default_factory=MaintenanceSection)
+    compaction: CompactionSection = Field(default_factory=CompactionSection)
+
+    @field_validator("catalog", mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return flatten(value) if isinstance(value, dict) else value
+
+
+def flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """``bootstrap.servers = "…"`` is a nested table to TOML; here it is one name."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{name}.")
+        else:
+            flat[name] = value
+    return flat

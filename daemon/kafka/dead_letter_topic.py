@@ -1,0 +1,207 @@
+"""Dead letters in a topic: the record as it was, with headers ``binlogd.*`` behind its own."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import structlog
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+from actors.contract.messages import DeadLetter
+from actors.contract.ports import NotKept
+from daemon.kafka.dead_letter_topic_made import find_topic
+from daemon.kafka.log_reader import LogGone, LogReader, LogRecord, LogUnreadable
+from daemon.kafka.positions import ANSWER_TIMEOUT_S, admin_client, list_offsets
+from daemon.kafka.settings import connection_settings
+from daemon.letters.letter import (
+    Letter,
+    LetterId,
+    LetterMaker,
+    NotALetter,
+    from_text,
+    told,
+)
+from daemon.letters.marks import Mark
+from offsets.position import TopicPartition
+
+SEND_TIMEOUT_S = 30.0
+"""For the broker to take one letter; then it is tried again."""
+
+PREFIX = "binlogd."
+LETTER = PREFIX + "letter"
+"""A letter without its bytes, as JSON."""
+PART = PREFIX + "part"
+MARK = PREFIX + "mark"
+"""Of a record without key and value: which letter was replayed, and where to, as JSON."""
+
+LARGEST = 1_000_000_000
+"""Bytes of a record, for the client: what a topic takes, its broker decides."""
+
+PLAIN = (
+    "pipeline",
+    "topic",
+    "partition",
+    "offset",
+    "timestamp",
+    "target",
+    "reason",
+    "error",
+    "when",
+)
+"""What of a letter is in headers of its own, for those who look with other tools."""
+
+
+class TopicLetters:
+    """The store that the dead letters' actor writes. One per pipeline; its thread's alone."""
+
+    def __init__(
+        self, settings: Mapping[str, Any], topic: str, pipeline: str, maker: LetterMaker
+    ) -> None:
+        """``settings`` are the pipeline's of Kafka."""
+        self._settings = settings
+        self._topic = topic
+        self._pipeline = pipeline
+        self._maker = maker
+        self._producer: Producer | None = None
+
+    def open(self) -> None:
+        """Make the topic where it is missing. Raises NotKept: also where it would lose letters."""
+        remark = find_topic(self._settings, self._topic)
+        if remark is not None:
+            log = structlog.get_logger().bind(pipeline=self._pipeline, actor="dead-letters")
+            log.warning("dead_letters_expire", reason=remark)
+
+    def keep(self, letter: DeadLetter) -> None:
+        """Send, and wait until all replicas in sync have it. Raises NotKept."""
+        made = self._maker.make(letter)
+        answers: list[KafkaError | None] = []
+
+        def delivered(error: KafkaError | None, _: Message) -> None:
+            answers.append(error)
+
+        try:
+            producer = self._connected()
+            producer.produce(
+                self._topic, made.value, made.key, headers=headers_of(made), on_delivery=delivered
+            )
+            producer.flush(SEND_TIMEOUT_S + 5.0)
+        except (KafkaException, BufferError) as error:
+            self._producer = None
+            raise NotKept(f"topic {self._topic}: {_said(error)}") from error
+        if not answers or answers[0] is not None:
+            self._producer = None  # it may refuse everything from now on, or send this one late
+            reason = "no answer" if not answers else str(answers[0].str())  # type: ignore[union-attr]
+            raise NotKept(f"topic {self._topic}: {reason}")
+
+    def recent(self, within_s: float) -> list[float]:
+        """The ages in seconds of this pipeline's letters of that time. Raises NotKept."""
+        now = time.time()
+        since = int((now - within_s) * 1000)
+        damage: list[str] = []
+        found: dict[LetterId, float] = {}
+        for item in read_topic(self._settings, self._topic, damage, since):
+            if isinstance(item, Letter) and item.id.pipeline == self._pipeline:
+                found[item.id] = max(0.0, now - item.when.timestamp())
+        return [age for age in found.values() if age < within_s]
+
+    def close(self) -> None:
+        """Every letter that was taken is there already."""
+        self._producer = None
+
+    def _connected(self) -> Producer:
+        if self._producer is None:
+            self._producer = Producer(
+                {
+                    **connection_settings(self._settings),
+                    "acks": "all",
+                    "enable.idempotence": True,
+                    "linger.ms": 0,
+                    "message.max.bytes": LARGEST,
+                    "message.timeout.ms": int(SEND_TIMEOUT_S * 1000),
+                }
+            )
+        return self._producer
+
+
+def headers_of(letter: Letter) -> list[tuple[str, str | bytes | None]]:
+    """The record's own headers, then ours."""
+    said = told(letter)
+    ours: list[tuple[str, str | bytes | None]] = [(LETTER, json.dumps(said))]
+    ours += [(PREFIX + name, str(said[name])) for name in PLAIN if said[name] is not None]
+    if letter.part is not None:
+        ours.append((PART, letter.part))
+    return [*letter.headers, *ours]
+
+
+def read_topic(
+    settings: Mapping[str, Any], topic: str, damage: list[str], since_ms: int | None = None
+) -> Iterator[Letter | Mark]:
+    """All letters and marks in a topic, of all pipelines, a partition after the other.
+
+    Other records are passed over; a topic that is not there yet has none. ``since_ms``: those that
+    the topic's clock calls younger. Raises NotKept where the broker does not give them.
+    """
+    begin = OffsetSpec.earliest() if since_ms is None else OffsetSpec.for_timestamp(since_ms)
+    try:
+        admin = admin_client(settings)
+        # All of them: to be asked for one makes a broker make it, on some.
+        found = admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics.get(topic)
+        if found is None:
+            return
+        if found.error is not None:
+            raise KafkaException(found.error)
+        sources = [TopicPartition(topic, number) for number in sorted(found.partitions)]
+        firsts = list_offsets(admin, sources, begin)
+        ends = list_offsets(admin, sources, OffsetSpec.latest())
+        for source in sources:
+            if 0 <= firsts[source] < ends[source]:
+                for record in LogReader(settings).read(source, firsts[source], ends[source] - 1):
+                    yield from _item(source, record, damage)
+    except (KafkaException, TimeoutError, LogUnreadable, LogGone) as error:
+        raise NotKept(f"topic {topic}: {_said(error)}") from error
+
+
+def _item(source: TopicPartition, record: LogRecord, damage: list[str]) -> Iterator[Letter | Mark]:
+    last = dict(record.headers)
+    try:
+        mark, letter = last.get(MARK), last.get(LETTER)
+        if letter is not None:
+            yield _letter(record, from_text(letter), last.get(PART))
+        elif mark is not None:
+            yield Mark.parse(from_text(mark))
+    except NotALetter as error:
+        damage.append(f"{source} offset {record.offset}: {error}")
+
+
+def _letter(record: LogRecord, said: Any, part: bytes | None) -> Letter:
+    try:
+        source = TopicPartition(said["topic"], int(said["partition"]))
+        own = len(record.headers) - 1
+        while record.headers[own][0] != LETTER:
+            own -= 1
+        return Letter(
+            id=LetterId(said["pipeline"], source, int(said["offset"]), said["target"]),
+            key=record.key,
+            value=record.value,
+            headers=record.headers[:own],
+            time_ms=said["timestamp"],
+            in_log=bool(said["in_log"]),
+            tables=tuple(said["tables"]),
+            reason=said["reason"],
+            error=said["error"],
+            when=datetime.fromisoformat(said["when"]),
+            part=part,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotALetter(f"not a dead letter: {error!r}") from error
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, KafkaException):
+        return str(error.args[0].str())
+    return "no answer in time" if isinstance(error, TimeoutError) else str(error)

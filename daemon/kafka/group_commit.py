@@ -1,0 +1,48 @@
+"""The group's commit as commands see it: read, or moved, beside the daemon."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daemon.config.pipelines import Config
+from daemon.kafka.commit_store import KafkaCommitStore
+from daemon.kafka.member import member_settings
+from daemon.kafka.settings import INSTANCE_ID
+from daemon.positions.state_id import known_id
+from offsets.position import TopicPartition
+from offsets.store import StoreError
+
+
+def group_store(config: Config, pipeline: str) -> KafkaCommitStore:
+    """The store that is the group's commit, not started yet."""
+    topics, settings = config.pipeline[pipeline].topics, config.kafka_of(pipeline)
+    # After a stop the static member counts for a while yet: a commit takes its place.
+    member = own_member(config, pipeline)
+    return KafkaCommitStore(settings, topics, pipeline, config.group(pipeline), member=member)
+
+
+def own_member(config: Config, pipeline: str) -> dict[str, Any] | None:
+    """As which member this state directory's daemon is known, where it is one or was.
+
+    Raises StoreError. Makes nothing: commands that only look may be another user's, or come before
+    the first start.
+    """
+    folder, settings = config.daemon.state_dir, config.kafka_of(pipeline)
+    try:
+        known = known_id(folder)
+    except OSError as error:
+        raise StoreError(f"{folder / 'id'} can't be read: {error}") from error
+    if known is None and INSTANCE_ID not in settings:
+        return None
+    return member_settings(settings, pipeline, known or "")
+
+
+def committed(config: Config, pipeline: str) -> dict[TopicPartition, int]:
+    """What the group has committed of the pipeline's topics. Raises StoreError."""
+    store = group_store(config, pipeline)
+    store.start()
+    try:
+        found = store.get().snapshot
+    finally:
+        store.stop()
+    return {} if found is None else {s: state.frontier for s, state in found.partitions.items()}

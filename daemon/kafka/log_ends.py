@@ -1,0 +1,153 @@
+"""Asks the broker where the logs end, on a thread and a clock of its own.
+
+The group's consumer can't tell: it hears of an end only with what it fetches, so nothing while
+reading pauses, and nothing while no broker is there. Lag counted from such an end would stand
+still, or be 0, just when somebody looks.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from confluent_kafka import IsolationLevel, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+from actors.runtime.mailbox import Clock
+from daemon.kafka.positions import admin_client, said_by
+from offsets.position import TopicPartition
+
+EVERY_S = 1.0
+"""Between two questions: so old may a lag be that is shown. One request to each broker."""
+
+ANSWER_WITHIN_S = 5.0
+"""For one question. Longer only delays the word that nobody answers."""
+
+KNOWN_FOR_S = 10.0
+"""An end is known for so long after it was told. Shorter than two unanswered questions, and a
+broker that restarts makes every lag unknown for a moment; longer, and an old figure passes for a
+present one."""
+
+PARTITIONS_EVERY_S = 30.0
+"""Between two questions for the topics' partitions: one that is added is read later than that,
+for the consumer's metadata are older."""
+
+Ask = Callable[[], tuple[Mapping[TopicPartition, int], str | None]]
+"""The ends that were told, and why others were not. Raises KafkaException, TimeoutError."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogEndFigures:
+    """Where one pipeline's logs end. ``unknown_s``: for how long not all of them are known, None
+    while they are; ``error``: why."""
+
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    unknown_s: float | None = 0.0
+    error: str | None = None
+
+
+class LogEnds:
+    """Of one pipeline's topics. ``figures`` may be asked from any thread."""
+
+    def __init__(self, ask: Ask, clock: Clock = time.monotonic) -> None:
+        self._ask = ask
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._ends: dict[TopicPartition, tuple[int, float]] = {}
+        self._whole_at = clock()
+        self._answered = False
+        self._error: str | None = None
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="log-ends", daemon=True)
+
+    def start(self) -> None:
+        """Ask from now on."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ask no more. A question that is under way is not waited for: it is bounded."""
+        self._closed.set()
+
+    def figures(self) -> LogEndFigures:
+        """What is known now."""
+        with self._lock:
+            now = self._clock()
+            known = {s: end for s, (end, at) in self._ends.items() if now - at <= KNOWN_FOR_S}
+            since_s = now - self._whole_at
+            if self._answered and since_s <= KNOWN_FOR_S:
+                return LogEndFigures(known, None, None)
+            return LogEndFigures(known, since_s, self._error or "no answer yet")
+
+    def look(self) -> None:
+        """Ask once, and keep what is said. On the thread."""
+        try:
+            ends, error = self._ask()
+        except (KafkaException, TimeoutError) as unanswered:
+            ends, error = {}, said_by(unanswered)
+        with self._lock:
+            now = self._clock()
+            self._ends.update({source: (end, now) for source, end in ends.items()})
+            self._error = error
+            if error is None:
+                self._answered, self._whole_at = True, now
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            try:
+                self.look()
+            except Exception:
+                # Nobody waits for this thread: without a word the lag would be unknown for ever.
+                structlog.get_logger().bind(actor="log-ends").exception("log_ends_not_asked")
+            self._closed.wait(EVERY_S)
+
+
+class EndQuestion:
+    """Asks for the ends of all partitions of some topics. One thread's."""
+
+    def __init__(
+        self, settings: Mapping[str, Any], topics: Sequence[str], clock: Clock = time.monotonic
+    ) -> None:
+        """``settings`` are the consumer's: what it may read is where its log ends."""
+        self._admin = admin_client(settings)
+        self._topics = topics
+        uncommitted = settings.get("isolation.level") == "read_uncommitted"
+        level = IsolationLevel
+        self._level = level.READ_UNCOMMITTED if uncommitted else level.READ_COMMITTED
+        self._clock = clock
+        self._partitions: list[KafkaPartition] = []
+        self._partitions_at = float("-inf")
+
+    def __call__(self) -> tuple[Mapping[TopicPartition, int], str | None]:
+        """See ``Ask``."""
+        now = self._clock()
+        if not self._partitions or now - self._partitions_at >= PARTITIONS_EVERY_S:
+            self._partitions = self._all_partitions()
+            self._partitions_at = now
+        asked = dict.fromkeys(self._partitions, OffsetSpec.latest())
+        answers = self._admin.list_offsets(
+            asked, isolation_level=self._level, request_timeout=ANSWER_WITHIN_S
+        )
+        ends: dict[TopicPartition, int] = {}
+        error: str | None = None
+        for place, answer in answers.items():
+            try:
+                ends[TopicPartition(place.topic, place.partition)] = answer.result(
+                    ANSWER_WITHIN_S
+                ).offset
+            except (KafkaException, TimeoutError) as unanswered:
+                error = f"{place.topic}:{place.partition}: {said_by(unanswered)}"
+        return ends, error
+
+    def _all_partitions(self) -> list[KafkaPartition]:
+        found = self._admin.list_topics(timeout=ANSWER_WITHIN_S).topics
+        return [
+            KafkaPartition(topic, number)
+            for topic in self._topics
+            if topic in found
+            for number in found[topic].partitions
+        ]

@@ -1,0 +1,127 @@
+"""Reads stretches of the log again, beside the group: for records whose bytes are not at hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from daemon.kafka.settings import connection_settings
+from offsets.position import TopicPartition
+
+SILENCE_S = 10.0
+"""For the broker to send something. It is asked for what it has, so this is long."""
+
+
+class LogUnreadable(Exception):
+    """The broker does not give it now: one line. It may later."""
+
+
+class LogGone(Exception):
+    """The log does not hold the stretch any more: one line."""
+
+
+class LogRecord(NamedTuple):
+    """A record as the log has it. ``time_ms`` is Unix time in milliseconds."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    time_ms: int | None
+
+
+class LogReader:
+    """Made for one pipeline, used by any thread: each reading has a consumer of its own."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        """``settings`` are the pipeline's of Kafka."""
+        self._settings = connection_settings(settings)
+        isolation = settings.get("isolation.level", "read_committed")
+        self._isolation = {"isolation.level": isolation}
+
+    def read(self, source: TopicPartition, first: int, last: int) -> Iterator[LogRecord]:
+        """The records from ``first`` to ``last``, those that are there. Raises both errors.
+
+        Compaction may have taken some; where the log begins above ``first`` it is LogGone.
+        """
+        try:
+            consumer = Consumer(
+                {
+                    **self._settings,
+                    **self._isolation,
+                    "group.id": "binlogd-reads-again",  # joined never, but the client wants one
+                    "enable.auto.commit": False,
+                    "auto.offset.reset": "error",
+                    "enable.partition.eof": True,
+                    "fetch.wait.max.ms": 100,
+                }
+            )
+        except KafkaException as error:
+            raise LogUnreadable(error.args[0].str()) from error
+        try:
+            yield from self._read(consumer, source, first, last)
+        except KafkaException as error:
+            raise LogUnreadable(f"{source}: {error.args[0].str()}") from error
+        finally:
+            consumer.close()
+
+    def record(self, source: TopicPartition, offset: int) -> LogRecord | None:
+        """One record, None where the log does not hold it any more. Raises LogUnreadable."""
+        try:
+            return next(self.read(source, offset, offset), None)
+        except LogGone:
+            return None
+
+    def _read(
+        self, consumer: Consumer, source: TopicPartition, first: int, last: int
+    ) -> Iterator[LogRecord]:
+        place = KafkaPartition(source.topic, source.partition, first)
+        low, _ = consumer.get_watermark_offsets(place, SILENCE_S)
+        if low > first:
+            raise LogGone(f"{source}: offsets {first}..{last} are wanted, the log begins at {low}")
+        consumer.assign([place])
+        heard = time.monotonic()
+        while True:
+            messages = consumer.consume(1000, 0.2)
+            for message in messages:
+                error = message.error()
+                if error is not None:
+                    if error.code() == KafkaError._PARTITION_EOF:
+                        return
+                    raise LogUnreadable(f"{source}: {error.str()}")
+                record = _record(message)
+                if record.offset > last:
+                    return
+                yield record
+                if record.offset == last:
+                    return
+            if messages:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > SILENCE_S:
+                raise LogUnreadable(f"{source}: nothing came within {SILENCE_S:g} s")
+
+
+def _record(message: Message) -> LogRecord:
+    offset = message.offset()
+    assert offset is not None
+    kind, time_ms = message.timestamp()
+    return LogRecord(
+        offset=offset,
+        key=_bytes(message.key()),
+        value=_bytes(message.value()),
+        headers=_headers(message),
+        time_ms=None if kind == TIMESTAMP_NOT_AVAILABLE else time_ms,
+    )
+
+
+def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
+    pairs: list[Any] = list(message.headers() or ())
+    return tuple((name, _bytes(value)) for name, value in pairs)
+
+
+def _bytes(value: Any) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value

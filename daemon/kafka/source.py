@@ -1,0 +1,386 @@
+"""The Kafka consumer as a ``RecordSource``. Every call is on the fetcher's thread.
+
+What librdkafka really does was found by experiment: an out-of-range position is told once and then
+the partition is silent, pause survives a rebalance, an exception inside ``on_assign`` loses the
+batch that is being returned.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
+from typing import Any
+
+import structlog
+from confluent_kafka import (
+    OFFSET_INVALID,
+    TIMESTAMP_NOT_AVAILABLE,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+)
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from actors.contract.messages import Assigned, Confirmed, Fetched, Polled, Revoked, SourceState
+from actors.contract.ports import SourceListener
+from changes.formats.base import pack
+from daemon.kafka.member import Claim
+from daemon.kafka.settings import (
+    INSTANCE_ID,
+    PASSING,
+    assigns_incrementally,
+    consumer_settings,
+    revoke_patience_s,
+)
+from daemon.kafka.topic_watch import TopicWatch
+from offsets.log_epochs import EpochSpan
+from offsets.position import TopicPartition
+from offsets.recovery import PositionError, PositionUnknown
+
+Resolver = Callable[[list[TopicPartition]], Assigned]
+"""Finds the start of each partition: reads file, broker and log. Raises PositionError."""
+
+ERROR_LOG_INTERVAL_S = 10.0
+"""librdkafka repeats its errors thousands of times while a broker is away."""
+
+POSITIONS_INTERVAL_S = 1.0
+"""How often positions are asked for while records come: past transaction markers at the end of
+one partition there is no message that would tell."""
+
+
+class KafkaSource:
+    """One consumer in one group."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        topics: list[str],
+        group: str,
+        resolve: Resolver,
+        pipeline: str,
+        *,
+        keyed: bool = False,
+        watch: TopicWatch | None = None,
+    ) -> None:
+        """``keyed``: values are whole records, packed (``Format.keyed``). ``watch`` is asked with
+        each poll whether the topics are still the same."""
+        self._watch = watch
+        self._values = _packed if keyed else _plain
+        self._log = structlog.get_logger().bind(pipeline=pipeline, actor="fetcher-0")
+        self._topics = topics
+        self._resolve = resolve
+        self._listener: SourceListener | None = None
+        self._assigned: set[TopicPartition] = set()
+        self._trouble: str | None = None
+        self._joins_anew = False
+        self._positions_at = float("-inf")
+        self._error_at = float("-inf")
+        self._unlogged = 0
+        self._state: SourceState | None = None
+        whole = consumer_settings(settings, group)
+        self._incremental = assigns_incrementally(whole)
+        self._revoke_patience_s = revoke_patience_s(whole)
+        self._claim = Claim(group, whole.get(INSTANCE_ID))
+        self._settings = {
+            **whole,
+            "error_cb": self._on_error,
+            "on_commit": self._on_commit,
+            "stats_cb": self._on_stats,
+            "logger": _QuietLogger(self._log),
+        }
+        self._consumer = Consumer(self._settings)
+
+    @property
+    def revoke_patience_s(self) -> float:
+        """See ``revoke_patience_s``."""
+        return self._revoke_patience_s
+
+    def start(self, listener: SourceListener) -> None:
+        """Join the group."""
+        self._listener = listener
+        self._join()
+
+    def _join(self) -> None:
+        self._consumer.subscribe(
+            self._topics,
+            on_assign=self._on_assign,
+            on_revoke=self._on_revoke,
+            on_lost=self._on_lost,
+        )
+
+    def poll(self, max_messages: int, timeout_s: float) -> Polled:
+        """Take what came, as columns per partition, in log order."""
+        if self._claim.is_due(time.monotonic()) or self._joins_anew:
+            self._join_anew()
+        other = None if self._watch is None else self._watch.look(time.monotonic())
+        if other is not None:
+            return Polled(error=other)
+        assigned_before = frozenset(self._assigned)
+        messages = self._consumer.consume(max_messages, timeout_s)
+        if self._trouble is not None:
+            trouble, self._trouble = self._trouble, None
+            return Polled(error=trouble)
+        error: str | None = None
+        if any(map(Message.error, messages)):
+            messages, error = self._without_errors(messages)
+        batches = tuple(
+            _fetched(source, mine, self._values(mine))
+            for source, mine in self._by_source(messages, assigned_before)
+            if mine
+        )
+        state, self._state = self._state, None
+        positions = self._positions(bool(messages)) if error is None else {}
+        return Polled(batches, positions, error, state)
+
+    def pause(self) -> None:
+        """Stop the flow."""
+        self._consumer.pause(self._as_kafka())
+
+    def resume(self) -> None:
+        """Let it flow again."""
+        self._consumer.resume(self._as_kafka())
+
+    def commit(self, frontiers: Mapping[TopicPartition, int], wait: bool) -> None:
+        """Commit; a failure is logged, the local file is what counts."""
+        offsets = [KafkaPartition(s.topic, s.partition, at) for s, at in frontiers.items()]
+        try:
+            if not wait:
+                self._consumer.commit(offsets=offsets, asynchronous=True)
+                return
+            self._on_commit(None, self._consumer.commit(offsets=offsets, asynchronous=False))
+        except KafkaException as error:
+            self._log.warning("commit_failed", reason=error.args[0].str())
+
+    def restart(self, sources: tuple[TopicPartition, ...]) -> None:
+        """Seek to the starts as they are now; what was fetched ahead is thrown away."""
+        try:
+            assigned = self._resolve(list(sources))
+            for source, at in assigned.starts.items():
+                self._consumer.seek(KafkaPartition(source.topic, source.partition, at))
+        except PositionUnknown as error:
+            self._ask_later(error)
+            return
+        except (PositionError, KafkaException) as error:
+            said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+            self._trouble = f"{sources[0]}: can't be read again: {said}"
+            return
+        self._given(assigned)
+
+    def close(self) -> None:
+        """Leave the group; what is assigned is revoked inside."""
+        self._consumer.close()
+
+    # --- called by librdkafka inside consume, on this thread
+
+    def _on_assign(self, consumer: Consumer, partitions: list[KafkaPartition]) -> None:
+        self._claim.granted()
+        sources = [TopicPartition(p.topic, p.partition) for p in partitions]
+        try:
+            assigned = self._resolve(sources)
+        except PositionUnknown as error:
+            self._ask_later(error)
+            self._assign(consumer, [])
+            return
+        except PositionError as error:
+            # An exception here would lose the batch that consume() is about to return.
+            self._trouble = str(error)
+            self._assign(consumer, [])
+            return
+        starts = [KafkaPartition(s.topic, s.partition, at) for s, at in assigned.starts.items()]
+        self._assign(consumer, starts)
+        self._assigned |= set(sources)
+        self._given(assigned)
+
+    def _given(self, assigned: Assigned) -> None:
+        for source, start in assigned.starts.items():
+            self._log.info("assigned", source=str(source), start=start)
+        assert self._listener is not None
+        self._listener.assigned(assigned)
+
+    def _assign(self, consumer: Consumer, starts: list[KafkaPartition]) -> None:
+        if self._incremental:
+            consumer.incremental_assign(starts)
+        else:
+            consumer.assign(starts)
+
+    def _on_revoke(self, consumer: Consumer, partitions: list[KafkaPartition]) -> None:
+        self._gone(partitions, lost=False)
+
+    def _on_lost(self, consumer: Consumer, partitions: list[KafkaPartition]) -> None:
+        self._claim.session_over()
+        self._gone(partitions, lost=True)
+
+    def _gone(self, partitions: list[KafkaPartition], lost: bool) -> None:
+        sources = tuple(TopicPartition(p.topic, p.partition) for p in partitions)
+        self._log.info("lost" if lost else "revoked", sources=[str(s) for s in sources])
+        assert self._listener is not None
+        self._listener.revoked(Revoked(sources, lost))
+        self._assigned -= set(sources)
+
+    def _on_commit(self, error: KafkaError | None, partitions: list[KafkaPartition]) -> None:
+        if error is not None:
+            self._log.warning("commit_failed", reason=error.str())
+            return
+        taken = {
+            TopicPartition(p.topic, p.partition): p.offset
+            for p in partitions
+            if p.error is None and p.offset >= 0
+        }
+        if taken and self._listener is not None:
+            self._listener.confirmed(Confirmed(taken))
+
+    def _on_error(self, error: KafkaError) -> None:
+        """Client-wide errors: librdkafka reconnects by itself, so they are told, seldom."""
+        if error.fatal():
+            self._trouble = self._ended(error)
+        now = time.monotonic()
+        self._unlogged += 1
+        if now - self._error_at >= ERROR_LOG_INTERVAL_S:
+            self._log.warning("kafka_error", reason=error.str(), count=self._unlogged)
+            self._error_at, self._unlogged = now, 0
+
+    def _ended(self, error: KafkaError) -> str | None:
+        """The client is of no use any more: what to stop with, None where another is made."""
+        waited = self._claim.waits
+        trouble = self._claim.lost(error.str(), time.monotonic())
+        if trouble is None and not waited:
+            event = "member_id_in_use" if self._claim.waits else "session_was_over"
+            self._log.warning(event, reason=error.str())
+        return trouble
+
+    def _ask_later(self, error: PositionUnknown) -> None:
+        """Without a start nothing may be read; the group gives the partitions again to a client
+        that is new."""
+        self._log.warning("joins_anew", reason=str(error))
+        self._joins_anew = True
+
+    def _join_anew(self) -> None:
+        """Join with another client. What the one before had is lost, if it had anything."""
+        self._joins_anew = False
+        trouble = self._trouble
+        self._consumer.close()
+        self._trouble = trouble  # what the old client still said while it closed is over with it
+        if self._assigned:
+            self._gone(self._as_kafka(), lost=True)
+        self._consumer = Consumer(self._settings)
+        self._join()
+
+    def _on_stats(self, text: str) -> None:
+        self._state = source_state(text)
+
+    # --- helpers
+
+    def _by_source(
+        self, messages: list[Message], assigned_before: frozenset[TopicPartition]
+    ) -> Iterable[tuple[TopicPartition, list[Message]]]:
+        """Messages by partition. With one assigned, before and after, none is asked for its own."""
+        if len(assigned_before) == 1 and assigned_before == self._assigned:
+            (source,) = assigned_before
+            return [(source, messages)]
+        by_source: dict[Any, list[Message]] = {}
+        for message in messages:
+            by_source.setdefault((message.topic(), message.partition()), []).append(message)
+        return [(TopicPartition(*key), mine) for key, mine in by_source.items()]
+
+    def _without_errors(self, messages: list[Message]) -> tuple[list[Message], str | None]:
+        """The records, of each partition those before its first lasting error, and that error.
+
+        An error's value is its text: it must never be taken for a record.
+        """
+        kept: list[Message] = []
+        ended: set[tuple[str | None, int | None]] = set()
+        error: str | None = None
+        for message in messages:
+            place = (message.topic(), message.partition())
+            if message.error() is None:
+                if place not in ended:
+                    kept.append(message)
+                continue
+            problem = self._problem(message)
+            if problem is not None:
+                ended.add(place)
+                error = error or problem
+        return kept, error
+
+    def _problem(self, message: Message) -> str | None:
+        problem = message.error()
+        assert problem is not None
+        # A message's error says that it is fatal by this code, not by its flag.
+        if problem.fatal() or problem.code() == KafkaError._FATAL:
+            return self._ended(problem)
+        if problem.code() in PASSING or problem.retriable():
+            self._on_error(problem)
+            return None
+        at = message.offset()
+        place = f"{message.topic()}:{message.partition()}" + ("" if at is None else f" offset {at}")
+        if problem.code() == KafkaError._AUTO_OFFSET_RESET:
+            return f"{place}: the position is outside the log: {problem.str()}"
+        return f"{place}: {problem.str()}"
+
+    def _positions(self, busy: bool) -> dict[TopicPartition, int]:
+        """Where the consumer stands: past transaction markers, without a new message."""
+        now = time.monotonic()
+        if not self._assigned or (busy and now < self._positions_at + POSITIONS_INTERVAL_S):
+            return {}
+        self._positions_at = now
+        places = self._consumer.position(self._as_kafka())
+        return {
+            TopicPartition(p.topic, p.partition): p.offset
+            for p in places
+            if p.offset != OFFSET_INVALID and p.offset >= 0
+        }
+
+    def _as_kafka(self) -> list[KafkaPartition]:
+        return [KafkaPartition(s.topic, s.partition) for s in self._assigned]
+
+
+def _plain(messages: list[Message]) -> list[Any]:
+    return list(map(Message.value, messages))
+
+
+def _packed(messages: list[Message]) -> list[Any]:
+    """The client gives keys as bytes, headers as a list or None."""
+    records: list[Any] = messages
+    return [pack(record.key(), record.value(), record.headers() or ()) for record in records]
+
+
+def _fetched(source: TopicPartition, messages: list[Message], values: list[Any]) -> Fetched:
+    offsets: list[Any] = list(map(Message.offset, messages))
+    kind, time_ms = messages[-1].timestamp()
+    known = None if kind == TIMESTAMP_NOT_AVAILABLE else time_ms
+    return Fetched(source, offsets, values, offsets[-1] + 1, known, _epochs(messages))
+
+
+def _epochs(messages: list[Message]) -> tuple[EpochSpan, ...]:
+    """Mostly one: only where first and last differ, all are asked."""
+    first, last = messages[0].leader_epoch(), messages[-1].leader_epoch()
+    if first is None or last is None:  # of a log older than the epochs
+        return ()
+    if first == last:
+        return (EpochSpan(first, messages[0].offset(), messages[-1].offset()),)  # type: ignore[arg-type]
+    spans: list[EpochSpan] = []
+    for epoch, group in groupby(messages, key=Message.leader_epoch):
+        mine: list[Any] = list(map(Message.offset, group))
+        if epoch is not None:
+            spans.append(EpochSpan(epoch, mine[0], mine[-1]))
+    return tuple(spans)
+
+
+def source_state(statistics: str) -> SourceState:
+    """What librdkafka's statistics (JSON) say of the connection."""
+    brokers = json.loads(statistics).get("brokers", {})
+    return SourceState(any(broker.get("state") == "UP" for broker in brokers.values()))
+
+
+class _QuietLogger:
+    """librdkafka's own log lines, as events of ours."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+
+    def log(self, level: int, form: str, *args: object) -> None:
+        """Called by confluent-kafka in place of ``logging.Logger.log``."""
+        self._log.debug("librdkafka", level=level, line=form % args if args else form)

@@ -1,0 +1,120 @@
+"""All letters of a pipeline, wherever they are: in files and in its topic, with their marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import fnmatchcase
+
+from actors.contract.ports import NotKept
+from daemon.config.pipelines import Config
+from daemon.kafka.dead_letter_topic import read_topic
+from daemon.letters.files import read_files, read_marks
+from daemon.letters.letter import Letter, LetterId
+from daemon.letters.marks import Mark
+from offsets.position import TopicPartition
+
+FILES = "file"
+
+
+class Unreadable(Exception):
+    """A store of letters can't be read: one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A letter on its shelf. ``store`` is ``file`` or ``topic:NAME``; ``mark`` is the last one."""
+
+    letter: Letter
+    store: str
+    mark: Mark | None
+
+    @property
+    def state(self) -> str:
+        """``open`` or ``replayed``."""
+        return "open" if self.mark is None else "replayed"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which letters are meant. Empty: all. Patterns know ``*``, ``?`` and ``[...]``."""
+
+    places: tuple[tuple[TopicPartition, int], ...] = ()
+    topic: str | None = None
+    table: str | None = None
+    reason: str | None = None
+    since: datetime | None = None
+    state: str | None = None
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is said."""
+        return self == Wanted()
+
+    def __call__(self, stored: Stored) -> bool:
+        """Tell whether a letter is meant."""
+        letter = stored.letter
+        names = (*letter.tables, *filter(None, [letter.id.target]))
+        return (
+            (not self.places or (letter.id.source, letter.id.offset) in self.places)
+            and (self.topic is None or self.topic == letter.id.source.topic)
+            and (self.table is None or any(fnmatchcase(name, self.table) for name in names))
+            and (self.reason is None or self.reason == letter.reason or self.reason in letter.error)
+            and (self.since is None or letter.when >= self.since)
+            and (self.state is None or self.state == stored.state)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A pipeline's letters in the order of the log. A letter that is there twice is met once."""
+
+    stored: tuple[Stored, ...]
+    damage: tuple[str, ...]
+
+    def pick(self, wanted: Wanted) -> tuple[Stored, ...]:
+        """Those that are meant."""
+        return tuple(filter(wanted, self.stored))
+
+    def places(self) -> frozenset[tuple[TopicPartition, int]]:
+        """Where in the log the letters' records are."""
+        return frozenset((s.letter.id.source, s.letter.id.offset) for s in self.stored)
+
+
+def read_shelf(config: Config, pipeline: str) -> Shelf:
+    """Read the files of the state directory, and the topic if one is configured.
+
+    Files are read in any case: the configuration may have named them before. Needs the broker for
+    a topic only. Raises Unreadable.
+    """
+    damage: list[str] = []
+    letters: dict[LetterId, tuple[Letter, str]] = {}
+    marks: dict[LetterId, Mark] = {}
+    for item, store in _items(config, pipeline, damage):
+        if isinstance(item, Mark):
+            marks[item.id] = max(item, marks.get(item.id, item), key=lambda mark: mark.when)
+        elif item.id.pipeline == pipeline:
+            letters[item.id] = (item, store)
+    order = sorted(letters.values(), key=lambda pair: _order(pair[0].id))
+    found = tuple(Stored(letter, store, marks.get(letter.id)) for letter, store in order)
+    return Shelf(found, tuple(damage))
+
+
+def _items(config: Config, pipeline: str, damage: list[str]) -> Iterator[tuple[Letter | Mark, str]]:
+    section, folder = config.pipeline[pipeline], config.daemon.state_dir
+    try:
+        yield from ((letter, FILES) for letter in read_files(folder, pipeline, damage))
+        yield from ((mark, FILES) for mark in read_marks(folder, pipeline, damage))
+        topic = section.dead_letter_topic
+        if topic is not None:
+            settings = config.kafka_of(pipeline)
+            yield from ((i, section.dead_letters) for i in read_topic(settings, topic, damage))
+    except OSError as error:
+        raise Unreadable(f"{error.filename}: {error.strerror or error}") from error
+    except NotKept as error:
+        raise Unreadable(str(error)) from error
+
+
+def _order(letter: LetterId) -> tuple[TopicPartition, int, str]:
+    return letter.source, letter.offset, letter.target or ""

@@ -1,0 +1,131 @@
+"""Everything through which a running daemon is looked at: control socket, web port, systemd.
+
+All of it shows one document, made by asking the actors (``status.py``), with secrets taken out.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pykka
+import structlog
+
+from actors.contract.figures import Figures
+from actors.contract.messages import Address
+from actors.runtime.shell import Directory, Endpoint
+from daemon.config.pipelines import Config
+from daemon.kafka.log_ends import EndQuestion, LogEnds
+from daemon.observe.control import Answer, ControlServer
+from daemon.observe.monitor import Monitor
+from daemon.observe.notify import Notifier
+from daemon.observe.observer import SUPERVISOR, Observer, Question
+from daemon.observe.status import About, AskLife, document
+from daemon.observe.web import WebServer
+from daemon.operate.retry import Retry
+from sparkwriter.session.keeper import SessionFigures
+
+
+class OutlookError(Exception):
+    """A socket or port can't be had: one line."""
+
+
+class Outlook:
+    """Opened by the main thread before anything slow is started, closed by it at the end."""
+
+    def __init__(
+        self,
+        config: Config,
+        run_id: str,
+        notifier: Notifier,
+        session: Callable[[], SessionFigures],
+        answers: Mapping[str, Answer] | None = None,
+    ) -> None:
+        """``session`` tells how the sinks' session stands; it is asked on any thread. ``answers``
+        are more of what the control socket answers, on its thread."""
+        self._about = About(
+            run=run_id,
+            pid=os.getpid(),
+            groups={name: config.group(name) for name in config.pipeline},
+            processors=config.daemon.processors,
+            stuck_after_s=config.daemon.stuck_after_s,
+        )
+        self._redactor = config.redactor
+        self._session = session
+        self._observer = Observer()
+        self._begun = time.monotonic()
+        self._listen = config.metrics.address
+        self._retry = Retry()
+        all_answers: dict[str, Answer] = {
+            "status": lambda _: self.status(),
+            "tables-retry": self._retry,
+            **(answers or {}),
+        }
+        self._control = ControlServer(config.daemon.state_dir, all_answers)
+        self._web: WebServer | None = None
+        self._monitor = Monitor(notifier, self.status)
+        self._log_ends = {
+            name: LogEnds(EndQuestion(config.kafka_of(name), section.topics))
+            for name, section in config.pipeline.items()
+        }
+
+    def open(self) -> None:
+        """Serve from now on. Raises OutlookError."""
+        try:
+            self._control.start()
+        except OSError as error:
+            raise OutlookError(f"the control socket can't be made: {error}") from error
+        if self._listen is not None:
+            host, port = self._listen
+            try:
+                self._web = WebServer(self._listen, self.status)
+            except OSError as error:
+                self._control.close()
+                raise OutlookError(
+                    f"metrics.listen {host}:{port}: {error.strerror or error}"
+                ) from error
+            self._web.start()
+            host, port = self._web.address
+            structlog.get_logger().bind(actor="web").info("metrics", host=host, port=port)
+        self._monitor.start()
+        for ends in self._log_ends.values():
+            ends.start()
+
+    def watch(
+        self, directory: Directory, addresses: Iterable[Address], supervisor: Endpoint
+    ) -> None:
+        """The actors run: ask them, and the main thread, from now on."""
+        self._retry.watch(directory, addresses)
+        questions = {address: _question(directory, address) for address in addresses}
+        self._observer.watch({**questions, SUPERVISOR: lambda: _ask_life(supervisor)})
+
+    def close(self) -> None:
+        """Serve no more."""
+        for ends in self._log_ends.values():
+            ends.close()
+        self._monitor.close()
+        if self._web is not None:
+            self._web.close()
+        self._control.close()
+
+    def status(self) -> dict[str, Any]:
+        """The document. Any thread; takes as long as the slowest actor, ANSWER_WITHIN_S at most."""
+        answers = self._observer.look()
+        uptime_s = time.monotonic() - self._begun
+        now_ms = time.time_ns() // 1_000_000
+        ends = {name: asked.figures() for name, asked in self._log_ends.items()}
+        found = document(self._about, answers, now_ms, uptime_s, self._session(), ends)
+        redacted: dict[str, Any] = self._redactor.deep(found)
+        return redacted
+
+
+def _question(directory: Directory, address: Address) -> Question:
+    return lambda: directory.question(address, Figures())
+
+
+def _ask_life(supervisor: Endpoint) -> pykka.Future[object]:
+    future: pykka.Future[object] = pykka.ThreadingFuture()
+    supervisor.tell(AskLife(future))
+    return future

@@ -1,0 +1,93 @@
+"""The log: structlog, one event a line, pipeline and actor bound. The JVM has its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO, cast
+
+import structlog
+
+from daemon.config.secrets import Redactor
+from daemon.config.sections import LogSection
+from daemon.observe.log_stream import LogStream
+from daemon.observe.printable import printable_event
+
+
+def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
+    """Send the daemon's events where the configuration says, without secrets. Raises OSError."""
+    redact = redactor or Redactor()
+    stream: TextIO = sys.stderr
+    if section.file:
+        Path(section.file).parent.mkdir(parents=True, exist_ok=True)
+        # Open as long as the process lives. Nothing is kept for later: on a full disk that would be
+        # a part of a line, in front of another.
+        raw = Path(section.file).open("ab", buffering=0)  # noqa: SIM115
+        stream = io.TextIOWrapper(cast(BinaryIO, raw), encoding="utf-8", write_through=True)
+    last: list[Any]
+    if section.format == "json":
+        last = [structlog.processors.JSONRenderer()]
+    else:
+        last = [
+            printable_event,
+            structlog.dev.ConsoleRenderer(
+                colors=stream.isatty(),
+                sort_keys=False,
+                exception_formatter=structlog.dev.plain_traceback,
+            ),
+        ]
+    level = logging.getLevelNamesMapping()[section.level.upper()]
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            _drop_empty,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            # As plain text: the other forms show the frames' variables, settings among them.
+            structlog.processors.format_exc_info,
+            lambda _, __, event: redact.deep(event),
+            *last,
+            lambda _, __, line: redact.text(str(line)),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(
+            cast(TextIO, LogStream(stream, _lost_as(section.format)))
+        ),
+        # Not cached: loggers of modules would keep the first configuration for ever.
+        cache_logger_on_first_use=False,
+    )
+    # py4j and pykka use the standard library; what they have to say of use comes as exceptions.
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    logging.getLogger("pykka").setLevel(logging.CRITICAL + 1)
+    root = logging.getLogger()
+    if not any(isinstance(handler, _LibraryTalk) for handler in root.handlers):
+        root.addHandler(_LibraryTalk(logging.WARNING))
+
+
+def _lost_as(form: str) -> Callable[[int], str]:
+    """The line that tells how many could not be written, in the log's form."""
+    if form == "json":
+        return lambda count: json.dumps({"lines": count, "event": "log_lost", "level": "warning"})
+    return lambda count: f"[warning  ] log_lost lines={count}"
+
+
+class _LibraryTalk(logging.Handler):
+    """What libraries log, as events of ours: without any handler it goes to standard error.
+
+    py4j tells the root logger, with a traceback, of connections that broke. It raises that, too.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Any thread."""
+        log = structlog.get_logger()
+        tell = log.debug if record.name == "root" else log.warning
+        tell("library_said", library=record.name, text=record.getMessage())
+
+
+def _drop_empty(_: Any, __: str, event: Any) -> Any:
+    """Writers belong to no pipeline: then the line has no such field."""
+    return {key: value for key, value in event.items() if value is not None}

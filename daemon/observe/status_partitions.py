@@ -1,0 +1,85 @@
+"""The status document's partitions, and the lag of the whole pipeline. Pure.
+
+What nobody knows is None: a lag of 0 is said only where the log's end was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from actors.contract.figures import CommitterFigures, PartitionFigures
+from daemon.kafka.log_ends import LogEndFigures
+from offsets.position import TopicPartition
+
+
+def partitions_of(
+    log_ends: LogEndFigures, committer: CommitterFigures | None, now_ms: int
+) -> list[dict[str, Any]]:
+    """Those that are read here, each with its lag."""
+    if committer is None:
+        return []
+    return [
+        _partition(source, figures, log_ends.ends.get(source), now_ms)
+        for source, figures in sorted(committer.partitions.items())
+    ]
+
+
+def lag_of(partitions: Sequence[Mapping[str, Any]], reading: bool) -> dict[str, Any]:
+    """The pipeline's: unknown where that of one partition is. What is pending has an age all the
+    same. ``reading``: without partitions nothing is behind, for others have them all."""
+    reads = bool(partitions) or reading
+    known = [p["lag_messages"] for p in partitions if p["lag_messages"] is not None]
+    ages = [p["lag_seconds"] for p in partitions if p["lag_seconds"] is not None]
+    whole = reads and len(known) == len(partitions)
+    oldest = max(ages, default=0.0)
+    sure = reads and len(ages) == len(partitions)
+    return {
+        "lag_messages": sum(known) if whole else None,
+        # One that is unknown may be older, but not make this one younger.
+        "lag_seconds": oldest if sure or oldest else None,
+    }
+
+
+def _partition(
+    source: TopicPartition, figures: PartitionFigures, told: int | None, now_ms: int
+) -> dict[str, Any]:
+    # The consumer may have read on since the end was told.
+    end = None if told is None else max(told, figures.position)
+    lag = None if end is None else end - figures.frontier
+    return {
+        "source": str(source),
+        "log_end": end,
+        "position": figures.position,
+        "frontier": figures.frontier,
+        "confirmed": figures.confirmed,
+        "lag_messages": lag,
+        "lag_seconds": _lag_seconds(figures, lag, now_ms),
+        "freshness_seconds": age(figures.applied_ms, now_ms),
+        "unapplied_messages": figures.position - figures.frontier,
+        "held_by": _holder(figures),
+    }
+
+
+def _lag_seconds(figures: PartitionFigures, lag: int | None, now_ms: int) -> float | None:
+    if lag == 0:
+        return 0.0
+    if figures.lanes:
+        oldest = figures.lanes[0].time_ms
+        # What was not fetched yet has no time: it came after the newest that was applied.
+        return age(figures.applied_ms if oldest is None else oldest, now_ms)
+    return None if lag is None else age(figures.applied_ms, now_ms)
+
+
+def _holder(figures: PartitionFigures) -> dict[str, Any] | None:
+    """Who holds the frontier, and how far it would move if that one were done."""
+    if not figures.lanes:
+        return None
+    first, *others = figures.lanes
+    beyond = others[0].first if others else figures.position
+    return {"target": first.target, "offset": first.first, "messages": beyond - first.first}
+
+
+def age(time_ms: int | None, now_ms: int) -> float | None:
+    """Seconds since; clocks of two machines may differ, so never below zero."""
+    return None if time_ms is None else round(max(0, now_ms - time_ms) / 1000, 3)

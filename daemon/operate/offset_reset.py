@@ -1,0 +1,306 @@
+"""``binlogd offsets reset``: the plan with what the broker says, and carrying it out.
+
+Offline the new positions are recorded under the state directory's lock, and the group's commit
+follows; the next start moves the targets' marks before it reads anything. On a running daemon the
+same is done by an edit of the pipeline (``daemon/runtime/edits.py``).
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    OffsetSpec,
+    ResourceType,
+)
+
+from changes.model import Mode, TargetName
+from daemon.config.pipelines import Config
+from daemon.kafka.commit_store import SETTLE_S, SETTLING
+from daemon.kafka.group_commit import committed, group_store, own_member
+from daemon.kafka.positions import (
+    ANSWER_TIMEOUT_S,
+    BrokerUnreachable,
+    TopicMissing,
+    admin_client,
+    check_topic_ids,
+    list_offsets,
+    topic_ids,
+)
+from daemon.kafka.settings import INSTANCE_ID
+from daemon.runtime.edits import EditRefused, edit_offline
+from offsets.position import TopicPartition
+from offsets.recovery import PositionError, Watermarks
+from offsets.reset import ResetPlan, ResetRequest, ResetTo, Surroundings, plan_reset
+from offsets.snapshot import Snapshot
+from offsets.store import StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class ResetWish:
+    """What was asked for, in the words of the command line. Raises EditRefused."""
+
+    to: str
+    at: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    table: str | None = None
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        known = [place.value for place in ResetTo]
+        if self.to not in known:
+            raise EditRefused(f"--to {self.to}: one of {', '.join(known)} is wanted")
+        takes = self.to in ("timestamp", "offset")
+        if takes != (self.at is not None):
+            raise EditRefused(f"--to {self.to} {'needs' if takes else 'takes no'} --at")
+        if self.to == "offset" and not re.fullmatch(r"[0-9]{1,19}", self.at or ""):
+            raise EditRefused(f"--at {self.at}: an offset is a number, of 19 digits at most")
+        if self.to == "timestamp" and self.time_ms() < 0:
+            raise EditRefused(f"--at {self.at}: it is before 1970, where no log has anything")
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> ResetWish:
+        """Of a request on the control socket."""
+        kinds = {"to": str, "force": bool, "partition": int}
+        wish = {place.name: said[place.name] for place in fields(cls) if place.name in said}
+        for name, value in wish.items():
+            if value is not None and not isinstance(value, kinds.get(name, str)):
+                raise EditRefused(f"{name}: {value!r} is not of the right type")
+        if "to" not in wish:
+            raise EditRefused('"to" is wanted')
+        return cls(**wish)
+
+    def time_ms(self) -> int:
+        """The timestamp in Unix milliseconds."""
+        try:
+            at = datetime.fromisoformat(self.at or "")
+        except ValueError as error:
+            raise EditRefused(f"--at {self.at}: {error}") from error
+        if at.tzinfo is None:
+            raise EditRefused(f"--at {self.at}: a zone is wanted, as in 2026-01-31T00:00:00Z")
+        return int(at.timestamp() * 1000)
+
+
+class ResetRefused(EditRefused):
+    """The plan has refusals, or losses without force: the plan says which."""
+
+    def __init__(self, plan: ResetPlan) -> None:
+        super().__init__("; ".join((*plan.refusals, *plan.losses)))
+        self.plan = plan
+
+
+def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish) -> ResetPlan:
+    """Plan a reset with what the broker says now. Raises EditRefused."""
+    section = config.pipeline[pipeline]
+    settings = config.kafka_of(pipeline)
+    try:
+        check_topic_ids(recorded, topic_ids(settings, section.topics))
+        admin = admin_client(settings)
+        chosen = _chosen(admin, section.topics, wish)
+        low = list_offsets(admin, chosen, OffsetSpec.earliest())
+        high = list_offsets(admin, chosen, OffsetSpec.latest())
+        around = Surroundings(
+            {source: Watermarks(low[source], high[source]) for source in chosen},
+            committed(config, pipeline),
+            compacted(admin, {source.topic for source in chosen}),
+            any(route.mode is Mode.APPEND for route in section.routes()),
+        )
+        request = ResetRequest(
+            ResetTo(wish.to), tuple(chosen), _at(admin, chosen, wish), wish.table
+        )
+    except (BrokerUnreachable, TopicMissing, PositionError, StoreError) as error:
+        raise EditRefused(str(error)) from error
+    except (KafkaException, TimeoutError) as error:
+        said = error.args[0].str() if isinstance(error, KafkaException) else "no answer in time"
+        raise EditRefused(f"the broker can't be asked: {said}") from error
+    plan = plan_reset(recorded, around, request)
+    _check_targets(config, plan)
+    return plan
+
+
+def _check_targets(config: Config, plan: ResetPlan) -> None:
+    """Raise EditRefused for a target that no sink can move: the next start would fail at it."""
+    for name in sorted({mark.target for mark in plan.marks}):
+        try:
+            sink = TargetName.parse(name).sink
+        except ValueError as error:
+            raise EditRefused(f"--table: {error}") from error
+        if sink not in config.sink:
+            raise EditRefused(
+                f"{name}: its mark can't be moved, for the configuration has no sink {sink!r} "
+                f"({', '.join(sorted(config.sink))}): name others by --table, or configure it"
+            )
+
+
+def check_plan(plan: ResetPlan, force: bool) -> Snapshot:
+    """The plan's snapshot. Raises ResetRefused where it must not be carried out."""
+    if plan.refusals or (plan.losses and not force):
+        raise ResetRefused(plan)
+    return plan.snapshot
+
+
+def describe(plan: ResetPlan) -> list[str]:
+    """What the plan would do, in lines."""
+    lines: list[str] = []
+    for move in plan.partitions:
+        before = "nothing recorded" if move.before is None else str(move.before)
+        lines.append(f"{move.source}: {before} -> {move.after}{_effect(move.before, move.after)}")
+        if move.group not in (None, move.after):
+            lines.append(f"  the group's commit {move.group} -> {move.after}")
+        mine = (mark for mark in plan.marks if mark.source == move.source)
+        lines += ("  " + _mark(mark.target, mark.before, mark.after) for mark in mine)
+    return lines
+
+
+def _effect(before: int | None, after: int) -> str:
+    if before is None or before == after:
+        return ""
+    if after < before:
+        return f", {before - after} offsets are read again"
+    return f", {after - before} offsets are skipped"
+
+
+def _mark(target: str, before: int | None, after: int) -> str:
+    if before is None:
+        return f"{target}: its mark -> {after} at most, what lies above is applied again"
+    if after < before:
+        return f"{target}: mark {before} -> {after}, what lies between is applied again"
+    return f"{target}: mark {before} -> {after}, what lies between is skipped"
+
+
+def reset_offline(config: Config, pipeline: str, wish: ResetWish) -> tuple[ResetPlan, str | None]:
+    """Record a reset while no daemon runs, and have the group follow.
+
+    Gives what was done, and why the group's commit could not be moved (the next start does it).
+    Raises EditRefused before anything is written, StoreError.
+    """
+    made: list[ResetPlan] = []
+
+    def change(recorded: Snapshot) -> Snapshot:
+        made.append(make_plan(config, pipeline, recorded, wish))
+        refuse_members(config, pipeline, instance_ids(config, pipeline))
+        return check_plan(made[-1], wish.force)
+
+    edit_offline(config, pipeline, change)
+    try:
+        move_group(config, pipeline, made[-1].snapshot)
+    except StoreError as error:
+        return made[-1], str(error)
+    return made[-1], None
+
+
+def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own: int = 0) -> None:
+    """Raise EditRefused where the group has members beside the ``own`` of a running daemon.
+
+    What another member reads is its to say: it would go on from where it is, and with it the
+    marks. ``ours`` are static names of this one: they stay in the group for a while.
+    """
+    group = config.group(pipeline)
+    members = _members(admin_client(config.kafka_of(pipeline)), group)
+    others = [m for m in members if m.group_instance_id not in ours]
+    if len(others) > own:
+        names = ", ".join(sorted(f"{m.client_id} at {m.host}" for m in others))
+        raise EditRefused(
+            f"group {group!r} has members that read ({names}): what they read is theirs to say. "
+            "Stop them first, and reset in each one's state directory what it has read"
+        )
+
+
+def _members(admin: AdminClient, group: str) -> list[Any]:
+    """Who is in the group, asked again while a starting broker does not know. Raises EditRefused.
+
+    A group that there is not has none; which is said so only once its coordinator is there.
+    """
+    deadline = time.monotonic() + ANSWER_TIMEOUT_S
+    while True:
+        try:
+            asked = admin.describe_consumer_groups([group], request_timeout=ANSWER_TIMEOUT_S)
+            return list(asked[group].result(ANSWER_TIMEOUT_S).members)
+        except KafkaException as error:
+            said = error.args[0]
+            if said.code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return []
+            if said.code() not in SETTLING or time.monotonic() > deadline:
+                why = said.str() or said.name()
+                raise EditRefused(f"group {group!r} can't be asked: {why}") from error
+        except TimeoutError as error:
+            raise EditRefused(f"group {group!r} can't be asked: no answer in time") from error
+        threading.Event().wait(SETTLE_S)
+
+
+def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
+    """Under which id this state directory's daemon is a member: it stays one for a while after its
+    end. None where the configuration wants it so. Raises StoreError."""
+    member = own_member(config, pipeline)
+    found = "" if member is None else str(member[INSTANCE_ID])
+    return (found,) if found else ()
+
+
+def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
+    """Have the group's commit say what a reset recorded, where it says anything. Raises StoreError.
+
+    Before the marks are moved: should the file be lost afterwards, the group must not lead beyond
+    what was taken from the targets. While the group has members the broker refuses.
+    """
+    reset = {source: state for source, state in recorded.partitions.items() if state.reset}
+    if not reset:
+        return
+    store = group_store(config, pipeline)
+    store.start()
+    try:
+        if "kafka-commit" not in config.pipeline[pipeline].offset_stores:
+            found = store.get().snapshot
+            known = found.partitions if found is not None else {}
+            reset = {source: state for source, state in reset.items() if source in known}
+        store.set(replace(recorded, partitions=reset)).result()
+    finally:
+        store.stop()
+
+
+def _chosen(admin: AdminClient, topics: Sequence[str], wish: ResetWish) -> list[TopicPartition]:
+    if wish.topic is not None and wish.topic not in topics:
+        raise EditRefused(f"--topic {wish.topic}: the pipeline reads {', '.join(topics)}")
+    mine = [wish.topic] if wish.topic is not None else list(topics)
+    if wish.partition is not None and len(mine) > 1:
+        raise EditRefused("--partition needs --topic: the pipeline reads several")
+    found = admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics
+    there = [TopicPartition(topic, n) for topic in mine for n in found[topic].partitions]
+    if wish.partition is not None:
+        there = [source for source in there if source.partition == wish.partition]
+        if not there:
+            raise EditRefused(f"{mine[0]} has no partition {wish.partition}")
+    if wish.to == "offset" and len(there) > 1:
+        raise EditRefused("--to offset is for one partition: name it by --topic and --partition")
+    return sorted(there)
+
+
+def _at(
+    admin: AdminClient, chosen: list[TopicPartition], wish: ResetWish
+) -> dict[TopicPartition, int]:
+    if wish.to == "offset":
+        return dict.fromkeys(chosen, int(wish.at or ""))
+    if wish.to != "timestamp":
+        return {}
+    found = list_offsets(admin, chosen, OffsetSpec.for_timestamp(wish.time_ms()))
+    return {source: offset for source, offset in found.items() if offset >= 0}
+
+
+def compacted(admin: AdminClient, topics: set[str]) -> frozenset[str]:
+    """The topics of which older messages of a key may be gone, wherever the log begins."""
+    resources = {topic: ConfigResource(ResourceType.TOPIC, topic) for topic in topics}
+    asked = admin.describe_configs(list(resources.values()), request_timeout=ANSWER_TIMEOUT_S)
+    return frozenset(
+        topic
+        for topic, resource in resources.items()
+        if "compact" in asked[resource].result(ANSWER_TIMEOUT_S)["cleanup.policy"].value
+    )

@@ -1,0 +1,112 @@
+"""``binlogd tables rebuild``: whether a target can be read again from its log, and from where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+from changes.model import TargetName
+from daemon.config.pipelines import Config
+from daemon.kafka.positions import admin_client, list_offsets
+from daemon.operate.offset_reset import compacted, instance_ids, refuse_members
+from daemon.runtime.edits import EditRefused
+from offsets.position import TopicPartition
+from offsets.rebuild import missing_in_log
+from offsets.rebuild_steps import begun, cancelled, lanes_of
+from offsets.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildRequest:
+    """What an operator asked for. ``number`` makes the new table's name one of its own, ``own``
+    is how many members the pipeline itself has in its group: none where it does not run.
+
+    Called with a snapshot it is a ``daemon.runtime.edits.Change``.
+    """
+
+    config: Config
+    pipeline: str
+    target: str
+    number: str
+    force: bool = False
+    keep_old: bool = False
+    cancel: bool = False
+    own: int = 0
+
+    def __call__(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot with the rebuild begun, or given up. Raises EditRefused.
+
+        Asks the broker; on any thread.
+        """
+        if self.cancel:
+            if self.target not in snapshot.rebuilds:
+                raise EditRefused(f"{self.target} is not being rebuilt")
+            return cancelled(snapshot, self.target)
+        if self.target in snapshot.rebuilds:
+            raise EditRefused(f"{self.target} is being rebuilt already")
+        lanes = lanes_of(snapshot, self.target)
+        if not lanes:
+            raise EditRefused(f"{self.target}: no partition is recorded that it was fed from")
+        if (sink := TargetName.parse(self.target).sink) not in self.config.sink:
+            # Once it is recorded, neither its end nor giving it up could be had.
+            raise EditRefused(f"{self.target}: the configuration has no sink {sink!r}")
+        self._check_members()
+        low = self._low(lanes)
+        into = str(new_table(TargetName.parse(self.target), self.number))
+        # What the log has no more is in the old table alone.
+        return begun(snapshot, self.target, into, low, self.keep_old or self.force)
+
+    def _check_members(self) -> None:
+        try:
+            ours = instance_ids(self.config, self.pipeline)
+            refuse_members(self.config, self.pipeline, ours, self.own)
+        except EditRefused as error:
+            raise EditRefused(
+                f"{self.target}: a table is rebuilt by a daemon that has all partitions: {error}"
+            ) from error
+
+    def _low(self, lanes: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        settings = self.config.kafka_of(self.pipeline)
+        admin = admin_client(settings)
+        try:
+            low = list_offsets(admin, sorted(lanes), OffsetSpec.earliest())
+            holed = compacted(admin, {source.topic for source in lanes})
+        except (KafkaException, TimeoutError) as error:
+            said = error.args[0].str() if isinstance(error, KafkaException) else "no answer"
+            raise EditRefused(f"the broker can't be asked: {said}") from error
+        missing = missing_in_log(lanes, low)
+        missing += [f"{topic} is compacted" for topic in sorted(holed)]
+        if missing and not self.force:
+            raise EditRefused(
+                f"{self.target}: the log is not whole any more: {'; '.join(missing)}. What was "
+                "written before and has not changed since would be missing from the new table. "
+                "With --force it is made all the same, and the old one kept beside it"
+            )
+        return low
+
+
+def new_table(target: TargetName, number: str) -> TargetName:
+    """Where a target is read again into: a name that no table had before, for with it goes the
+    folder of its files, which stays when it is renamed."""
+    return target._replace(table=f"{target.table}__rebuild_{number}")
+
+
+def put_aside(target: TargetName, into: TargetName) -> TargetName:
+    """The name that the old table gets when the new one, filled as ``into``, takes its own."""
+    number = into.table.rpartition("_")[2]
+    return target._replace(table=f"{target.table}__before_{number}")
+
+
+def pipeline_of(snapshots: Iterable[Snapshot], target: str) -> Snapshot:
+    """Whose target it is. Raises EditRefused."""
+    known: list[str] = []
+    for snapshot in snapshots:
+        names = {*snapshot.targets, *snapshot.spills, *snapshot.rebuilds}
+        if target in names:
+            return snapshot
+        known += sorted(names)
+    listed = f"; there are: {', '.join(known[:20])}" if known else ""
+    raise EditRefused(f"{target}: unknown, nothing of it was ever published{listed}")

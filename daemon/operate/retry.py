@@ -1,0 +1,61 @@
+"""``tables retry`` on the running daemon: finds the processor that has the target, and asks it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pykka
+
+from actors.contract.messages import Address, RetryAnswer, RetryTarget
+from actors.runtime.shell import Directory
+from daemon.observe.control import ControlError
+
+ANSWER_WITHIN_S = 4.0
+"""For all processors together; one may be decoding a batch. Below what a connection may take."""
+
+
+class Retry:
+    """Answers on the control thread; the actors are set by the main thread once they run."""
+
+    def __init__(self) -> None:
+        self._directory: Directory | None = None
+        self._processors: tuple[Address, ...] = ()
+
+    def watch(self, directory: Directory, addresses: Iterable[Address]) -> None:
+        """These actors run."""
+        self._processors = tuple(a for a in addresses if a.role == "processor")
+        self._directory = directory
+
+    def __call__(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Begin a release: ``begun`` says whether, ``line`` what or why not.
+
+        Raises ControlError.
+        """
+        target = request.get("target")
+        if not isinstance(target, str):
+            raise ControlError('"target" is wanted')
+        if self._directory is None:
+            raise ControlError("the daemon is starting; try again")
+        asked = [self._directory.question(a, RetryTarget(target)) for a in self._processors]
+        deadline = time.monotonic() + ANSWER_WITHIN_S
+        silent = False
+        for future in asked:
+            try:
+                answer = future.get(timeout=max(0.0, deadline - time.monotonic()))
+            except pykka.Timeout:
+                silent = True
+                continue
+            except pykka.ActorDeadError:
+                continue
+            if isinstance(answer, RetryAnswer):
+                return {"begun": answer.begun, "line": answer.line}
+        if silent:
+            raise ControlError(f"{target}: a processor is busy and has not answered; try again")
+        line = (
+            f"{target}: unknown: no message of it came since the start. Where `binlogd tables list`"
+            f" shows a spill of it, no route wants it any more: have one take it again and restart,"
+            f" or `binlogd tables discard {target}`"
+        )
+        return {"begun": False, "line": line}

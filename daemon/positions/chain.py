@@ -1,0 +1,91 @@
+"""A pipeline's stores as one: written in the configured order, the first that knows recovers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+
+from daemon.config.pipelines import Config
+from daemon.kafka.topic_store import KafkaTopicStore
+from daemon.positions.file_store import FileStore
+from daemon.positions.memory_store import MemoryStore
+from offsets.snapshot import Snapshot
+from offsets.store import Loaded, OffsetStore, combined
+
+
+class StoreChain:
+    """Is an ``OffsetStore`` itself. Without any store (the group's commit alone) it holds nothing.
+
+    The next store hears of a batch once the one before has confirmed it: so whatever a crash
+    leaves, an earlier store is never behind a later one.
+    """
+
+    def __init__(self, stores: Sequence[OffsetStore]) -> None:
+        self._stores = tuple(stores)
+
+    @property
+    def name(self) -> str:
+        """Those of its stores."""
+        return ", ".join(store.name for store in self._stores)
+
+    def start(self) -> None:
+        """Start each; where one can't, those before it are stopped. Raises StoreError."""
+        started: list[OffsetStore] = []
+        try:
+            for store in self._stores:
+                store.start()
+                started.append(store)
+        except BaseException:
+            for store in reversed(started):
+                store.stop()
+            raise
+
+    def get(self) -> Loaded:
+        """What they say together, the first one's word before the next one's."""
+        found = [store.get() for store in self._stores]
+        return Loaded(
+            combined(loaded.snapshot for loaded in found if loaded.snapshot is not None),
+            tuple(damage for loaded in found for damage in loaded.damage),
+        )
+
+    def set(self, batch: Snapshot) -> Future[None]:
+        """Done when the last one has it; fails with the first error, and those behind hear none."""
+        done: Future[None] = Future()
+        self._step(0, batch, done)
+        return done
+
+    def stop(self) -> None:
+        """Stop each, in their order: what an earlier one finishes a later one may still take."""
+        for store in self._stores:
+            store.stop()
+
+    def _step(self, index: int, batch: Snapshot, done: Future[None]) -> None:
+        if index == len(self._stores):
+            done.set_result(None)
+            return
+
+        def then(ended: Future[None]) -> None:
+            error = ended.exception()
+            if error is None:
+                self._step(index + 1, batch, done)
+            else:
+                done.set_exception(error)
+
+        self._stores[index].set(batch).add_done_callback(then)
+
+
+def make_stores(config: Config, pipeline: str) -> StoreChain:
+    """The stores of a pipeline, not started. The caller holds the state directory's lock.
+
+    ``kafka-commit`` is not among them: the running daemon commits through its consumer, which is
+    a member of the group, when all of these have confirmed.
+    """
+    section = config.pipeline[pipeline]
+    settings = config.kafka_of(pipeline)
+    group = config.group(pipeline)
+    makers: dict[str, Callable[[], OffsetStore]] = {
+        "memory": MemoryStore,
+        "file": lambda: FileStore(config.daemon.state_dir, pipeline),
+        "kafka-topic": lambda: KafkaTopicStore(settings, section.offset_topic, pipeline, group),
+    }
+    return StoreChain([makers[name]() for name in section.offset_stores if name in makers])

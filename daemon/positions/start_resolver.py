@@ -1,0 +1,221 @@
+"""Decides where assigned partitions are read from: gathers what file, broker and log say.
+
+The rule itself is pure (``offsets/recovery.py``). Used on the fetcher's thread when partitions are
+assigned; asks with clients of its own, since the group's consumer is busy being assigned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from actors.contract.messages import Assigned
+from daemon.config.pipelines import PipelineSection
+from daemon.kafka.log_check import check_logs
+from daemon.kafka.positions import admin_client, group_commits, list_offsets, said_by
+from daemon.kafka.settings import PASSING
+from daemon.runtime.backoff import BackOff
+from offsets.position import TopicPartition
+from offsets.recovery import (
+    PositionError,
+    PositionUnknown,
+    StartAt,
+    Watermarks,
+    start_position,
+)
+from offsets.snapshot import PartitionState, Snapshot
+from offsets.store import Loaded, StoreError
+
+ASSIGN_WITHIN_S = 60.0
+"""For an assignment, from the first question to the last attempt's begin. That one asks up to eight
+questions, each for a quarter of this time at most, and the sum must stay well below
+``max.poll.interval.ms`` (5 minutes), or the member is put out of the group. Shorter: a broker that
+starts anew ends the pipeline."""
+
+
+AWAY = PASSING | {KafkaError._WAIT_COORD, KafkaError._TIMED_OUT_QUEUE, KafkaError._NOENT}
+"""Errors of questions that say that nobody was there: no coordinator, no leader (``_NOENT``)."""
+
+
+class PositionResolver:
+    """Decides the start of each assigned partition; called on the fetcher's thread only.
+
+    The offset file is read at each assignment: between two of them it has moved on. A partition
+    that this process has read before never gets the configured start again, forced or not.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        group: str,
+        pipeline: PipelineSection,
+        load: Callable[[], Loaded],
+        apply_force: bool,
+        within_s: float = ASSIGN_WITHIN_S,
+        check_topics: Callable[[float], None] | None = None,
+    ) -> None:
+        """``apply_force``: the configuration's force text was not carried out yet.
+
+        ``within_s``: for how long a broker that does not answer is asked again. ``check_topics``:
+        see ``TopicWatch.check``.
+        """
+        self._check_topics = check_topics
+        self.settings = settings
+        self.group = group
+        self._pipeline = pipeline
+        self._load = load
+        self.apply_force = apply_force
+        self._back_off = BackOff(within_s)
+        self._answer_s = within_s / 4
+        self._resolved: set[TopicPartition] = set()
+
+    def __call__(self, sources: list[TopicPartition]) -> Assigned:
+        """Read the file, the broker's commits and the logs; decide.
+
+        Raises PositionError. A broker that does not answer is asked again for a while, then it is
+        PositionUnknown: a partition must not be read from a guess.
+        """
+        if not sources:
+            return Assigned({}, {}, {})
+        passing = (KafkaException, TimeoutError, StoreError)
+        try:
+            return self._back_off.call(lambda: self._resolve(sources), passing, _tell)
+        except passing as error:
+            kind = PositionUnknown if _is_away(error) else PositionError
+            raise kind(f"{sources[0]}: the start can't be decided: {said_by(error)}") from error
+
+    def _resolve(self, sources: list[TopicPartition]) -> Assigned:
+        if self._check_topics is not None:
+            self._check_topics(self._answer_s)
+        admin = admin_client(self.settings)
+        logs = self._watermarks(admin, sources)
+        commits = group_commits(self.settings, self.group, sources, self._answer_s)
+        configured = self._configured(admin, sources)
+        recorded = self._load().snapshot or Snapshot("", "")
+        read = self._topics_read(admin, sources, recorded, commits)
+        starts = {
+            source: self._decide(source, recorded, commits, logs[source], configured, read)
+            for source in sources
+        }
+        epochs = {
+            source: state.log
+            for source, at in starts.items()
+            if (state := recorded.partitions.get(source)) is not None
+            and state.log is not None
+            and state.frontier == at
+        }
+        # Where retention took all below a marker, there is nothing left to compare.
+        there = {s: log for s, log in epochs.items() if log.below >= logs[s].low}
+        check_logs(self.settings, there, self._answer_s)
+        self._resolved |= set(sources)
+        confirmed = {source: commits.get(source) for source in sources}
+        frontiers = frozenset(
+            source
+            for source, at in starts.items()
+            if is_frontier(recorded.partitions.get(source), commits.get(source), at)
+        )
+        running = {
+            source: state.running
+            for source, at in starts.items()
+            if (state := recorded.partitions.get(source)) is not None
+            and state.running is not None
+            and state.running.at == at
+        }
+        # A forced start says that the targets are right as they are.
+        known = recorded.partitions.keys() | commits.keys()
+        unrecorded = frozenset() if self.apply_force else frozenset(starts.keys() - known)
+        return Assigned(starts, logs, confirmed, epochs, frontiers, running, unrecorded)
+
+    def _decide(
+        self,
+        source: TopicPartition,
+        recorded: Snapshot,
+        commits: Mapping[TopicPartition, int],
+        log: Watermarks,
+        configured: Mapping[TopicPartition, int],
+        read: frozenset[str],
+    ) -> int:
+        start = start_position(
+            source,
+            recorded=recorded.partitions.get(source),
+            committed=commits.get(source),
+            log=log,
+            configured=self._pipeline.start.start_at,
+            configured_offset=configured.get(source),
+            forced=self.apply_force and source not in self._resolved,
+            topic_is_read=source.topic in read and not self.apply_force,
+        )
+        said = structlog.get_logger().bind(actor="fetcher-0")
+        fields = {"source": str(source), "offset": start.offset, "origin": start.origin}
+        if start.remark is None:
+            said.info("start_position", **fields)
+        else:
+            said.warning("start_position", **fields, remark=start.remark)
+        return start.offset
+
+    def _topics_read(
+        self,
+        admin: AdminClient,
+        sources: list[TopicPartition],
+        recorded: Snapshot,
+        commits: Mapping[TopicPartition, int],
+    ) -> frozenset[str]:
+        """The topics of which this member, or the group, has read another partition.
+
+        The group is asked only where a partition would begin where the configuration says and
+        that is not the log's beginning: then it decides between skipping and reading.
+        """
+        known = {source.topic for source in (*recorded.partitions, *commits)}
+        unknown = {s.topic for s in sources if s not in recorded.partitions and s not in commits}
+        doubtful = sorted(unknown - known)
+        if not doubtful or self._pipeline.start.start_at is StartAt.EARLIEST:
+            return frozenset(known)
+        there = admin.list_topics(timeout=self._answer_s).topics
+        others = [TopicPartition(topic, n) for topic in doubtful for n in there[topic].partitions]
+        found = group_commits(self.settings, self.group, others, self._answer_s)
+        return frozenset(known | {source.topic for source in found})
+
+    def _watermarks(
+        self, admin: AdminClient, sources: list[TopicPartition]
+    ) -> dict[TopicPartition, Watermarks]:
+        low = list_offsets(admin, sources, OffsetSpec.earliest(), self._answer_s)
+        high = list_offsets(admin, sources, OffsetSpec.latest(), self._answer_s)
+        return {source: Watermarks(low[source], high[source]) for source in sources}
+
+    def _configured(
+        self, admin: AdminClient, sources: list[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        start = self._pipeline.start
+        match start.start_at:
+            case StartAt.OFFSET:
+                return {TopicPartition.parse(name): at for name, at in start.offsets.items()}
+            case StartAt.TIMESTAMP:
+                assert start.timestamp is not None
+                spec = OffsetSpec.for_timestamp(int(start.timestamp.timestamp() * 1000))
+                found = list_offsets(admin, sources, spec, self._answer_s)
+                return {source: offset for source, offset in found.items() if offset >= 0}
+            case _:
+                return {}
+
+
+def is_frontier(recorded: PartitionState | None, committed: int | None, at: int) -> bool:
+    """Tell whether all below a start was applied; where an operator chose it nobody knows."""
+    if recorded is not None and recorded.reset:
+        return False
+    return at == committed or (recorded is not None and at == recorded.frontier)
+
+
+def _tell(error: Exception, attempt: int) -> None:
+    log = structlog.get_logger().bind(actor="fetcher-0")
+    log.warning("start_position_not_known", reason=said_by(error), attempt=attempt)
+
+
+def _is_away(error: Exception) -> bool:
+    """Whether a broker, or a partition's leader, was not there to answer; else it has refused."""
+    return isinstance(error, TimeoutError) or (
+        isinstance(error, KafkaException) and error.args[0].code() in AWAY
+    )

@@ -1,0 +1,208 @@
+"""Changing what is recorded of a pipeline: with the daemon stopped, and on one that runs.
+
+Offline the state directory's lock keeps daemons away. On a running daemon the pipeline stops (it
+drains, or it has stopped already), its actors end, the snapshot is changed in its stores, and it
+starts again with new actors: the other pipelines and the sinks' session go on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from daemon.config.pipelines import Config
+from daemon.positions.chain import StoreChain, make_stores
+from daemon.positions.offset_file import StateDirBusy, lock_state_dir
+from daemon.runtime.lifecycle import Held, Hold, Lifecycle, Resumed
+from daemon.runtime.topology import PipelineParts
+from offsets.snapshot import Snapshot
+from offsets.store import Loaded, StoreError
+
+Change = Callable[[Snapshot], Snapshot]
+"""Makes the new snapshot of the one that is recorded, on a thread of its own; raises EditRefused.
+
+Partitions and targets that the new one lacks stay recorded: stores merge.
+"""
+
+
+class EditRefused(Exception):
+    """Nothing was changed: one line."""
+
+
+class EditFailed(Exception):
+    """The pipeline does not run, or its positions could not be stored: one line that says how it
+    stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditRequested:
+    """Asks the supervisor for an edit. ``done`` fails with EditRefused or EditFailed."""
+
+    pipeline: str
+    change: Change
+    done: Future[None]
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """An edit has ended. ``parts`` start the pipeline again, None where it can't be, and
+    ``failure`` says why; ``refused``: nothing was changed."""
+
+    pipeline: str
+    parts: PipelineParts | None
+    failure: str | None = None
+    refused: str | None = None
+
+
+@dataclass(slots=True)
+class _Open:
+    """An edit under way. ``ended``: the pipeline did not run before, and why."""
+
+    request: EditRequested
+    ended: bool
+    failure: str | None
+
+
+class Edits:
+    """The edits of a running daemon: the main thread's, which alone calls it."""
+
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        make: Callable[[str, Change], PipelineParts],
+        start: Callable[[PipelineParts], None],
+        tell: Callable[[Edited], None],
+    ) -> None:
+        """``make`` ends a held pipeline's actors, has its snapshot changed and gives the parts of
+        its next life: it is called on a thread of its own and raises EditRefused, which comes
+        back by ``tell``, or EditFailed. ``start`` starts them, on the main thread."""
+        self._lifecycle = lifecycle
+        self._make = make
+        self._start = start
+        self._tell = tell
+        self._open: dict[str, _Open] = {}
+
+    def begin(self, request: EditRequested, now: float) -> list[object]:
+        """Have the pipeline held, unless it can't be."""
+        name = request.pipeline
+        stages = self._lifecycle.stages()
+        if (why := self._refusal(name, stages)) is not None:
+            request.done.set_exception(EditRefused(why))
+            return []
+        ended = stages[name] == "ended"
+        self._open[name] = _Open(request, ended, self._lifecycle.failures().get(name))
+        return self._lifecycle.handle(Hold(name), now)
+
+    def held(self, held: Held) -> None:
+        """The pipeline stands still: the rest takes its time, elsewhere."""
+        open_ = self._open[held.pipeline]
+        thread = threading.Thread(
+            target=self._run, args=(open_.request,), name=f"edit-{held.pipeline}", daemon=True
+        )
+        thread.start()
+
+    def ended(self, edited: Edited, now: float) -> list[object]:
+        """Start the pipeline again, where that can be, and say how it went."""
+        open_ = self._open.pop(edited.pipeline)
+        done, name = open_.request.done, edited.pipeline
+        failure = open_.failure if edited.refused is not None else edited.failure
+        stays = edited.refused is not None and open_.ended
+        runs = edited.parts is not None and not stays and not self._lifecycle.stopping
+        if runs:
+            assert edited.parts is not None
+            self._start(edited.parts)
+            failure = None
+        out = self._lifecycle.handle(Resumed(name, not runs, failure), now)
+        if edited.refused is not None:
+            done.set_exception(EditRefused(edited.refused))
+        elif edited.failure is not None:
+            done.set_exception(EditFailed(edited.failure))
+        else:
+            done.set_result(None)
+        return out
+
+    def close(self) -> None:
+        """The process ends: whoever waits hears that. What is recorded is whole, or as before."""
+        for open_ in self._open.values():
+            open_.request.done.set_exception(EditFailed("the daemon has ended meanwhile"))
+        self._open.clear()
+
+    def _refusal(self, name: str, stages: dict[str, str]) -> str | None:
+        if name not in stages:
+            return f"pipeline {name}: unknown; there are: {', '.join(sorted(stages))}"
+        if self._lifecycle.stopping:
+            return "the daemon is stopping"
+        if name in self._open:
+            return f"pipeline {name} is being changed already"
+        return None
+
+    def _run(self, request: EditRequested) -> None:
+        name = request.pipeline
+        refused: str | None = None
+
+        def change(snapshot: Snapshot) -> Snapshot:
+            nonlocal refused
+            try:
+                return request.change(snapshot)
+            except EditRefused as error:
+                refused = str(error)
+                return snapshot
+
+        try:
+            parts = self._make(name, change)
+        except EditFailed as error:
+            self._tell(Edited(name, None, str(error), refused))
+        except Exception as error:
+            # A fault nobody foresaw must not leave the pipeline held for ever.
+            text = f"pipeline {name}: {type(error).__name__}: {error}"
+            self._tell(Edited(name, None, text, refused))
+        else:
+            self._tell(Edited(name, parts, None, refused))
+
+
+def store_edit(store: StoreChain, recorded: Snapshot, change: Change) -> Snapshot:
+    """Change what is recorded, durably. Raises EditRefused and StoreError."""
+    changed = change(recorded)
+    if changed != recorded:
+        store.set(changed).result()
+    return changed
+
+
+def edit_offline(config: Config, pipeline: str, change: Change) -> Snapshot:
+    """Change what is recorded of a pipeline whose daemon is stopped, under its lock.
+
+    Raises EditRefused, before anything is written, and StoreError. Gives the new snapshot.
+    """
+    if not config.pipeline[pipeline].remembers:
+        raise EditRefused(
+            f"pipeline {pipeline} has no store that keeps a snapshot (file, kafka-topic)"
+        )
+    try:
+        claim = lock_state_dir(config.daemon.state_dir)
+    except StateDirBusy as error:
+        raise EditRefused(str(error)) from error
+    except OSError as error:
+        raise EditRefused(
+            f"daemon.state_dir {config.daemon.state_dir} can't be written: {error}"
+        ) from error
+    with claim:
+        store = make_stores(config, pipeline)
+        store.start()
+        try:
+            return store_edit(store, recorded_of(config, pipeline, store.get()), change)
+        finally:
+            store.stop()
+
+
+def recorded_of(config: Config, pipeline: str, loaded: Loaded) -> Snapshot:
+    """What is recorded, or an empty snapshot. Raises StoreError where it is another group's."""
+    group = config.group(pipeline)
+    snapshot = loaded.snapshot or Snapshot(pipeline, group)
+    if (snapshot.pipeline, snapshot.group) != (pipeline, group):
+        raise StoreError(
+            f"the offset file of pipeline.{pipeline} was written by pipeline "
+            f"{snapshot.pipeline!r}, group {snapshot.group!r}; this is group {group!r}"
+        )
+    return snapshot

@@ -1,0 +1,65 @@
+"""SIGTERM and Ctrl-C: events for the supervisor while it listens, else the end at once.
+
+The handler only leaves a note, for one that raises would lose a batch. But nobody reads notes while
+Spark starts, a broker is asked, or the last things are closed; there a second signal ends the
+process itself. Nothing is in hand then that the next start would not find.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from actors.contract.messages import StopRequested
+from daemon.runtime.lifecycle import Exit
+
+STOPPED = b"binlogd: a second signal: stopped at once\n"
+
+
+class StopSignals:
+    """Handles both signals while it is entered: on the main thread, elsewhere it does nothing."""
+
+    def __init__(
+        self, tell: Callable[[object], object], end: Callable[[int], object] = os._exit
+    ) -> None:
+        """``tell`` hears of each signal, ``end`` ends the process with a status. Both are called
+        wherever the main thread is, so neither may wait for a lock that it holds."""
+        self._tell = tell
+        self._end = end
+        self._count = 0
+        self._listening = False
+
+    @contextmanager
+    def handled(self) -> Iterator[None]:
+        """Take the signals; what handled them before does so again afterwards."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        taken = (signal.SIGTERM, signal.SIGINT)
+        before = {number: signal.signal(number, self._note) for number in taken}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """The supervisor reads what it is told: a second signal is its to act on."""
+        self._listening = True
+        try:
+            yield
+        finally:
+            self._listening = False
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._count += 1
+        if self._count > 1 and not self._listening:
+            with suppress(OSError):  # whoever would read it may be gone
+                os.write(2, STOPPED)
+            self._end(Exit.KILLED.value)
+        self._tell(StopRequested(signal.Signals(number).name))

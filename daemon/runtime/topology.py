@@ -1,0 +1,262 @@
+"""The actors of a daemon, made and joined: construction here, life cycle elsewhere."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from actors.committer.debt import DebtBounds
+from actors.committer.rule import Begin, CommitterLogic
+from actors.contract.messages import WRITERS, Address
+from actors.contract.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
+from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
+from actors.fetcher.rule import FetcherLogic, FetcherSettings
+from actors.processor.rule import ProcessorLogic
+from actors.processor.settings import ProcessorSettings
+from actors.runtime.effect_handlers import (
+    CommitterEffects,
+    DeadLetterEffects,
+    FetcherEffects,
+    ProcessorEffects,
+    Settling,
+    WriterEffects,
+)
+from actors.runtime.mailbox import DataQueue, Mailbox, Tick
+from actors.runtime.shell import Directory, Endpoint, Logic, Perform, Run, Shell, WorkQueue
+from actors.writer import WriterLogic
+from changes.formats.auto import make_format
+from changes.formats.base import Format
+from changes.formats.recognise import TopicFormats
+from changes.model import TargetName
+from changes.routing import Router, shard_of
+from daemon.config.pipelines import Config
+from daemon.kafka.log_reader import LogReader
+from daemon.runtime.requests import Requests, WritersDirectory
+from daemon.spills.file import Found, SpillFolder
+from daemon.spills.spills import PipelineSpills, open_spills
+from offsets.position import TopicPartition
+from offsets.snapshot import Snapshot
+from offsets.store import OffsetStore
+
+STOP_TIMEOUT_S = 1.0
+"""For one actor to see that it is to stop, once it is idle; a stuck one is left behind."""
+
+CONTROL_ONLY = 0
+"""The capacity of a mailbox that gets no data."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineParts:
+    """What the composition root made for one pipeline."""
+
+    name: str
+    source: RecordSource
+    store: OffsetStore
+    recorded: Snapshot
+    spill_folder: SpillFolder
+    found: tuple[Found, ...] = ()
+    """The spills that an earlier run left."""
+    dead_letters: DeadLetterStore | None = None
+    recent_letters_s: tuple[float, ...] = ()
+    """The ages of the letters that earlier runs stored within the last hour."""
+    until: Mapping[TopicPartition, int] | None = None
+    group: str = ""
+    """See ``StagedBatch.group``."""
+
+
+def stand_ins(snapshot: Snapshot) -> dict[TargetName, TargetName]:
+    """Where the changes of targets go that are being rebuilt."""
+    return {
+        TargetName.parse(target): TargetName.parse(rebuild.into)
+        for target, rebuild in snapshot.rebuilds.items()
+    }
+
+
+class Topology:
+    """All actors of the process. Built and started by the main thread.
+
+    A pipeline that was ended may be started once more: its new actors take the old addresses.
+    """
+
+    def __init__(self, config: Config, run_id: str, stagers: Stagers, supervisor: Endpoint) -> None:
+        self._config = config
+        self._run_id = run_id
+        self._stagers = stagers
+        self._supervisor = supervisor
+        self.directory = Directory()
+        self._work = WorkQueue()
+        self._requests = Requests(self._work)
+        self._asked: list[Address] = []
+        self.directory.add_endpoint(WRITERS, self._requests)
+
+    @property
+    def asked(self) -> tuple[Address, ...]:
+        """The actors that always answer soon: all but the writers, who may be in a long write."""
+        return tuple(self._asked)
+
+    def start_writers(self, sinks: Callable[[], Mapping[str, BatchWriter]]) -> None:
+        """Start the writers. ``sinks`` makes each its own sessions, once for each writer."""
+        answers = WritersDirectory(self.directory, self._requests)
+        for index in range(self._config.spark.writers):
+            address = Address("", "writer", index)
+            effects = WriterEffects(sinks(), self._stagers)
+            mailbox = Mailbox(self._work.data)
+            self._start(address, WriterLogic(), mailbox, _just(effects), answers)
+
+    def start_pipeline(self, parts: PipelineParts) -> None:
+        """Start one pipeline: committer and processors first, so that nobody is told too early."""
+        config = self._config
+        section = config.pipeline[parts.name]
+        self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
+        options, topics = section.format_options(), TopicFormats(parts.recorded.formats)
+        router = Router(section.routes(), stand_ins(parts.recorded))
+        committer = Address(parts.name, "committer")
+        logic = CommitterLogic(
+            parts.name,
+            parts.recorded,
+            config.daemon.commit_interval_s,
+            parts.until,
+            commits="kafka-commit" in section.offset_stores,
+            debt=DebtBounds(config.daemon.frontier_debt_messages, config.daemon.frontier_debt_s),
+        )
+        self._start(
+            committer, logic, Mailbox(DataQueue(CONTROL_ONLY)), _just(CommitterEffects(parts.store))
+        )
+        if parts.dead_letters is not None:
+            bounds = DeadLetterSettings(
+                section.max_bad_records_per_hour, retry_for_s=section.dead_letter_retry_s
+            )
+            letters = DeadLetterLogic(parts.name, bounds, parts.recent_letters_s)
+            self._start(
+                Address(parts.name, "dead-letters"),
+                letters,
+                Mailbox(DataQueue(CONTROL_ONLY)),
+                _just(DeadLetterEffects(parts.dead_letters)),
+            )
+        for index in range(config.daemon.processors):
+            self._start_processor(
+                Address(parts.name, "processor", index),
+                make_format(section.format, options, topics),
+                router,
+                parts,
+            )
+        fetcher = FetcherLogic(
+            parts.name,
+            make_format(section.format, options, topics),
+            router,
+            config.daemon.processors,
+            FetcherSettings(
+                dead_letters=parts.dead_letters is not None,
+                ddl_not_understood_stops=section.ddl.not_understood == "stop",
+                until=parts.until,
+            ),
+        )
+        self._start_fetcher(parts, fetcher)
+        self.directory.tell(committer, Begin())
+
+    def end_pipeline(self, name: str, actors_s: float, writes_s: float) -> str | None:
+        """Take a pipeline's actors away, so that it may be started again. Any thread.
+
+        Its consumer has left the group. Waits for the actors, then for the writes that they asked
+        for: these end as they end, nobody tries them again. What has not ended in time, in a line.
+        """
+        mine = [address for address in self._asked if address.pipeline == name]
+        deadline = time.monotonic() + actors_s
+        refs = {address: self.directory.ref(address) for address in mine}
+        for ref in refs.values():
+            ref.stop(block=False)
+        for address, ref in refs.items():
+            if not ref.actor_stopped.wait(max(0.0, deadline - time.monotonic())):
+                return f"{address} does not end within {actors_s:g} s"
+        left = self._requests.wait(name, writes_s)
+        return f"{left} writes under way have not ended within {writes_s:g} s" if left else None
+
+    def stop(self) -> None:
+        """Tell all actors to end. One stuck in a call is a daemon thread: it ends with the process.
+
+        Actors of other topologies of the process (in a test) are left alone.
+        """
+        refs = self.directory.refs()
+        for ref in refs:
+            ref.stop(block=False)
+        for ref in refs:
+            ref.actor_stopped.wait(STOP_TIMEOUT_S)
+
+    def _start_processor(
+        self, address: Address, format_: Format, router: Router, parts: PipelineParts
+    ) -> None:
+        config = self._config
+        section = config.pipeline[parts.name]
+        own = PipelineSpills(
+            parts.spill_folder, LogReader(config.kafka_of(parts.name)), format_, router
+        )
+        mine = [
+            found
+            for found in parts.found
+            if shard_of(str(found.target), config.daemon.processors) == address.number
+        ]
+        spills, _ = open_spills(mine, format_, router)
+        processors = len(config.pipeline) * config.daemon.processors
+        held = config.memory.buffer_bytes(processors)
+        settings = ProcessorSettings(
+            batch_messages=config.batch.max_messages,
+            batch_bytes=config.batch.max_bytes,
+            batch_age_s=config.batch.max_age_s,
+            writers=config.spark.writers,
+            dead_letters=section.on_bad_record == "dead-letter",
+            quarantine=section.on_refused_target == "quarantine",
+            quarantine_bytes=section.quarantine_bytes,
+            quarantine_full_stops=section.on_quarantine_full == "stop",
+            processors=config.daemon.processors,
+            buffer_bytes=max(1 << 20, held // 4),
+            memory_bytes=held,
+            staged_bytes=config.memory.staged_bytes // processors,
+            group=parts.group,
+            ddl=config.pipeline[address.pipeline].ddl.policy,
+        )
+        mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
+        recorded = parts.recorded.targets
+        logic = ProcessorLogic(
+            address, format_, router, settings, self._run_id, random.random, spills, recorded
+        )
+        stager = self._stagers.of(address.pipeline, address.number)
+        self._start(address, logic, mailbox, _just(ProcessorEffects(stager, own)))
+
+    def _start_fetcher(self, parts: PipelineParts, logic: FetcherLogic) -> None:
+        mailbox, settling = Mailbox(DataQueue(CONTROL_ONLY)), Settling()
+        self.directory.add_endpoint(Address(parts.name, "settling"), settling)
+        self._start(
+            Address(parts.name, "fetcher"),
+            logic,
+            mailbox,
+            lambda run: FetcherEffects(parts.source, self.directory, parts.name, run, settling),
+        )
+        mailbox.tell(Tick())
+
+    def _start(
+        self,
+        address: Address,
+        logic: Logic,
+        mailbox: Mailbox,
+        make_effects: Callable[[Run], Perform],
+        directory: Directory | None = None,
+    ) -> None:
+        self.directory.add_mailbox(address, mailbox)
+        ref = Shell.start(
+            address,
+            logic,
+            mailbox,
+            directory or self.directory,
+            make_effects,
+            supervisor=self._supervisor,
+        )
+        self.directory.add_ref(address, ref)
+        if address.role != "writer" and address not in self._asked:
+            self._asked.append(address)
+
+
+def _just(effects: Perform) -> Callable[[Run], Perform]:
+    """Effects that are never called back."""
+    return lambda run: effects

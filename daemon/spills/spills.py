@@ -1,0 +1,232 @@
+"""The spills of one processor's targets: what goes in, from memory and from the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from actors.contract.effects import Reread, Spill
+from actors.contract.messages import Fetched
+from actors.contract.ports import NotKept, SpillBroken, SpillRecord, SpillState
+from actors.fetcher.multi_entry import TargetPart, by_target
+from actors.fetcher.reassembly import Reassembly, SequenceGap
+from actors.processor.settings import OpenSpill
+from changes.formats.auto import AUTO, AutoFormat
+from changes.formats.base import Format, Parted, Several, mark_in
+from changes.model import BadMessage, Kind, TableName, TargetName
+from changes.routing import Router, TargetRoute
+from daemon.commands.detected_records import given
+from daemon.kafka.log_reader import LogGone, LogReader, LogUnreadable
+from daemon.spills.file import Found, SpillError, SpillFolder
+from offsets.parts import MissingPart, TooLarge
+from offsets.snapshot import SpillMark
+
+log: Any = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSpills:
+    """The ``Spills`` of one processor: its thread's alone."""
+
+    folder: SpillFolder
+    log: LogReader
+    format: Format
+    router: Router
+
+    def append(self, spill: Spill) -> SpillState:
+        """Read again what is no more in memory, append it and the rest, fsync."""
+        try:
+            file = self.folder.of(spill.target)
+            return file.append(spill.target, spill.reason, self._records(spill))
+        except OSError as error:
+            raise NotKept(f"the spill of {spill.target}: {error.strerror or error}") from error
+        except LogUnreadable as error:
+            raise NotKept(str(error)) from error
+        except LogGone as error:
+            raise SpillBroken(str(error)) from error
+
+    def read(
+        self, target: TargetName, position: int, limit: int
+    ) -> tuple[Sequence[SpillRecord], int]:
+        """A page of a spill, without rows of tables that no route leads to the target any more."""
+        try:
+            page, end = self.folder.of(target).read(position, limit)
+            records = [record for each in page for record in self._routed(target, each)]
+            if left_out := len(page) - len(records):
+                log.warning("spilled_without_route", target=str(target), messages=left_out)
+            return records, end
+        except OSError as error:
+            raise NotKept(f"the spill of {target}: {error.strerror or error}") from error
+        except SpillError as error:
+            raise SpillBroken(str(error)) from error
+
+    def end(self, target: TargetName) -> None:
+        """Let go of a spill."""
+        try:
+            self.folder.of(target).end()
+        except OSError as error:
+            raise NotKept(f"the spill of {target}: {error.strerror or error}") from error
+
+    def _records(self, spill: Spill) -> Iterator[SpillRecord]:
+        for reread in spill.rereads:
+            yield from self._again(spill.target, reread)
+        yield from spill.records
+
+    def _again(self, target: TargetName, reread: Reread) -> Iterator[SpillRecord]:
+        """The target's messages of a stretch; they were all looked at once, so none is bad."""
+        records = whole_records(self.format, self.log, reread)
+        for offset, value in records:
+            kind, tables = tables_of(self.format, value)
+            if kind is Kind.SEVERAL:
+                for part in self._split(value):
+                    if part.route.name == target:
+                        yield SpillRecord(reread.source, offset, part.ddl, part.value)
+            elif any(route.name == target for t in tables for route in self.router.targets(t)):
+                yield SpillRecord(reread.source, offset, kind is Kind.DDL, value)
+
+    def _routed(self, target: TargetName, record: SpillRecord) -> Iterator[SpillRecord]:
+        """A record, with the one table that its rows are of where the target is to be of one."""
+        if record.ddl:
+            yield record
+            return
+        _, tables = tables_of(self.format, record.value)
+        mine = [t for t in tables if any(r.name == target for r in self.router.targets(t))]
+        if tables and not mine:
+            return
+        owners = {self.router.owner(table, target) for table in mine}
+        if len(owners) > 1:
+            both = " and ".join(map(str, mine))
+            where = f"{record.source} offset {record.offset}"
+            raise SpillBroken(f"{where}: {both} both go to {target}, which no route merges")
+        yield record._replace(table=next(iter(owners), None))
+
+    def _split(self, value: bytes) -> Sequence[TargetPart]:
+        assert isinstance(self.format, Several)
+        targets = self.router.targets
+        return by_target(
+            self.format,
+            value,
+            lambda piece: targets(piece.table),
+            self.format.ddl,
+            lambda ddl: targets(ddl.table),
+        )
+
+
+_FURTHER = 1_000
+"""Offsets by which more is read at first where a message began before its stretch; then double."""
+
+_PART_BYTES = 256 << 20
+"""Bytes of open messages while a stretch is read again: well above what the fetcher holds."""
+
+
+def whole_records(format_: Format, log: LogReader, reread: Reread) -> Iterator[tuple[int, bytes]]:
+    """The messages of a stretch, with their offsets; one that was cut stands at its last part's.
+
+    Parts of a message that ends in the stretch may lie before it: then more is read. Raises
+    LogUnreadable, and LogGone where the parts are not to be had.
+    """
+    source, first, last = reread
+    start = first
+    while isinstance(format_, Parted) and _reaches_back(
+        format_, log, Reread(source, start, last), first
+    ):
+        if start == 0:
+            raise LogGone(f"{source}: a part of a message before offset {first} is missing")
+        start = max(0, first - 2 * (first - start) - _FURTHER)
+    parts = Reassembly(format_, _PART_BYTES)
+    parts.begin(source, at_frontier=True)
+    for record in log.read(source, start, last):
+        value = given(format_, source.topic, record)
+        one = Fetched(source, [record.offset], [value], record.offset + 1)
+        try:
+            found = [stretch.fetched for stretch in parts.stretches(one)]
+        except (MissingPart, TooLarge, SequenceGap) as error:
+            raise LogGone(str(error)) from error
+        for fetched in found:
+            for offset, whole in zip(fetched.offsets, fetched.values, strict=True):
+                if whole is not None and offset >= first:
+                    yield offset, whole
+
+
+def _reaches_back(format_: Format, log: LogReader, reread: Reread, first: int) -> bool:
+    """Tell whether a message that has parts at ``first`` or later began before the stretch."""
+    assert isinstance(format_, Parted)
+    begun: set[str] = set()
+    for record in log.read(*reread):
+        value = given(format_, reread.source.topic, record)
+        found = None if value is None else format_.part(value)
+        if found is not None and found[1].number == 0:
+            begun.add(found[0])
+        elif found is not None and record.offset >= first and found[0] not in begun:
+            return True
+    return False
+
+
+def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...]]:
+    """Which tables a message speaks of; none where it can't be looked at (a dead letter)."""
+    try:
+        kind, table = format_.peek(value)
+        if kind is Kind.DDL:
+            return kind, tuple(statement.table for statement in format_.ddl(value))
+        if kind is Kind.SEVERAL and isinstance(format_, Several):
+            rows = tuple(p.table for p in format_.pieces(value) if p.kind is Kind.ROWS)
+            return kind, rows + tuple(statement.table for statement in format_.ddl(value))
+    except BadMessage:
+        return Kind.NOTHING, ()
+    return kind, () if table is None else (table,)
+
+
+def spills_at_start(
+    folder: SpillFolder, listed: Mapping[str, SpillMark], forced: bool
+) -> tuple[tuple[Found, ...], str | None]:
+    """The spills that are there, and why one that is listed is not, though it was asked for.
+
+    Raises SpillError where a listed one is not whole, OSError. A ``forced`` start is the way on
+    from there: the operator says from where its messages are read again.
+    """
+    try:
+        return folder.found(listed), None
+    except SpillError as error:
+        if not forced:
+            raise
+        return folder.found({}), str(error)
+
+
+def check_marks(found: Iterable[Found], format_: Format) -> None:
+    """Raise SpillError for messages kept under ``format = "auto"`` where that is not configured
+    any more, and the other way round: they name their format, or they don't."""
+    auto = isinstance(format_, AutoFormat)
+    for spill in found:
+        if bool(mark_in(spill.first.value)) != auto:
+            then = "without" if auto else "with"
+            raise SpillError(
+                f'{spill.target} is in quarantine with messages that were kept {then} format = "'
+                f'{AUTO}": release it with that (`binlogd tables retry`), then change the format'
+            )
+
+
+def open_spills(
+    found: Iterable[Found], format_: Format, router: Router
+) -> tuple[list[OpenSpill], list[str]]:
+    """The spills of an earlier run with their present routes, and those that no route wants."""
+    spills: list[OpenSpill] = []
+    unwanted: list[str] = []
+    for spill in found:
+        route = _route(spill, format_, router)
+        if route is None:
+            unwanted.append(str(spill.target))
+        else:
+            spills.append(OpenSpill(route, spill.reason, spill.state))
+    return spills, unwanted
+
+
+def _route(spill: Found, format_: Format, router: Router) -> TargetRoute | None:
+    for record in spill.records():
+        for table in tables_of(format_, record.value)[1]:
+            for route in router.targets(table):
+                if route.name == spill.target:
+                    return route
+    return None

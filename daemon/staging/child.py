@@ -1,0 +1,91 @@
+"""The process behind ``stage_process``: it stages what it is given until nobody talks to it."""
+
+from __future__ import annotations
+
+import mmap
+import signal
+import sys
+import traceback
+from dataclasses import replace
+from itertools import accumulate
+from multiprocessing.connection import Connection
+
+from actors.contract.messages import Staged, StageFailed
+from changes.formats.auto import make_format
+from changes.values import Values
+from daemon.staging.collector import calm_collector
+from daemon.staging.process import Job, Pipelines
+from daemon.staging.work import ParquetTables, StageWork, Tables
+
+
+class SharedValues:
+    """The messages of one batch after another, read in place: they stay where they are.
+
+    The memory is mapped again only when it has grown. A mapping for each batch would be a
+    descriptor for each bad record: what an error refers to lives until the collector's next round.
+    """
+
+    def __init__(self, memory: int) -> None:
+        """``memory`` is the descriptor of a file that never shrinks."""
+        self._memory = memory
+        self._view: mmap.mmap | None = None
+
+    def put_into(self, job: Job) -> Job:
+        """The job with its messages."""
+        begins = list(accumulate(map(sum, job.sizes), initial=0))
+        if not begins[-1]:
+            return job
+        if self._view is None or len(self._view) < begins[-1]:
+            self._view = mmap.mmap(self._memory, 0, prot=mmap.PROT_READ)
+        stretches = tuple(
+            replace(stretch, values=Values(self._view, sizes, begin))
+            for stretch, sizes, begin in zip(job.request.stretches, job.sizes, begins, strict=False)
+        )
+        return replace(job, request=replace(job.request, stretches=stretches))
+
+    def release(self) -> None:
+        """The batch is done: its pages count as this process's memory no longer.
+
+        The file keeps what is in it, so the next batch may be there already.
+        """
+        if self._view is not None:
+            self._view.madvise(mmap.MADV_DONTNEED)
+
+
+def serve(pipe: Connection, memory: int, tables: Tables) -> None:
+    """Stage batch after batch. Returns when the other side is gone."""
+    try:
+        pipelines: Pipelines = pipe.recv()
+        works = {
+            name: StageWork(make_format(format_, options), tables)
+            for name, (format_, options) in pipelines.formats.items()
+        }
+        values = SharedValues(memory)
+        while True:
+            job: Job = pipe.recv()
+            pipe.send(_answer(works[job.pipeline], job, values))
+            values.release()
+    except (EOFError, ConnectionError):
+        return
+
+
+def _answer(work: StageWork, job: Job, values: SharedValues) -> Staged | StageFailed | str:
+    """What is wrong with our own code is told as well: the daemon stops with it."""
+    try:
+        return work.stage(values.put_into(job).request, job.path)
+    except Exception:
+        return traceback.format_exc()
+
+
+def main(tables: Tables) -> None:
+    """Run with the numbers of the two descriptors that the parent left open."""
+    # A signal to the group (Ctrl-C) is the parent's matter: it drains, and then lets us go.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    calm_collector()
+    pipe, memory = map(int, sys.argv[1:])
+    serve(Connection(pipe), memory, tables)
+
+
+if __name__ == "__main__":
+    main(ParquetTables())

@@ -1,0 +1,192 @@
+"""A process that decodes and stages for the processors, so that they do not share one lock.
+
+Decoding is most of the work on a change and holds Python's global lock: in threads of one process
+the fetcher would wait for it. What goes over is raw messages (through memory that both sides map)
+and what comes back is a summary: the rows are in the file by then.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import subprocess
+import sys
+import threading
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+from actors.contract.effects import Stage, Stretch
+from actors.contract.messages import Staged, StageFailed
+from changes.model import FormatOptions
+from changes.values import Values
+from daemon.staging.folder import StagingFolder
+
+if TYPE_CHECKING:  # the child needs none of it
+    from daemon.config.pipelines import Config
+
+CHILD = "daemon.staging.child"
+"""The module that the process runs."""
+
+_ALLOCATION = {"MALLOC_ARENA_MAX": "1"}
+"""It has one thread that allocates: more than one heap would be kept for nothing."""
+
+STOP_TIMEOUT_S = 5.0
+"""For the process to end once nobody talks to it any more; it may be in the middle of a batch."""
+
+
+class StageProcessDied(Exception):
+    """The process ended by itself: the daemon can't go on, a restart reads its work again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipelines:
+    """What the process must know at its start: each pipeline's format."""
+
+    formats: Mapping[str, tuple[str, FormatOptions]]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One batch. The values are in the shared memory, one after another; ``sizes`` are theirs."""
+
+    pipeline: str
+    request: Stage
+    path: str
+    sizes: tuple[array[int], ...]
+
+
+def formats(config: Config) -> Pipelines:
+    """What a configuration says of each pipeline's format."""
+    sections = config.pipeline.items()
+    return Pipelines({name: (part.format, part.format_options()) for name, part in sections})
+
+
+class StageProcess:
+    """One process, for the processors of one number of all pipelines.
+
+    Made and closed by the main thread, used by processors: one batch at a time.
+    """
+
+    def __init__(self, pipelines: Pipelines, folder: StagingFolder, child: str = CHILD) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._memory = os.memfd_create("binlogd-stage", os.MFD_CLOEXEC)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            fds = (theirs.fileno(), self._memory)
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", child, *map(str, fds)],
+                pass_fds=fds,
+                env={
+                    **_ALLOCATION,
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                },
+            )
+        self._pipe = Connection(ours.detach())
+        self._pipe.send(pipelines)
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    def stage(self, pipeline: str, request: Stage) -> Staged | StageFailed:
+        """Have a batch staged and its pieces removed. Raises StageProcessDied."""
+        path = self._folder.new_path()
+        with self._lock:
+            try:
+                sizes = self._hand_over(request.stretches)
+            except OSError as error:
+                reason = f"the batch can't be handed to its decoding process: {error}"
+                return StageFailed(request.route.name, reason)
+            try:
+                lean = tuple(
+                    replace(stretch, offsets=array("q", stretch.offsets), values=())
+                    for stretch in request.stretches
+                )
+                self._pipe.send(Job(pipeline, replace(request, stretches=lean), path, sizes))
+                answer = self._pipe.recv()
+            except (EOFError, ConnectionError) as error:
+                status = self._process.wait(STOP_TIMEOUT_S)
+                raise StageProcessDied(
+                    f"the decoding process {self.pid} ended with status {status}"
+                ) from error
+        if isinstance(answer, Staged):
+            self._folder.remove(request.pieces)
+            return answer
+        if isinstance(answer, StageFailed):
+            return answer
+        raise StageProcessDied(f"the decoding process {self.pid}: {answer}")
+
+    def close(self) -> None:
+        """End the process. Called when the actors have ended."""
+        self._pipe.close()
+        os.close(self._memory)
+        try:
+            self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _hand_over(self, stretches: Sequence[Stretch]) -> tuple[array[int], ...]:
+        """Write the values into the shared memory; gives their sizes. Raises OSError: no memory,
+        or a limit on the size of files, which counts for it too."""
+        at = 0
+        sizes = []
+        for values in map(Values.of, (stretch.values for stretch in stretches)):
+            taken = os.pwrite(self._memory, values.whole, at)
+            if taken != len(values.whole):
+                raise OSError(errno.EFBIG, f"{at + taken} bytes of it were taken, not all")
+            at += taken
+            sizes.append(values.sizes)
+        return tuple(sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStager:
+    """The ``Stager`` of one processor of one pipeline."""
+
+    pipeline: str
+    process: StageProcess
+    folder: StagingFolder
+
+    def stage(self, request: Stage) -> Staged | StageFailed:
+        """Called by the processor's thread."""
+        return self.process.stage(self.pipeline, request)
+
+    def remove(self, paths: tuple[str, ...]) -> None:
+        """Remove staged files that are given up."""
+        self.folder.remove(paths)
+
+
+class StageProcesses:
+    """All processes of a daemon: one for each processor's number, whatever the pipelines."""
+
+    def __init__(
+        self, pipelines: Pipelines, folder: StagingFolder, count: int, child: str = CHILD
+    ) -> None:
+        self._folder = folder
+        self._processes = [StageProcess(pipelines, folder, child) for _ in range(count)]
+
+    def of(self, pipeline: str, number: int) -> PipelineStager:
+        """The stager of a processor."""
+        return PipelineStager(pipeline, self._processes[number], self._folder)
+
+    def remove(self, paths: tuple[str, ...]) -> None:
+        """Remove staged files that are written."""
+        self._folder.remove(paths)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes' ids."""
+        return tuple(process.pid for process in self._processes)
+
+    def close(self) -> None:
+        """End the processes. Called by the main thread when the actors have ended."""
+        for process in self._processes:
+            process.close()

@@ -1,0 +1,91 @@
+"""What a pipeline's section tells its format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from changes.model import FormatOptions
+from daemon.config.file import ConfigError, load
+
+TEXT = """
+[kafka]
+bootstrap.servers = "127.0.0.1:9092"
+[sink.lake]
+kind = "iceberg"
+[sink.lake.catalog]
+type = "jdbc"
+uri = "jdbc:sqlite:var/catalog.db"
+warehouse = "var/warehouse"
+[pipeline.shop]
+topics = ["shop"]
+format = "canal-json"
+target = "lake.{database}.{table}"
+"""
+
+
+def options(tmp_path: Path, more: str) -> FormatOptions:
+    path = tmp_path / "config.toml"
+    path.write_text(TEXT + more)
+    return load(path, {}).pipeline["shop"].format_options()
+
+
+def test_nothing_set(tmp_path: Path) -> None:
+    """Without options a format has its own defaults."""
+    assert options(tmp_path, "") == FormatOptions()
+
+
+def test_all_set(tmp_path: Path) -> None:
+    """Zone, zero dates and the table of messages that name none reach the format."""
+    more = """
+time_zone = "Asia/Shanghai"
+zero_dates = "error"
+default_database = "d"
+default_table = "t"
+"""
+    extra = {"default_database": "d", "default_table": "t"}
+    assert options(tmp_path, more) == FormatOptions("Asia/Shanghai", "error", extra)
+
+
+def test_unknown_policy(tmp_path: Path) -> None:
+    """A word that is no policy for zero dates is refused with the ones that are."""
+    with pytest.raises(ConfigError, match="zero_dates"):
+        options(tmp_path, 'zero_dates = "keep"')
+
+
+def test_encryption_key_is_a_secret(tmp_path: Path) -> None:
+    """The key reaches the format, and is shown nowhere."""
+    path = tmp_path / "config.toml"
+    path.write_text(TEXT + 'encryption_key = "0123456789abcdef"\n')
+    config = load(path, {})
+    told = config.pipeline["shop"].format_options().extra
+    assert told == {"encryption_key": "0123456789abcdef"}
+    assert config.redactor.text("key 0123456789abcdef") == "key ***"
+
+
+@pytest.mark.parametrize(
+    ("format_", "more", "expected"),
+    [
+        ("ogg-json", 'positions = "postgres-lsn"', "ogg-json gives no positions"),
+        ("canal-json", 'positions = "postgres-lsn"', "canal-json gives no other positions"),
+        ("maxwell-json", 'encryption_key = "too-short"', "encryption_key"),
+        ("auto", 'encryption_key = "too-short"', "encryption_key"),
+        ("auto", 'positions = "postgres-lsn"\nencryption_key = "too-short"', "encryption_key"),
+        ("auto", 'default_table = "t"\npositions = "tidb-commit-ts"', None),
+        ("auto", 'positions = "postgres-lsn"\nencryption_key = "0123456789abcdef"', None),
+    ],
+)
+def test_options_that_the_format_can_not_meet(
+    tmp_path: Path, format_: str, more: str, expected: str | None
+) -> None:
+    """They are told with the configuration, and not by the daemon's fall at its start."""
+    path = tmp_path / "config.toml"
+    path.write_text(TEXT.replace("canal-json", format_) + more)
+    if expected is None:
+        assert load(path, {}).pipeline["shop"].format == format_
+        return
+    with pytest.raises(ConfigError, match=expected) as caught:
+        load(path, {})
+    assert "pipeline.shop" in str(caught.value.problems)
+    assert "too-short" not in str(caught.value.problems)

@@ -1,0 +1,191 @@
+"""How rebuilds end: the tables change names, then the spill goes, then it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from actors.contract.ports import (
+    SinkUnavailable,
+    SpillRecord,
+    StagedBatch,
+    Swap,
+    SwapTooEarly,
+    TargetRefused,
+    TargetState,
+)
+from changes.model import TargetName
+from daemon.config.file import load
+from daemon.operate import rebuilds
+from daemon.operate.rebuild_plan import RebuildRequest, new_table, pipeline_of, put_aside
+from daemon.operate.rebuilds import RebuildNotEnded, Rebuilds
+from daemon.runtime.edits import EditRefused
+from daemon.spills.file import SpillFolder
+from offsets.position import TopicPartition
+from offsets.rebuild import Rebuild
+from offsets.rebuild_steps import begun, cancelled
+from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
+from tests.daemon.commands.test_offset_transfer import World as Configured
+
+LANE = TopicPartition("shop", 0)
+OLD = TargetName("lake", "s", "t")
+NEW = new_table(OLD, "1")
+T = str(OLD)
+
+
+class Sink:
+    """Exchanges nothing; says what was asked for, and what it is told to say."""
+
+    def __init__(self, *answers: TargetState | Exception) -> None:
+        self.answers = list(answers)
+        self.asked: list[Swap | TargetName] = []
+
+    def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
+        raise AssertionError("not asked here")
+
+    def write(self, batch: StagedBatch) -> TargetState:
+        raise AssertionError("not asked here")
+
+    def swap(self, swap: Swap) -> TargetState:
+        self.asked.append(swap)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def remove(self, target: TargetName) -> None:
+        self.asked.append(target)
+
+
+class World:
+    """A state directory with a spill of the old table, and a sink."""
+
+    def __init__(self, folder: Path, sink: Sink) -> None:
+        self.sink = sink
+        self.folder = folder
+        self.saved: list[Snapshot] = []
+        self.reached = True
+        records = [SpillRecord(LANE, 3, False, b"x")]
+        self.spills().of(OLD).append(OLD, "refused", records)
+
+    def spills(self) -> SpillFolder:
+        return SpillFolder(self.folder, "p")
+
+    def spilled(self) -> list[str]:
+        return [str(found.target) for found in self.spills().found({})]
+
+    def settle(self, snapshot: Snapshot) -> Snapshot:
+        settled = Rebuilds(self._sinks, self.spills(), self.saved.append, lambda _: self.reached)
+        return settled.settle(snapshot)
+
+    def _sinks(self) -> Mapping[str, Sink]:
+        return {"lake": self.sink}
+
+
+def filling(frontier: int = 10, keep_old: bool = False) -> Snapshot:
+    """A rebuild of what was done below 10, read again up to the frontier."""
+    recorded = Snapshot(
+        "p",
+        "g",
+        partitions={LANE: PartitionState(10, 10)},
+        targets={T: TargetMark("v", {LANE: 2})},
+        spills={T: SpillMark(9, {LANE: (3, 3)})},
+    )
+    started = begun(recorded, T, str(NEW), {LANE: 0}, keep_old)
+    return replace(started, partitions={LANE: PartitionState(frontier, None, True)})
+
+
+STATE = TargetState(hwms={LANE: 9}, version="w")
+
+
+def test_a_table_that_no_route_leads_to_does_not_get_its_new_one(tmp_path: Path) -> None:
+    """What was read again since was dropped: it would take the name with a hole in it."""
+    world = World(tmp_path, Sink())
+    world.reached = False
+    snapshot = filling()
+    with pytest.raises(RebuildNotEnded, match=r"no route leads to it.*rebuild lake\.s\.t --cancel"):
+        world.settle(snapshot)
+    assert not world.sink.asked
+    world.settle(cancelled(snapshot, T))
+    assert world.sink.asked == [NEW]
+
+
+def test_a_table_that_is_not_whole_is_left_alone(tmp_path: Path) -> None:
+    """The pipeline goes on filling it."""
+    world = World(tmp_path, Sink())
+    snapshot = filling(frontier=9)
+    assert world.settle(snapshot) is snapshot
+    assert (world.sink.asked, world.saved) == ([], [])
+
+
+def test_a_whole_table_takes_the_name_and_the_spill_goes(tmp_path: Path) -> None:
+    """What the spill held is in it."""
+    world = World(tmp_path, Sink(STATE))
+    done = world.settle(filling(keep_old=True))
+    assert world.sink.asked == [Swap(OLD, NEW, put_aside(OLD, NEW), {LANE: 10}, keep_old=True)]
+    assert done.targets[T] == TargetMark("w", {LANE: 9})
+    assert (done.rebuilds, done.spills, world.spilled()) == ({}, {}, [])
+    assert world.saved == [done]
+
+
+def test_an_old_table_that_is_ahead_is_waited_for(tmp_path: Path) -> None:
+    """It goes on filling, until that is in the new one too; the spill stays."""
+    world = World(tmp_path, Sink(SwapTooEarly({LANE: 14})))
+    later = world.settle(filling())
+    assert later.rebuilds[T] == Rebuild(str(NEW), {LANE: 14})
+    assert (world.saved, world.spilled()) == ([later], [T])
+
+
+def test_what_was_given_up_is_removed(tmp_path: Path) -> None:
+    """The old table's spill is still needed."""
+    world = World(tmp_path, Sink())
+    done = world.settle(cancelled(filling(), T))
+    assert world.sink.asked == [NEW]
+    assert (done.rebuilds, world.spilled()) == ({}, [T])
+    assert done.partitions[LANE].frontier == 10
+
+
+def test_a_sink_that_is_away_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few times; then nothing is recorded, and the next start goes on."""
+    monkeypatch.setattr(rebuilds, "FIRST_WAIT_S", 0.0)
+    away = SinkUnavailable("away")
+    assert not World(tmp_path / "a", Sink(away, away, STATE)).settle(filling()).rebuilds
+    world = World(tmp_path / "b", Sink(*[away] * rebuilds.AT_START))
+    with pytest.raises(RebuildNotEnded, match=r"the rebuild of lake\.s\.t can't be ended: away"):
+        world.settle(filling())
+    assert (world.saved, world.spilled()) == ([], [T])
+
+
+def test_a_refusal_is_final(tmp_path: Path) -> None:
+    """Said with the target's name, at once."""
+    world = World(tmp_path, Sink(TargetRefused("can't rename")))
+    with pytest.raises(RebuildNotEnded, match="can't rename"):
+        world.settle(filling())
+    assert len(world.sink.asked) == 1
+
+
+def test_the_names_are_new_each_time() -> None:
+    """A renamed table keeps its folder: the next one must not be filled into it."""
+    assert new_table(OLD, "1") != new_table(OLD, "2")
+    assert put_aside(OLD, NEW) == OLD._replace(table="t__before_1")
+
+
+def test_an_unknown_target_is_refused_with_the_known_ones() -> None:
+    """Whatever pipeline it may be of."""
+    assert pipeline_of([Snapshot("q", "g"), filling()], T).pipeline == "p"
+    with pytest.raises(EditRefused, match=r"lake\.s\.u: unknown.*lake\.s\.t"):
+        pipeline_of([filling()], "lake.s.u")
+
+
+def test_a_target_whose_sink_was_taken_out_is_refused(tmp_path: Path) -> None:
+    """Once that is recorded, no start could end it, nor give it up."""
+    snapshot = Configured(tmp_path).snapshot(8, hwm=7)
+    gone = replace(snapshot, targets={"old.s.t": snapshot.targets["lake.s.t"]})
+    wanted = RebuildRequest(load(tmp_path / "config.toml"), "shop", "old.s.t", "1")
+    with pytest.raises(EditRefused, match=r"old\.s\.t: the configuration has no sink 'old'"):
+        wanted(gone)
