@@ -8,8 +8,8 @@ import pytest
 
 from actors.contract.ports import SpillRecord
 from changes.model import TargetName
+from daemon.spills import file as spill_module
 from daemon.spills.file import Spill, SpillError, SpillFolder
-from daemon.spills.spills import file as spill_module
 from daemon.spills.spills import spills_at_start
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot, SpillMark, decode, encode
