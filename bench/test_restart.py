@@ -26,10 +26,11 @@ from daemon.kafka.positions import topic_ids
 from daemon.positions.file_store import FileStore
 from demo.broker import DevBroker
 from demo.lake import open_session
+from offsets.fence import Marks
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.iceberg.marks import HWM, marks_text
+from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.sink import KEYS, MODE, TABLE_PROPERTIES
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.sql.schema import LakeColumn
@@ -147,7 +148,7 @@ def _make_tables(known: Known, catalog: LakeCatalog) -> None:
     properties = {**TABLE_PROPERTIES, MODE: Mode.UPSERT.value, KEYS: '["id"]'}
     for number, table in enumerate(known.tables):
         target = TargetName("lake", "bench", table)
-        catalog.create(target, columns, properties, (HWM, marks_text({SOURCE: number})))
+        catalog.create(target, columns, properties, (HWM, Marks({SOURCE: number}).text()))
         stored = catalog.load(target)
         assert stored is not None
         known.heads[table] = str(stored.head("main"))

@@ -22,8 +22,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from actors.contract.ports import Span, StagedBatch
+from actors.contract.ports import StagedBatch
 from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName, Write
+from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.iceberg.attempts import anonymous
 from sparkwriter.iceberg.catalog import LakeCatalog

@@ -18,6 +18,7 @@ from changes.model import (
     TargetName,
     Write,
 )
+from offsets.fence import Span, is_amid
 from offsets.moves import MarkMoves
 from offsets.position import Step, TopicPartition
 from offsets.snapshot import TargetMark
@@ -33,17 +34,6 @@ if TYPE_CHECKING:  # messages and effects are made of the values below
         Staged,
         StageFailed,
     )
-
-
-class Span(NamedTuple):
-    """The stretch of one lane that a batch covers: above ``after``, up to ``through``.
-
-    ``after`` is the lane's high-water mark that the target must show before the write (NO_OFFSET
-    where it has none), ``through`` is the one it shows afterwards.
-    """
-
-    after: int
-    through: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +112,7 @@ class StagedBatch:
     @property
     def amid(self) -> bool:
         """Whether it ends amid its message: the mark is below that, the step tells how far."""
-        step = self.step
-        return step is not None and all(s.through < step.offset for s in self.lanes.values())
+        return is_amid(self)
 
     @property
     def changes_name(self) -> bool:
@@ -328,16 +317,6 @@ class WaitsForName(SinkUnavailable):
 
 class TargetRefused(Exception):
     """The target can't hold what the source has (a type that can't widen, another key)."""
-
-
-class Fenced(Exception):
-    """Another writer moved the target: what this one knows of its marks is out of date."""
-
-
-class Straggler(Fenced):
-    """It was a member of the batch's own group: by a write that was under way when its partition
-    went, or before it heard of that. Or the mark went back, which no writer does: whoever reads
-    it again sees that."""
 
 
 class SourceListener(Protocol):

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from actors.contract import messages as msg
 from actors.contract.figures import Tally, TargetFigures, WriteFigures
-from actors.contract.ports import Doubt, Span, StagedBatch, TargetState
+from actors.contract.ports import Doubt, StagedBatch, TargetState
 from actors.processor.waiting import Chunk, Closing, Piece
 from changes.routing import TargetRoute
+from offsets.fence import Span
 from offsets.position import NO_OFFSET, Step, TopicPartition
 from offsets.snapshot import TargetMark
 

@@ -8,13 +8,14 @@ from itertools import chain, groupby
 
 from actors.contract.effects import Stretch
 from actors.contract.messages import MESSAGE_OVERHEAD, BadMessageAt, Staged
-from actors.contract.ports import Span, StagedBatch
+from actors.contract.ports import StagedBatch
 from actors.processor.buffer import DeadRecord, TargetBuffer
 from actors.processor.one_lane import has_order, second_lane
 from actors.processor.waiting import Chunk, Closing, Part, Piece
 from changes.model import TableName
 from changes.routing import TargetRoute
 from changes.values import Values
+from offsets.fence import Span
 from offsets.position import TopicPartition
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.effects import Stretch
-from actors.contract.ports import Span, StagedBatch
+from actors.contract.ports import StagedBatch
 from actors.fetcher.multi_entry import Segment, segments
 from actors.processor.barrier import BarrierPlanner, notes_of
 from actors.processor.buffer import DeadRecord, Passed, Phase, TargetBuffer
@@ -23,6 +23,7 @@ from actors.processor.waiting import Chunk, Closing, Part
 from changes.formats.base import Format, Several
 from changes.model import Mode, TableSchema
 from changes.routing import Router
+from offsets.fence import Span
 from offsets.position import Step, TopicPartition
 
 

@@ -16,7 +16,6 @@ from actors.contract.messages import Address
 from actors.contract.ports import (
     BatchWriter,
     DeadLetterStore,
-    Fenced,
     LogAway,
     LostRace,
     NotKept,
@@ -27,12 +26,12 @@ from actors.contract.ports import (
     StagedBatch,
     StagedFiles,
     Stager,
-    Straggler,
     TargetRefused,
     WaitsForName,
 )
 from actors.runtime.shell import Directory, Run
 from changes.model import TargetName
+from offsets.fence import Fenced, Straggler
 from offsets.position import TopicPartition
 from offsets.store import OffsetStore, StoreError, restricted
 

@@ -20,9 +20,10 @@ from bench.compare import rows
 from bench.compare.fresh import delays_s
 from bench.compare.job import CATALOG, NAMESPACE, TableSpec
 from changes.model import Mode, TargetName
+from offsets.fence import Marks
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.look import KEYS, MODE
-from sparkwriter.iceberg.marks import HWM, marks_text
+from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.sink import TABLE_PROPERTIES
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.java import CHECKOUT, find_java
@@ -137,7 +138,7 @@ def _session(base: SparkSession, catalog: dict[str, str]) -> SparkSession:
 def _prepare(spark: SparkSession, request: Prepare) -> Verdict:
     """The tables as binlogd makes them, each with a mark that says: nothing is applied."""
     catalog = LakeCatalog(spark)
-    nothing = marks_text({})
+    nothing = Marks().text()
     for table in request.tables:
         keys = msgspec.json.encode(table.key).decode()
         properties = {**TABLE_PROPERTIES, MODE: Mode.UPSERT.value, KEYS: keys}

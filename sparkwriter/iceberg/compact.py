@@ -22,8 +22,9 @@ from uuid import uuid4
 import structlog
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import Fenced, SinkUnavailable, StagedBatch
+from actors.contract.ports import SinkUnavailable, StagedBatch
 from changes.model import TargetName, Write
+from offsets.fence import Fenced
 from sparkwriter.iceberg.compaction_plan import Choice, CompactionSettings, FileSeen, Growth, choose
 from sparkwriter.iceberg.direct import Update, publish_update
 from sparkwriter.iceberg.foreign import ForeignSnapshots

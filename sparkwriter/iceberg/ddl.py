@@ -24,7 +24,7 @@ from actors.contract.ports import (
     WaitsForName,
 )
 from changes.model import DropTable, TableName, TargetName
-from offsets.position import NO_OFFSET
+from offsets.fence import Marks, place_of, place_text
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.doubts import mark_after, set_mark
 from sparkwriter.iceberg.equality import is_empty
@@ -36,17 +36,9 @@ from sparkwriter.iceberg.look import (
     RENAMING,
     Absent,
     Seen,
-    arrived,
-    check_expected,
-    covered,
-    is_behind,
     look,
-    place_of,
-    place_text,
-    text_after,
-    text_now,
 )
-from sparkwriter.iceberg.marks import HWM, marks_text
+from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.publish import change_table, create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg.refusals import only_names
 from sparkwriter.iceberg.source import check_source, source_after, source_text
@@ -68,7 +60,7 @@ class Barriers:
         here = look(self._catalog, batch.target)
         if not batch.changes_name:
             return self._inside(batch, here)
-        if arrived(batch, here.marks, here.steps):
+        if here.marks.show_renaming(batch):
             return replace(self._settle(batch, here), covered=True)
         here = self._made_anew(batch, here)
         if batch.moves_to is not None and isinstance(here, Seen):
@@ -83,15 +75,15 @@ class Barriers:
         assert seen.dropped is not None
         number = seen.dropped.rpartition(":")[2]
         aside = target._replace(table=f"{target.table}__dropped_{number}")
-        self._catalog.bury(target, text_now(seen))
+        self._catalog.bury(target, seen.marks.text())
         self._catalog.rename(target, aside)
 
     # --- inside a table
 
     def _inside(self, batch: StagedBatch, here: Seen | Absent) -> TargetState:
-        if covered(batch, here.marks, here.steps):
+        if here.marks.cover(batch):
             return replace(here.state, covered=True)
-        check_expected(batch, here.marks, here.groups, here.steps)
+        here.marks.check(batch)
         here = self._made_anew(batch, here)
         if isinstance(here, Absent):
             return self._gone(batch, here)
@@ -114,7 +106,7 @@ class Barriers:
         stays = batch.moves_to is None and batch.takes_from is None
         if stays and all(isinstance(step, DropTable) for steps in batch.ddl for step in steps):
             return here
-        check_expected(batch, here.marks, here.groups, here.steps)
+        here.marks.check(batch)
         self.move_aside(batch.target, here)
         return look(self._catalog, batch.target)
 
@@ -143,29 +135,26 @@ class Barriers:
 
         With a renaming amid a message those are short of it, also where no more of it follows.
         """
-        stamp = text_after(batch, here)
-        if isinstance(here, Seen) and (here.renamed or stamp != text_now(here)):
+        marks = here.marks.after(batch).text()
+        if isinstance(here, Seen) and (here.renamed or marks != here.marks.text()):
             same = _table(here)
             change = _change(here, same, same, here.dropped, here.differs, here.source)
-            self._publish(here, same, stamp, change)
+            self._publish(here, same, marks, change)
         return look(self._catalog, batch.target).state
 
     # --- names
 
     def _move(self, batch: StagedBatch, seen: Seen, to: TargetName) -> None:
-        check_expected(batch, seen.marks, seen.groups, seen.steps)
+        seen.marks.check(batch)
         check_source(batch, seen.source)
         ((lane, _),) = batch.lanes.items()
         if isinstance(there := look(self._catalog, to), Seen):
-            if is_behind(batch, there.marks, there.steps):
+            if there.marks.are_past(batch):
                 raise TargetRefused(f"it is renamed to {to}, which is there already")
             raise WaitsForName(f"waits until {to}, which is to be its name, is free", to)
         if self._catalog.freed(to) != f"{lane}:{place_text(batch)}":
             raise WaitsForName(f"waits until what {to} was before is written", to)
-        # More of the message may follow under the new name, which only that one's target knows.
-        amid = {} if batch.step is None else {lane: batch.step}
-        mark = {lane: place_of(batch) - len(amid)}
-        marks = json.loads(marks_text(mark, {lane: batch.group}, amid))
+        marks = json.loads(Marks.renamed_by(batch).text())
         # Whose it is, too: under its old name, should it keep that, it is still of the old table.
         told = {"to": str(to), "marks": marks, "source": batch.becomes}
         intent = json.dumps(told, ensure_ascii=False)
@@ -187,28 +176,28 @@ class Barriers:
         """There was no table to rename or drop: who waits for it must be told all the same."""
         if isinstance(here, Seen):
             raise SinkUnavailable("the table came back meanwhile")
-        if not covered(batch, here.marks, here.steps):
-            check_expected(batch, here.marks, here.groups, here.steps)
+        if not here.marks.cover(batch):
+            here.marks.check(batch)
             self._catalog.bury(batch.target, _marks(batch, here))
         return look(self._catalog, batch.target).state
 
     def _take(self, batch: StagedBatch, here: Seen | Absent, of: TargetName) -> TargetState:
         """Make room for the table ``of``, and wait until it has come."""
         ((lane, _),) = batch.lanes.items()
-        if here.marks.get(lane, NO_OFFSET) != place_of(batch) - 1:
-            check_expected(batch, here.marks, here.groups, here.steps)
+        if here.marks.of(lane) != place_of(batch) - 1:
+            here.marks.check(batch)
         if isinstance(here, Seen):
             raise TargetRefused(f"{of} is renamed to it, and it is there already")
         # All that this name was before is written: the other may come, and not earlier. It would
         # else take the name from changes that still wait, and those would count as done.
         self._catalog.free(batch.target, f"{lane}:{place_text(batch)}")
         other = look(self._catalog, of)
-        if not is_behind(batch, other.marks, other.steps):
+        if not other.marks.are_past(batch):
             raise WaitsForName(f"waits until {of} has its name", of)
         here = look(self._catalog, batch.target)
         if isinstance(here, Seen):
             return self._settle(batch, here)
-        self._catalog.bury(batch.target, text_after(batch, here))
+        self._catalog.bury(batch.target, here.marks.after(batch).text())
         return look(self._catalog, batch.target).state
 
 
@@ -232,7 +221,7 @@ def _dropped_at(batch: StagedBatch, after: DdlTable) -> str | None:
 
 def _marks(batch: StagedBatch, here: Seen | Absent) -> str:
     """The marks after the batch. A name that is taken again is only done when that has come."""
-    return text_after(batch, here, waits=batch.takes_from is not None)
+    return here.marks.after(batch, waits=batch.takes_from is not None).text()
 
 
 def _change(

@@ -16,11 +16,12 @@ import structlog
 
 from actors.contract.ports import LostRace
 from changes.model import TargetName
+from offsets.fence import Marks
 from offsets.snapshot import TargetMark
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import MODE, Absent, Seen, look
-from sparkwriter.iceberg.marks import HWM, marks_text, nearest_mark
+from sparkwriter.iceberg.marks import HWM, nearest_mark
 from sparkwriter.iceberg.publish import MAIN, restamp
 
 log: Any = structlog.get_logger(__name__)
@@ -55,7 +56,7 @@ def _put_back(
     table: LakeTable, main: int, target: TargetName, recorded: TargetMark, branch: str
 ) -> None:
     try:
-        restamp(table, branch, main, (HWM, marks_text(recorded.hwms)))
+        restamp(table, branch, main, (HWM, Marks(recorded.hwms).text()))
     except LostRace:
         return  # another member did it first, or wrote on: the next look tells
     fields = {"target": str(target), "recorded": recorded.version}

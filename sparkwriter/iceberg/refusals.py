@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from actors.contract.ports import Fenced, SinkUnavailable, TargetRefused, WaitsForName
+from actors.contract.ports import SinkUnavailable, TargetRefused, WaitsForName
 from changes.model import TargetName
+from offsets.fence import Fenced
 from sparkwriter.iceberg.java import JavaFailure, java_class, java_classes, reason
 
 _DATA_ERRORS = (

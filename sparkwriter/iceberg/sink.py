@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from actors.contract.ports import SinkUnavailable, StagedBatch, Swap, TargetRefused, TargetState
 from actors.processor.one_lane import check_one_lane
 from changes.model import POSITION, Mode, TargetName
+from offsets.fence import Marks
 from offsets.moves import MarkMoves
-from offsets.position import NO_OFFSET, TopicPartition, still_open
 from offsets.snapshot import TargetMark
 from sparkwriter.iceberg.attempts import anonymous
 from sparkwriter.iceberg.catalog import LakeCatalog
@@ -37,13 +37,9 @@ from sparkwriter.iceberg.look import (
     POSITIONS,
     Absent,
     Seen,
-    check_expected,
-    covered,
     look,
-    text_after,
-    text_now,
 )
-from sparkwriter.iceberg.marks import HWM, marks_text
+from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.publish import create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg.refusals import only_names, reasons
 from sparkwriter.iceberg.rewind import delete_whole_files, rows_above, stamped_removal
@@ -153,16 +149,18 @@ class IcebergWriter:
             for _ in range(SETTLE_ATTEMPTS):
                 here = look(self._catalog, batch.target)
                 seen = here if isinstance(here, Seen) else None
-                if seen is not None and covered(batch, seen.marks, seen.steps):
+                if seen is not None and seen.marks.cover(batch):
                     return replace(seen.state, covered=True)
-                check_expected(batch, here.marks, here.groups, here.steps)
+                here.marks.check(batch)
                 if seen is not None and seen.dropped and batch.path is not None:
                     self._barriers.move_aside(batch.target, seen)
                     continue
                 check_source(batch, seen.source if seen else None)
                 if seen is not None:
                     check_positions(batch, seen)
-                check_one_lane(batch, here.marks, seen.positions if seen else batch.positions)
+                check_one_lane(
+                    batch, here.marks.offsets, seen.positions if seen else batch.positions
+                )
                 steps = plan_schema(batch.schema, batch.mode, seen.stored if seen else None)
                 if seen is not None and not steps:
                     state = self._publish(seen, batch)
@@ -187,27 +185,23 @@ class IcebergWriter:
         self._group = _new_group()
         with reasons(target):
             here = look(self._catalog, target)
-            marks = moves.of(here.marks)
-            if marks == here.marks:
+            before, after = here.marks.offsets, moves.of(here.marks.offsets)
+            if after == before:
                 return replace(here.state, covered=True)
-            # What is applied again from a lower mark on is the whole message again.
-            kept = {
-                lane: step for lane, step in here.steps.items() if not _lowered(here, marks, lane)
-            }
-            stamp = marks_text(marks, here.groups, still_open(kept, marks))
+            marks = here.marks.at(after)
             if isinstance(here, Absent):
-                self._catalog.bury(target, stamp)
+                self._catalog.bury(target, marks.text())
                 return look(self._catalog, target).state
-            away = rows_above(here.marks, marks) if here.stored.mode is Mode.APPEND else None
+            away = rows_above(before, after) if here.stored.mode is Mode.APPEND else None
             if away is not None:
                 delete_whole_files(here.table, here.main)
-            return self._publish_marks(here, target, stamp, away)
+            return self._publish_marks(here, target, marks, away)
 
     def _publish_marks(
-        self, seen: Seen, target: TargetName, stamp: str, away: str | None
+        self, seen: Seen, target: TargetName, marks: Marks, away: str | None
     ) -> TargetState:
         """Publish marks, and the removal of the rows for which a condition holds."""
-        table, branch = seen.table, self._upkeep.new_branch()
+        table, branch, stamp = seen.table, self._upkeep.new_branch(), marks.text()
         try:
             create_branch(table, branch, seen.main)
             if away is not None:
@@ -220,7 +214,7 @@ class IcebergWriter:
         except BaseException:
             drop_branch(table, branch)
             raise
-        return seen.state_at(stamp, head)
+        return seen.state_at(marks, head)
 
     def _after(self, batch: StagedBatch, seen: Seen) -> None:
         """The write is published: keep the table small when it is time for that."""
@@ -246,7 +240,7 @@ class IcebergWriter:
             if batch.positions is not None:
                 properties[POSITIONS] = batch.positions
                 columns = (*columns, LakeColumn(POSITION, "string"))
-            stamp = (HWM, text_now(here))
+            stamp = (HWM, here.marks.text())
             self._catalog.create(batch.target, columns, properties, stamp)
             return
         mark = mark_after(here, batch)
@@ -261,17 +255,17 @@ class IcebergWriter:
     def _publish(self, seen: Seen, batch: StagedBatch) -> TargetState:
         if batch.path is not None:
             check_not_null(seen.table.required(), batch.path)
-        stamp, mark = text_after(batch, seen), mark_after(seen, batch)
+        marks, mark = seen.marks.after(batch), mark_after(seen, batch)
         also = also_of(seen, mark, source_after(batch, seen.source))
-        shown = replace(seen, differs=mark)
+        shown, stamp = replace(seen, differs=mark), marks.text()
         if batch.path is None:
             update = Update(seen.table.table.newFastAppend().set(HWM, stamp))
         elif plan := self._equality.plan(seen, batch, batch.path):
             update = self._equality.update(seen.table, plan, batch.path, stamp)
         else:
             head = self._statements.publish(seen, batch, batch.path, stamp, also)
-            return shown.state_at(stamp, head)
-        return shown.state_at(stamp, publish_update(seen.table, seen.main, update, also))
+            return shown.state_at(marks, head)
+        return shown.state_at(marks, publish_update(seen.table, seen.main, update, also))
 
     def _begin_jobs(self, what: str) -> None:
         """The jobs from here on are of one call, which can be cancelled."""
@@ -308,12 +302,6 @@ def check_catalog(spark: SparkSession, sink: str, properties: Mapping[str, str])
         raise SinkUnavailable(
             f"sink {sink}: can't open the catalog {place}: {reason(error)}"
         ) from error
-
-
-def _lowered(
-    here: Seen | Absent, marks: Mapping[TopicPartition, int], lane: TopicPartition
-) -> bool:
-    return marks.get(lane, NO_OFFSET) < here.marks.get(lane, NO_OFFSET)
 
 
 def check_positions(batch: StagedBatch, seen: Seen) -> None:

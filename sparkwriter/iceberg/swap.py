@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 from actors.contract.ports import Swap, SwapTooEarly, TargetRefused, TargetState
 from changes.model import TargetName
-from offsets.position import NO_OFFSET, still_open
+from offsets.fence import Marks
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import JavaFailure, LakeTable, java_class
 from sparkwriter.iceberg.look import MODE, Seen, look
-from sparkwriter.iceberg.marks import HWM, groups_of, marks_of, marks_text, nearest_mark
+from sparkwriter.iceberg.marks import HWM, nearest_mark
 from sparkwriter.iceberg.publish import MAIN, change_table, restamp
 from sparkwriter.iceberg.tombstones import tombstones_of
 
@@ -51,26 +51,25 @@ def remove_table(catalog: LakeCatalog, target: TargetName) -> None:
         catalog.remove(name)
 
 
-def _checked(catalog: LakeCatalog, swap: Swap, old: LakeTable) -> str:
-    """The old table's marks as text, none of which may be beyond what the new one holds."""
+def _checked(catalog: LakeCatalog, swap: Swap, old: LakeTable) -> Marks:
+    """The old table's marks, none of which may be beyond what the new one holds."""
     if old.property(MODE) is None:
         raise TargetRefused("the table exists and was not made by binlogd")
     if catalog.load(swap.aside) is not None:
         raise TargetRefused(f"{swap.aside} is in the way: somebody made {swap.old} meanwhile")
     main = old.head(MAIN)
     mark = None if main is None else nearest_mark(old, main)
-    text = "{}" if mark is None else mark.text
-    marks = marks_of(text)
-    if any(at >= swap.frontiers.get(lane, 0) for lane, at in marks.items()):
-        raise SwapTooEarly(marks)
-    return text
+    marks = Marks() if mark is None else Marks.parse(mark.text)
+    if any(at >= swap.frontiers.get(lane, 0) for lane, at in marks.offsets.items()):
+        raise SwapTooEarly(marks.offsets)
+    return marks
 
 
 def _with_marks(
     catalog: LakeCatalog,
     new: Seen,
     swap: Swap,
-    old: str,
+    old: Marks,
     new_branch: Callable[[], str],
 ) -> Seen:
     """Have the new table's marks nowhere below the old one's.
@@ -78,13 +77,10 @@ def _with_marks(
     They are, where the last messages of a lane had no row: what a target shows must never go back,
     or whoever remembers more takes it for rolled back.
     """
-    higher = {lane: at for lane, at in marks_of(old).items() if at > new.marks.get(lane, NO_OFFSET)}
-    if not higher:
+    marks = new.marks.lifted(old)
+    if marks.offsets == new.marks.offsets:
         return new
-    groups = {**new.groups, **{lane: by for lane, by in groups_of(old).items() if lane in higher}}
-    marks = {**new.marks, **higher}
-    text = marks_text(marks, groups, still_open(new.steps, marks))
-    restamp(new.table, new_branch(), new.main, (HWM, text))
+    restamp(new.table, new_branch(), new.main, (HWM, marks.text()))
     again = look(catalog, swap.new)
     assert isinstance(again, Seen)
     return again

@@ -14,8 +14,9 @@ from typing import Any
 
 import structlog
 
-from actors.contract.ports import Fenced, SinkUnavailable
+from actors.contract.ports import SinkUnavailable
 from changes.model import TargetName
+from offsets.fence import Fenced
 from sparkwriter.iceberg.attempts import BRANCH_PREFIX, Owner, attempt_of, is_dead
 from sparkwriter.iceberg.foreign import ForeignSnapshots
 from sparkwriter.iceberg.java import JavaFailure, LakeTable, reason

@@ -12,7 +12,6 @@ from typing import Any, Generic, Protocol, TypeVar
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from actors.contract.ports import (
-    Fenced,
     ResettableSink,
     SinkUnavailable,
     StagedBatch,
@@ -22,6 +21,7 @@ from actors.contract.ports import (
     TargetState,
 )
 from changes.model import TargetName
+from offsets.fence import Fenced
 from offsets.moves import MarkMoves
 from offsets.snapshot import TargetMark
 from sparkwriter.session.deadline import Deadline

@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 import structlog
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import Fenced, SinkUnavailable, Span, StagedBatch, TargetRefused
+from actors.contract.ports import SinkUnavailable, StagedBatch, TargetRefused
 from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName
+from offsets.fence import Fenced, Span
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.iceberg.sink import IcebergWriter
 

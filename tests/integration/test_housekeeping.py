@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from actors.contract.ports import Span, StagedBatch
+from actors.contract.ports import StagedBatch
 from changes.model import OP, Column, Mode, TableSchema, TargetName
 from daemon.runtime.lifecycle import Exit
+from offsets.fence import Span
 from offsets.position import TopicPartition
 from tests.integration.rig import Rig, canal
 

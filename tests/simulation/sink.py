@@ -23,20 +23,13 @@ from actors.contract.ports import (
 from actors.processor.one_lane import check_one_lane
 from changes.model import Column, DropTable, Mode, TableName, TableSchema, TargetName
 from offsets.doubts import noted
-from offsets.position import NO_OFFSET, Step, TopicPartition, still_open
-from sparkwriter.iceberg.look import (
-    arrived,
-    check_expected,
-    covered,
-    is_behind,
-    place_of,
-    place_text,
-)
+from offsets.fence import Marks, place_of, place_text
+from offsets.position import Step, TopicPartition, still_open
 from sparkwriter.sql.ddl_plan import DdlTable, LakeField, apply_ddl
 from tests.simulation.rows import Key, Net
 from tests.simulation.staging import Content, Entry
 
-Marks = Mapping[TopicPartition, int]
+Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass
@@ -46,7 +39,7 @@ class Table:
     plan: DdlTable
     mode: Mode
     positions: str | None = None
-    marks: Marks = field(default_factory=dict)
+    marks: Offsets = field(default_factory=dict)
     rows: dict[Key, dict[int, Any]] = field(default_factory=dict)
     at: dict[Key, str] = field(default_factory=dict)
     tombstones: dict[Key, str] = field(default_factory=dict)
@@ -147,7 +140,7 @@ class FakeSink:
     """Tables by name, and the marks of names that no table has (any more)."""
 
     tables: dict[str, Table] = field(default_factory=dict)
-    buried: dict[str, Marks] = field(default_factory=dict)
+    buried: dict[str, Offsets] = field(default_factory=dict)
     groups: dict[tuple[str, TopicPartition], str] = field(default_factory=dict)
     """Who moved each lane's mark."""
     held: dict[str, dict[TopicPartition, Step]] = field(default_factory=dict)
@@ -157,7 +150,7 @@ class FakeSink:
     versions: dict[str, int] = field(default_factory=dict)
     """How often each name changed: what a write that was prepared before one can't land on."""
 
-    def marks(self, name: str) -> Marks:
+    def marks(self, name: str) -> Offsets:
         """A target's marks."""
         table = self.tables.get(name)
         return self.buried.get(name, {}) if table is None else table.marks
@@ -165,6 +158,11 @@ class FakeSink:
     def steps(self, name: str) -> Mapping[TopicPartition, Step]:
         """How far a target's lanes are above their marks."""
         return still_open(self.held.get(name, {}), self.marks(name))
+
+    def whole(self, name: str) -> Marks:
+        """All that a target shows of its lanes."""
+        groups = {lane: by for (of, lane), by in self.groups.items() if of == name}
+        return Marks(self.marks(name), groups, self.steps(name))
 
     def state(self, name: str) -> TargetState:
         """As a reader of the target sees it."""
@@ -178,7 +176,7 @@ class FakeSink:
         name = str(batch.target)
         if batch.changes_name:
             return self._names(batch)
-        if covered(batch, self.marks(name), self.steps(name)):
+        if self.whole(name).cover(batch):
             return replace(self.state(name), covered=True)
         self._check_expected(batch)
         if batch.is_barrier:
@@ -225,9 +223,7 @@ class FakeSink:
         return publish
 
     def _check_expected(self, batch: StagedBatch) -> None:
-        name = str(batch.target)
-        groups = {lane: by for (of, lane), by in self.groups.items() if of == name}
-        check_expected(batch, self.marks(name), groups, self.steps(name))
+        self.whole(str(batch.target)).check(batch)
 
     def _changed(self, *names: str) -> None:
         for name in names:
@@ -286,7 +282,7 @@ class FakeSink:
     def _names(self, batch: StagedBatch) -> TargetState:
         name = str(batch.target)
         ((lane, _),) = batch.lanes.items()
-        if arrived(batch, self.marks(name), self.steps(name)):
+        if self.whole(name).show_renaming(batch):
             return replace(self._settled(batch), covered=True)
         self._made_anew(batch)
         if batch.moves_to is not None and name in self.tables:
@@ -296,13 +292,13 @@ class FakeSink:
                 raise SinkUnavailable("the table came back meanwhile")
             self._bury(batch)
             return self.state(name)
-        if self.marks(name).get(lane, NO_OFFSET) != place_of(batch) - 1:
+        if self.whole(name).of(lane) != place_of(batch) - 1:
             self._check_expected(batch)
         if name in self.tables:
             raise TargetRefused(f"{batch.takes_from} is renamed to it, and it is there already")
         self.freed[name] = place_text(batch)
         of = str(batch.takes_from)
-        if not is_behind(batch, self.marks(of), self.steps(of)):
+        if not self.whole(of).are_past(batch):
             raise WaitsForName(f"waits until {of} has its name", batch.takes_from)
         self.buried[name] = self._after(batch)
         self._changed(name)
@@ -311,7 +307,7 @@ class FakeSink:
     def _settled(self, batch: StagedBatch) -> TargetState:
         """The marks that came with a table's new name end before the message does."""
         name = str(batch.target)
-        if not covered(batch, self.marks(name), self.steps(name)):
+        if not self.whole(name).cover(batch):
             self.tables[name].marks = self._after(batch)
             self._changed(name)
         return self.state(name)
@@ -322,7 +318,7 @@ class FakeSink:
         self._check_expected(batch)
         ((lane, _),) = batch.lanes.items()
         if to in self.tables:
-            if is_behind(batch, self.marks(to), self.steps(to)):
+            if self.whole(to).are_past(batch):
                 raise TargetRefused(f"it is renamed to {to}, which is there already")
             raise WaitsForName(f"waits until {to}, which is to be its name, is free", target)
         if self.freed.get(to) != place_text(batch):
@@ -340,7 +336,7 @@ class FakeSink:
     def _bury(self, batch: StagedBatch) -> None:
         """There was no table to rename: who waits for it must be told all the same."""
         name = str(batch.target)
-        if not covered(batch, self.marks(name), self.steps(name)):
+        if not self.whole(name).cover(batch):
             self._check_expected(batch)
             self.buried[name] = self._after(batch)
             self._changed(name)

@@ -8,15 +8,14 @@ from contextlib import suppress
 
 from actors.contract import messages as msg
 from actors.contract.ports import (
-    Fenced,
     LostRace,
     SinkUnavailable,
     StagedBatch,
-    Straggler,
     TargetRefused,
     WaitsForName,
 )
 from changes.model import TargetName
+from offsets.fence import Fenced, Straggler
 from tests.simulation.sink import FakeSink
 from tests.simulation.staging import Content
 

@@ -14,8 +14,9 @@ import structlog
 from pyspark.sql import Row, SparkSession
 from structlog.testing import capture_logs
 
-from actors.contract.ports import Doubt, Span, StagedBatch
+from actors.contract.ports import Doubt, StagedBatch
 from changes.model import Column, KeyBound, Mode, TableSchema, TableStep, TargetName, Write
+from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.iceberg.sink import IcebergWriter
 

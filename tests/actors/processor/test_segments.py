@@ -8,11 +8,11 @@ from typing import Any
 
 from actors.contract import messages as msg
 from actors.contract.figures import Figures
-from actors.contract.ports import Span
 from actors.fetcher.multi_entry import segments
 from changes.formats import FORMATS
 from changes.model import DdlPolicy, FormatOptions, Mode, TableName, TruncateTable
 from changes.routing import Route, Router
+from offsets.fence import Span
 from offsets.position import Step
 from offsets.snapshot import TargetMark
 from tests.actors.processor.processor_rig import ROUTES, S0, ProcessorRig

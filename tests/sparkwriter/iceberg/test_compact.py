@@ -10,8 +10,8 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
-from actors.contract.ports import Fenced
 from changes.model import TargetName, Write
+from offsets.fence import Fenced
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.attempts import anonymous
 from sparkwriter.iceberg.catalog import LakeCatalog

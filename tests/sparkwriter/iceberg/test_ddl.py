@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import SinkUnavailable, Straggler, TargetRefused, WaitsForName
+from actors.contract.ports import SinkUnavailable, TargetRefused, WaitsForName
 from changes.model import (
     AddColumn,
     ChangeColumn,
@@ -22,6 +22,7 @@ from changes.model import (
     TargetName,
     TruncateTable,
 )
+from offsets.fence import Straggler
 from sparkwriter.iceberg import ddl as iceberg_ddl
 from sparkwriter.iceberg.catalog import LakeCatalog
 from tests.sparkwriter.conftest import LANE, Staging

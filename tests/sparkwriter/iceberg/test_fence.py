@@ -17,8 +17,9 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import Fenced, LostRace, SinkUnavailable, Span, Straggler, TargetRefused
+from actors.contract.ports import LostRace, SinkUnavailable, TargetRefused
 from changes.model import OP, TargetName
+from offsets.fence import Fenced, Span, Straggler
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from actors.contract.ports import LostRace, Straggler, TargetRefused, WaitsForName
+from actors.contract.ports import LostRace, TargetRefused, WaitsForName
 from changes.model import TargetName
+from offsets.fence import Straggler
 from sparkwriter.iceberg.refusals import reasons
 
 TARGET = TargetName("lake", "db", "u")

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import LostRace, Span, TargetRefused
+from actors.contract.ports import LostRace, TargetRefused
 from changes.model import Column, Mode, TableSchema, TargetName
+from offsets.fence import Span
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 from sparkwriter.iceberg import sink as iceberg

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import Fenced, SinkUnavailable, Span, StagedBatch, Straggler
+from actors.contract.ports import SinkUnavailable, StagedBatch
 from changes.model import Column, DropTable, Mode, TableSchema, TruncateTable
+from offsets.fence import Fenced, Span, Straggler
 from offsets.moves import MarkMoves
 from offsets.position import NO_OFFSET, Step, TopicPartition
 from offsets.snapshot import TargetMark

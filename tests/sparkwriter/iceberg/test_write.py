@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import Fenced, Span, TargetState
+from actors.contract.ports import TargetState
 from changes.model import (
     CHANGELOG_COLUMNS,
     FROM,
@@ -27,6 +27,7 @@ from changes.model import (
     TableSchema,
     TargetName,
 )
+from offsets.fence import Fenced, Span
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.sql.plan import dotted, literal, string_literal

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from actors.contract.ports import Fenced, SinkUnavailable, TargetRefused, TargetState
+from actors.contract.ports import SinkUnavailable, TargetRefused, TargetState
 from changes.model import TargetName
+from offsets.fence import Fenced
 from offsets.moves import MarkMoves
 from sparkwriter.session.java_garbage import JavaGarbage
 from sparkwriter.session.keeper import KeeperSettings, SessionKeeper

@@ -1,0 +1,252 @@
+"""The rule of exactly once, for every sink: which writes a target's marks let land. Pure.
+
+A write names the stretch of each lane that it covers. The target shows up to where it contains each
+lane. Whoever comes late finds the target elsewhere: covered, so that there is nothing to do, or
+moved by another, so that the write must not land.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
+
+from offsets.position import NO_OFFSET, Step, TopicPartition, still_open
+
+
+class Span(NamedTuple):
+    """The stretch of one lane that a write covers: above ``after``, up to ``through``.
+
+    ``after`` is the lane's high-water mark that the target must show before the write (NO_OFFSET
+    where it has none), ``through`` is the one it shows afterwards.
+    """
+
+    after: int
+    through: int
+
+
+class Fenced(Exception):
+    """Another writer moved the target: what this one knows of its marks is out of date."""
+
+
+class Straggler(Fenced):
+    """It was a member of the write's own group: by a write that was under way when its partition
+    went, or before it heard of that. Or the mark went back, which no writer does: whoever reads
+    it again sees that."""
+
+
+class FencedWrite(Protocol):
+    """What the fence asks of a write."""
+
+    @property
+    def target(self) -> object:
+        """Whom an error names."""
+        ...
+
+    @property
+    def lanes(self) -> Mapping[TopicPartition, Span]:
+        """What it covers."""
+        ...
+
+    @property
+    def group(self) -> str:
+        """Whose members may write these lanes, empty where nobody's."""
+        ...
+
+    @property
+    def step(self) -> Step | None:
+        """What the target holds afterwards of the message of which the write is part."""
+        ...
+
+    @property
+    def begun(self) -> int:
+        """Of that message: how many entries the target must show before the write."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Up to where a target contains its lanes.
+
+    ``offsets``: of each lane the high-water mark. ``groups``: whose write moved it there, where
+    that is known. ``steps``: how much the target holds of the message above the mark.
+    """
+
+    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    groups: Mapping[TopicPartition, str] = field(default_factory=dict)
+    steps: Mapping[TopicPartition, Step] = field(default_factory=dict)
+
+    def of(self, lane: TopicPartition) -> int:
+        """A lane's mark, NO_OFFSET where it has none."""
+        return self.offsets.get(lane, NO_OFFSET)
+
+    def cover(self, write: FencedWrite) -> bool:
+        """Whether the target holds just this write already: its reply was lost.
+
+        Above that, somebody else has gone on: what waits behind this one would be written again.
+        """
+        if is_amid(write):
+            return self._show_step(write)
+        return all(self.of(lane) == span.through for lane, span in write.lanes.items())
+
+    def show_renaming(self, write: FencedWrite) -> bool:
+        """Whether the target shows a renaming, be it by the table that it got from another name:
+        that one's marks are short of the message's end, also where no more of it follows."""
+        return self._show_step(write) or self.cover(write)
+
+    def are_past(self, write: FencedWrite) -> bool:
+        """Whether another target, by its marks, is past the write's statement."""
+        ((lane, _),) = write.lanes.items()
+        if self.of(lane) >= place_of(write):
+            return True
+        shown, step = self.steps.get(lane), write.step
+        if shown is None or step is None:
+            return False
+        return shown.offset == step.offset and shown.done >= step.done
+
+    def check(self, write: FencedWrite) -> None:
+        """Raise Fenced unless every lane stands where the write begins; Straggler where those that
+        don't were all moved by the write's own group, or back.
+
+        A lane that is covered while another is not is fenced too: its rows in the write may be
+        older than what the table holds, and writing them would bring old rows back.
+        """
+        own: str | None = None
+        for lane, span in write.lanes.items():
+            mark, by = self.of(lane), self.groups.get(lane, "")
+            done = self._done(write, lane)
+            if mark == span.after and done == write.begun:
+                continue
+            said = f"{write.target}: {self._elsewhere(write, lane)}"
+            ahead = mark > span.after or (mark == span.after and done > write.begun)
+            if ahead and (not by or by != write.group):
+                raise Fenced(f"{said} (moved by group {by})" if by else said)
+            own = own or said
+        if own is not None:
+            raise Straggler(own)
+
+    def after(self, write: FencedWrite, waits: bool = False) -> Marks:
+        """The marks once the write is published; those that it moves are its group's.
+
+        ``waits``: each of them is short by one, for something of the write has yet to happen.
+        """
+        moved = {lane: span.through for lane, span in write.lanes.items()}
+        if waits:
+            moved = dict.fromkeys(moved, place_of(write) - 1)
+        offsets = {**self.offsets, **moved}
+        by = {
+            lane: write.group
+            for lane, mark in moved.items()
+            if write.step is not None or mark != self.offsets.get(lane)
+        }
+        steps = still_open(self.steps, offsets)
+        if write.step is not None and is_amid(write) and not waits:
+            steps |= dict.fromkeys(write.lanes, write.step)
+        return Marks(offsets, {**self.groups, **by}, steps)
+
+    @classmethod
+    def renamed_by(cls, write: FencedWrite) -> Marks:
+        """The marks that come with a table's new name: of the renaming's lane alone. More of its
+        message may follow under that name, which only that one's target knows."""
+        ((lane, _),) = write.lanes.items()
+        amid = {} if write.step is None else {lane: write.step}
+        return cls({lane: place_of(write) - len(amid)}, {lane: write.group}, amid)
+
+    def at(self, offsets: Mapping[TopicPartition, int]) -> Marks:
+        """These marks moved by an operator. What is applied again from a lower one on is the whole
+        message again."""
+        kept = {
+            lane: step
+            for lane, step in self.steps.items()
+            if offsets.get(lane, NO_OFFSET) >= self.of(lane)
+        }
+        return Marks(offsets, self.groups, still_open(kept, offsets))
+
+    def lifted(self, other: Marks) -> Marks:
+        """These marks, none of them below the other's; as they are, where none is."""
+        higher = {lane: at for lane, at in other.offsets.items() if at > self.of(lane)}
+        offsets = {**self.offsets, **higher}
+        groups = {**self.groups, **{lane: other.groups.get(lane, "") for lane in higher}}
+        known = {lane: by for lane, by in groups.items() if by}
+        return Marks(offsets, known, still_open(self.steps, offsets))
+
+    def with_name(self, others: Marks) -> Marks:
+        """These marks and those that came with the table's name, steps included."""
+        lifted = self.lifted(others)
+        steps = still_open({**self.steps, **others.steps}, lifted.offsets)
+        return replace(lifted, steps=steps)
+
+    def text(self) -> str:
+        """As sinks keep them: JSON ``{"topic:partition": [offset, group, step]}``, sorted, so that
+        equal marks are equal text.
+
+        Where nobody knows the group there is the offset alone; a third place ``[offset, done,
+        rows]`` is the step in the message above the mark. Then the mark may be -1.
+        """
+        entries: dict[str, object] = {}
+        for lane in sorted(self.offsets.keys() | self.steps.keys()):
+            mark, group = self.of(lane), self.groups.get(lane, "")
+            if lane in self.steps:
+                entries[str(lane)] = [mark, group, list(self.steps[lane])]
+            else:
+                entries[str(lane)] = [mark, group] if group else mark
+        return json.dumps(entries, ensure_ascii=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Marks:
+        """Read back what ``text`` wrote."""
+        read = list(_entries(text))
+        return cls(
+            {lane: mark for lane, mark, _, _ in read},
+            {lane: group for lane, _, group, _ in read if group},
+            {lane: step for lane, _, _, step in read if step is not None},
+        )
+
+    def _show_step(self, write: FencedWrite) -> bool:
+        step = write.step
+        shown = (self.steps.get(lane) for lane in write.lanes)
+        return all(s is not None and step is not None and s[:2] == step[:2] for s in shown)
+
+    def _done(self, write: FencedWrite, lane: TopicPartition) -> int:
+        """How many entries of the write's message the lane has."""
+        shown = self.steps.get(lane)
+        return shown.done if shown is not None and shown.offset <= _reach(write, lane) else 0
+
+    def _elsewhere(self, write: FencedWrite, lane: TopicPartition) -> str:
+        mark, after = self.of(lane), write.lanes[lane].after
+        if mark != after:
+            return f"lane {lane} stands at {mark}, expected {after}"
+        shown = self.steps.get(lane)
+        at = _reach(write, lane) if shown is None else shown.offset
+        done = self._done(write, lane)
+        return f"lane {lane} has {done} entries of offset {at}, expected {write.begun}"
+
+
+def is_amid(write: FencedWrite) -> bool:
+    """Whether a write ends amid its message: the mark is below that, the step tells how far."""
+    step = write.step
+    return step is not None and all(span.through < step.offset for span in write.lanes.values())
+
+
+def place_of(write: FencedWrite) -> int:
+    """The offset of a write of one message."""
+    ((_, span),) = write.lanes.items()
+    return span.through if write.step is None else write.step.offset
+
+
+def place_text(write: FencedWrite) -> str:
+    """The same for names that come of a statement: two in one message get two."""
+    offset, step = place_of(write), write.step
+    return str(offset) if step is None else f"{offset}_{step.done}"
+
+
+def _reach(write: FencedWrite, lane: TopicPartition) -> int:
+    return write.lanes[lane].through if write.step is None else write.step.offset
+
+
+def _entries(text: str) -> Iterator[tuple[TopicPartition, int, str, Step | None]]:
+    for lane, entry in json.loads(text).items():
+        mark, group, *step = entry if isinstance(entry, list) else (entry, "")
+        at = Step(*map(int, step[0])) if step else None
+        yield TopicPartition.parse(lane), int(mark), group, at
