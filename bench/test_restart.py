@@ -30,8 +30,9 @@ from offsets.fence import Marks
 from offsets.position import TopicPartition
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
 from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.iceberg.look import KEYS, MODE
 from sparkwriter.iceberg.marks import HWM
-from sparkwriter.iceberg.sink import KEYS, MODE, TABLE_PROPERTIES
+from sparkwriter.iceberg.store import TABLE_PROPERTIES
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.sql.schema import LakeColumn
 

@@ -24,7 +24,7 @@ from offsets.fence import Marks
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.look import KEYS, MODE
 from sparkwriter.iceberg.marks import HWM
-from sparkwriter.iceberg.sink import TABLE_PROPERTIES
+from sparkwriter.iceberg.store import TABLE_PROPERTIES
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.java import CHECKOUT, find_java
 from sparkwriter.session.session import start_session

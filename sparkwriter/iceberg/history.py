@@ -20,9 +20,10 @@ from offsets.fence import Marks
 from offsets.snapshot import TargetMark
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.look import MODE, Absent, Seen, look
+from sparkwriter.iceberg.look import MODE, Seen, look
 from sparkwriter.iceberg.marks import HWM, nearest_mark
 from sparkwriter.iceberg.publish import MAIN, restamp
+from sparkwriter.kit.store import Absent
 
 log: Any = structlog.get_logger(__name__)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from actors.contract.ports import TargetRefused, TargetState
-from changes.model import Mode, TableName, TargetName
+from actors.contract.ports import TargetRefused
+from changes.model import Mode, TargetName
 from offsets.fence import Marks
 from offsets.position import still_open
 from offsets.rollback import ways_out
@@ -15,6 +15,7 @@ from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.marks import HWM, nearest_mark
 from sparkwriter.iceberg.publish import MAIN
 from sparkwriter.iceberg.source import source_of
+from sparkwriter.kit.store import Absent, Existing
 from sparkwriter.sql.schema import StoredTable
 
 MODE = "binlogd.mode"
@@ -33,50 +34,15 @@ contains these marks too, and is of that table of the source: so the renaming it
 the catalog, publishes them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One look at a table of ours: what it holds and what main showed.
+class Seen(Existing[LakeTable]):
+    """One look at a table of ours. Its version is the snapshot that main showed."""
 
-    ``renamed``: marks come from the name it got. ``dropped``: the source has dropped its own.
-    ``parted``: main's history is whole and does not hold the snapshot that was asked for.
-    """
-
-    table: LakeTable
-    stored: StoredTable
-    main: int
-    marks: Marks
-    renamed: bool = False
-    dropped: str | None = None
-    positions: str | None = None
-    parted: bool = False
-    differs: str | None = None
-    """What may have changed its stored rows at the source alone."""
-    source: TableName | None = None
-    """The table that it is of, None where that is not known or several."""
+    __slots__ = ()
 
     @property
-    def state(self) -> TargetState:
-        """What the processor hears."""
-        return replace(self.state_at(self.marks, self.main), parted=self.parted)
-
-    def state_at(self, marks: Marks, main: int) -> TargetState:
-        """What it hears once main shows another snapshot, with these marks."""
-        schema, mode = self.stored.schema, self.stored.mode
-        offsets, steps = marks.offsets, marks.steps
-        state = TargetState(schema, mode, offsets, str(main), self.positions, steps)
-        return replace(state, rows_may_differ=self.differs)
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """There is no such table. It has marks where a DDL took it away."""
-
-    marks: Marks = field(default_factory=Marks)
-
-    @property
-    def state(self) -> TargetState:
-        """What the processor hears."""
-        return TargetState(hwms=self.marks.offsets, steps=self.marks.steps)
+    def main(self) -> int:
+        """That snapshot's id."""
+        return int(self.version)
 
 
 def look(
@@ -110,8 +76,15 @@ def look(
     if renamed:
         marks = marks.with_name(Marks.parse(json.dumps(renaming["marks"])))
     marks = replace(marks, steps=still_open(marks.steps, marks.offsets))
-    stored = StoredTable(table.columns(), Mode(mode), keys)
-    dropped, positions = table.property(DROPPED), table.property(POSITIONS)
-    found = Seen(table, stored, main, marks, renamed, dropped, positions)
-    source = source_of(table, renaming if renamed else None)
-    return replace(found, differs=table.property(DIFFERS), source=source)
+    return Seen(
+        target,
+        table,
+        StoredTable(table.columns(), Mode(mode), keys),
+        marks,
+        str(main),
+        renamed=renamed,
+        dropped=table.property(DROPPED),
+        positions=table.property(POSITIONS),
+        differs=table.property(DIFFERS),
+        source=source_of(table, renaming if renamed else None),
+    )

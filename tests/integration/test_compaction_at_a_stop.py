@@ -47,7 +47,7 @@ class Compacting(SharedSpark):
 
     def sinks(self) -> Mapping[str, ResettableSink]:
         writer = IcebergWriter(self._spark, None, self.compactions)
-        writer._compactor = Endless(self, self._spark)
+        writer._lake._compactor = Endless(self, self._spark)
         return {"lake": writer}
 
     def hurry(self) -> None:

@@ -116,9 +116,9 @@ def test_an_attempt_that_lost_leaves_no_file(
         after.update(files())
 
     after: set[str] = set()
-    merge = writer._statements._loose.merge
+    merge = writer._lake._statements._loose.merge
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writer._statements._loose, "merge", lose)
+        patch.setattr(writer._lake._statements._loose, "merge", lose)
         with pytest.raises(LostRace):
             writer.write(replace(late, batch_id="late"))
     gone = {name for name in after if name.endswith((".puffin", "-deletes.puffin"))}
@@ -143,7 +143,7 @@ def test_a_removal_that_fails_leaves_no_file(
         written.append(set(folder.rglob("*.parquet")))
         raise Py4JError("cancelled")
 
-    monkeypatch.setattr(writer._statements._loose, "merge", fail)
+    monkeypatch.setattr(writer._lake._statements._loose, "merge", fail)
     with pytest.raises(SinkUnavailable, match="cancelled"):
         writer.write(begun.batch(orders(("U", 1, "b", 2)), 2))
     assert len(written[0] - before) == 1
@@ -165,18 +165,18 @@ def test_main_moves_between_look_and_commit(writer, begun, spark, rows: Rows, or
 
 def test_main_moved_before_the_attempt(writer, begun, spark, rows: Rows, orders) -> None:
     """What was made from a newer main than was looked at is not taken for the write's own."""
-    look = writer._catalog.load
+    look = writer._lake.catalog.load
     other = IcebergWriter(spark)
     ahead = begun.batch(orders(("U", 1, "b", 2)), 2)
     late = replace(ahead, batch_id="late")
 
     def load_then_lose(target: TargetName) -> LakeTable | None:
-        writer._catalog.load = look
+        writer._lake.catalog.load = look
         table = look(target)
         other.write(ahead)
         return table
 
-    writer._catalog.load = load_then_lose
+    writer._lake.catalog.load = load_then_lose
     with pytest.raises(LostRace, match="main moved"):
         writer.write(late)
     assert writer.write(late).covered

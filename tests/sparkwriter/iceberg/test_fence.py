@@ -25,7 +25,8 @@ from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.publish import MAIN, create_branch, drop_branch, publish_branch
-from sparkwriter.iceberg.sink import STAMP_CONF, IcebergWriter
+from sparkwriter.iceberg.sink import IcebergWriter
+from sparkwriter.iceberg.statements import STAMP_CONF
 
 pytestmark = pytest.mark.integration
 LANE = TopicPartition("shop", 0)
@@ -273,8 +274,8 @@ def test_failed_write_leaves_nothing(writer, begun, spark: SparkSession, rows: R
     assert "\n" not in str(refusal.value)
     assert str(begun.target) in str(refusal.value)
     assert branches(spark, begun.target) == [MAIN]
-    assert writer._spark.catalog.listTables() == []
-    assert writer._spark.conf.get(STAMP_CONF, None) is None
+    assert writer._lake._spark.catalog.listTables() == []
+    assert writer._lake._spark.conf.get(STAMP_CONF, None) is None
     assert rows(begun.target) == [(1, "a", 1)]
 
 
@@ -289,7 +290,7 @@ def test_staged_file_that_is_gone(writer, begun, orders, spark: SparkSession) ->
 
 def test_foreign_table(writer, staging, spark: SparkSession, orders) -> None:
     """A table that somebody else made is refused by name, and left alone."""
-    writer._catalog.create(staging.target, (), {}, ("some", "stamp"))
+    writer._lake.catalog.create(staging.target, (), {}, ("some", "stamp"))
     with pytest.raises(TargetRefused, match=staging.target.table):
         writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
     with pytest.raises(TargetRefused, match="not made by binlogd"):

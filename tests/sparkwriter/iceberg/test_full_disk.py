@@ -63,7 +63,7 @@ def full(spark: SparkSession, disk: Path, there: TargetName) -> IcebergWriter:
         "warehouse": str(disk),
         "cache-enabled": "false",
     }
-    for session in (spark, writer._spark):
+    for session in (spark, writer._lake._spark):
         session.conf.set(key, "org.apache.iceberg.spark.SparkCatalog")
         for name, value in properties.items():
             session.conf.set(f"{key}.{name}", value)

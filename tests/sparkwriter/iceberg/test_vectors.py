@@ -180,7 +180,7 @@ def test_one_that_lost_its_race_leaves_no_file(
     folder = warehouse / begun.target.namespace / begun.target.table / "data"
     before = set(folder.iterdir())
     late, other = begun.batch(orders(("U", 1, "late", 9)), 2), IcebergWriter(spark)
-    update = writer._statements._vectors.update
+    update = writer._lake._statements._vectors.update
 
     def lose(*arguments: Any) -> Any:
         made = update(*arguments)
@@ -188,7 +188,7 @@ def test_one_that_lost_its_race_leaves_no_file(
         other.write(replace(late, path=None))
         return made
 
-    monkeypatch.setattr(writer._statements._vectors, "update", lose)
+    monkeypatch.setattr(writer._lake._statements._vectors, "update", lose)
     with pytest.raises(LostRace):
         writer.write(replace(late, batch_id="late"))
     assert set(folder.iterdir()) == before

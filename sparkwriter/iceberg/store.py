@@ -1,0 +1,262 @@
+"""Iceberg tables as the kit's store, over a Spark session of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from uuid import uuid4
+
+from pyspark.sql import SparkSession
+
+from actors.contract.ports import StagedBatch
+from changes.model import POSITION, Mode, TargetName
+from offsets.fence import Marks
+from offsets.snapshot import TargetMark
+from sparkwriter.iceberg.attempts import anonymous
+from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.iceberg.column_defaults import added_otherwise
+from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
+from sparkwriter.iceberg.compaction_plan import CompactionSettings
+from sparkwriter.iceberg.ddl import columns_of, move_table, publish_change
+from sparkwriter.iceberg.direct import Update, publish_update
+from sparkwriter.iceberg.doubts import also_of
+from sparkwriter.iceberg.equality import EqualityWrites, is_empty
+from sparkwriter.iceberg.files import TableFiles
+from sparkwriter.iceberg.history import look_back
+from sparkwriter.iceberg.java import JavaFailure, java_class
+from sparkwriter.iceberg.look import DIFFERS, KEYS, MODE, POSITIONS, Seen, look
+from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.publish import create_branch, drop_branch, publish_branch
+from sparkwriter.iceberg.refusals import only_names, reasons
+from sparkwriter.iceberg.rewind import delete_whole_files, rows_above, stamped_removal
+from sparkwriter.iceberg.source import source_text
+from sparkwriter.iceberg.statements import STAMP_CONF, StatementWrites
+from sparkwriter.iceberg.tombstones import Tombstones
+from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.vectors import VectorWrites
+from sparkwriter.kit.store import Absent, Capabilities, Facts, TableChange
+from sparkwriter.sql.ddl_plan import DdlTable
+from sparkwriter.sql.not_null import check_not_null
+from sparkwriter.sql.plan import dotted
+from sparkwriter.sql.schema import LakeColumn, SchemaStep
+
+TABLE_PROPERTIES = {
+    "format-version": "3",
+    "write.delete.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.merge.mode": "merge-on-read",
+    "write.parquet.compression-codec": "zstd",
+    # Three metadata files a write: without this the folder grows for ever.
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "30",
+    # Each write adds two manifests, which every later one reads. Iceberg's 100 are for appends.
+    "commit.manifest.min-count-to-merge": "4",
+}
+
+
+class IcebergStore:
+    """``sparkwriter.kit.store.TableStore`` for Iceberg tables.
+
+    The instance is made on any thread and used on one: what it sets on its session (the stamp
+    for the next commit) must not be seen by another write. The sink's name is the catalog's.
+    ``upkeep`` and ``compactions`` are shared by the sink's writers; without them, this one has
+    some of its own.
+    """
+
+    capabilities = Capabilities()
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        upkeep: Upkeep | None = None,
+        compactions: Compactions | None = None,
+    ) -> None:
+        self.upkeep = upkeep or Upkeep(anonymous(), UpkeepSettings())
+        self._spark = spark.newSession()
+        self.catalog = LakeCatalog(self._spark, self.upkeep.foreign)
+        self._tombstones = Tombstones(self._spark, self.catalog)
+        files = TableFiles(self._spark)
+        self._equality = EqualityWrites(files)
+        self._statements = StatementWrites(
+            self._spark,
+            self._tombstones,
+            self._equality,
+            VectorWrites(self._spark.sparkContext._jvm, files),
+            TABLE_PROPERTIES,
+            self._begin_jobs,
+        )
+        self._compactor = Compactor(
+            self._spark,
+            Jobs(self._begin_jobs, self.cancel),
+            compactions or Compactions(CompactionSettings()),
+            self.upkeep.foreign,
+        )
+        # Jobs of one pool wait for each other in turn; each writer has its own, so that a long
+        # write does not hold a short one.
+        self._pool = f"binlogd-{uuid4().hex[:8]}"
+        self._group = _new_group()
+        # ${...} in a name or a value is that name or value, never a setting of Spark.
+        self._spark.conf.set("spark.sql.variable.substitute", "false")
+
+    def cancel(self) -> None:
+        """End the jobs of the call that runs, and those it would start: it fails. Any thread.
+        Asked of the JVM, so it hangs where that does.
+        """
+        # pyspark has only the half of it that spares a statement between two of its jobs.
+        context = self._spark.sparkContext._jsc.sc()
+        context.cancelJobGroupAndFutureJobs(self._group)
+
+    def call(self, target: TargetName) -> AbstractContextManager[None]:
+        """Java's errors become the port's; the call's jobs can be cancelled together."""
+        self._group = _new_group()
+        return reasons(target)
+
+    def look(self, target: TargetName) -> Seen | Absent:
+        """Read the table from the catalog."""
+        return look(self.catalog, target)
+
+    def open(self, target: TargetName, recorded: TargetMark | None) -> Seen | Absent:
+        """Look at it, at its history where a version is recorded; sweep what dead runs left."""
+        if recorded is not None and recorded.version is not None:
+            here = look_back(self.catalog, target, recorded, self.upkeep.new_branch)
+        else:
+            here = look(self.catalog, target)
+        if isinstance(here, Seen):
+            self.upkeep.opened(target, here.table)
+        return here
+
+    def create(self, batch: StagedBatch, columns: Sequence[LakeColumn], facts: Facts) -> None:
+        """Make the table in one commit."""
+        keys = json.dumps(list(batch.schema.keys), ensure_ascii=False)
+        properties = {**TABLE_PROPERTIES, MODE: batch.mode.value, KEYS: keys}
+        properties |= source_text(facts.source)
+        if facts.differs is not None:
+            properties[DIFFERS] = facts.differs
+        if batch.positions is not None:
+            properties[POSITIONS] = batch.positions
+            columns = (*columns, LakeColumn(POSITION, "string"))
+        self.catalog.create(batch.target, columns, properties, (HWM, facts.marks.text()))
+
+    def change_schema(self, seen: Seen, steps: Sequence[SchemaStep], differs: str | None) -> None:
+        """Alter the table in one commit, unless another did first."""
+        marked = {} if differs is None or differs == seen.differs else {DIFFERS: differs}
+        try:
+            with only_names():
+                seen.table.change_schema(steps, marked)
+        except JavaFailure as error:
+            if not java_class(error).endswith(".CommitFailedException"):
+                raise
+
+    def publish(self, seen: Seen, batch: StagedBatch, facts: Facts) -> str:
+        """Write in one commit to main; then keep the table small when it is time for that."""
+        if batch.path is not None:
+            check_not_null(seen.table.required(), batch.path)
+        stamp = facts.marks.text()
+        also = also_of(seen, facts.differs, facts.source)
+        if batch.path is None:
+            update = Update(seen.table.table.newFastAppend().set(HWM, stamp))
+            head = publish_update(seen.table, seen.main, update, also)
+        elif plan := self._equality.plan(seen, batch, batch.path):
+            update = self._equality.update(seen.table, plan, batch.path, stamp)
+            head = publish_update(seen.table, seen.main, update, also)
+        else:
+            head = self._statements.publish(seen, batch, batch.path, stamp, also)
+        self._tidy(batch, seen)
+        return str(head)
+
+    def reset(self, seen: Seen, marks: Marks) -> str:
+        """Publish marks and, from a changelog, the removal of the rows above them."""
+        table, branch, stamp = seen.table, self.upkeep.new_branch(), marks.text()
+        changelog = seen.stored.mode is Mode.APPEND
+        away = rows_above(seen.marks.offsets, marks.offsets) if changelog else None
+        if away is not None:
+            delete_whole_files(table, seen.main)
+        try:
+            create_branch(table, branch, seen.main)
+            if away is not None:
+                target = seen.target
+                into = dotted(target.sink, target.namespace, target.table, f"branch_{branch}")
+                self._begin_jobs(f"reset {target}")
+                self._stamped(f"DELETE FROM {into} WHERE {away}", stamp)
+            head = stamped_removal(table, branch, seen.main, stamp)
+            also = also_of(seen, seen.differs, seen.source)
+            publish_branch(table, branch, seen.main, head, also)
+        except BaseException:
+            drop_branch(table, branch)
+            raise
+        return str(head)
+
+    def columns(self, seen: Seen) -> DdlTable:
+        """The table as statements find it."""
+        return columns_of(seen)
+
+    def change(self, seen: Seen, change: TableChange) -> None:
+        """Change the table and its marks in one commit."""
+        publish_change(seen, change, self.upkeep.new_branch())
+
+    def move(self, seen: Seen, to: TargetName, change: TableChange, left: Marks) -> None:
+        """Change the table and give it another name."""
+        move_table(self.catalog, seen, to, change, left)
+
+    def set_aside(self, seen: Seen, aside: TargetName) -> None:
+        """Give the table another name; its own keeps the marks."""
+        self.catalog.bury(seen.target, seen.marks.text())
+        self.catalog.rename(seen.target, aside)
+
+    def drop(self, seen: Seen, marks: Marks) -> None:
+        """Take the table out of the catalog; its files stay."""
+        self.catalog.bury(seen.target, marks.text())
+        self.catalog.drop(seen.target)
+
+    def bury(self, target: TargetName, marks: Marks) -> None:
+        """Note in the namespace which marks a name has that no table has."""
+        self.catalog.bury(target, marks.text())
+
+    def free(self, target: TargetName, renaming: str) -> None:
+        """Note in the namespace which renaming may take the name."""
+        self.catalog.free(target, renaming)
+
+    def freed(self, target: TargetName) -> str | None:
+        """What ``free`` noted."""
+        return self.catalog.freed(target)
+
+    def is_empty(self, seen: Seen) -> bool:
+        """Whether the table holds no row, by its manifests."""
+        return is_empty(seen)
+
+    def may_hold_null(self, seen: Seen, column: str) -> bool:
+        """Whether a stored row may have a null in the column, by the files' counts."""
+        return seen.table.may_hold_null(seen.main, column)
+
+    def added_otherwise(self, seen: Seen, batch: StagedBatch) -> list[str]:
+        """What the batch's statements add with another default than the table shows it with."""
+        return added_otherwise(seen, batch)
+
+    def _tidy(self, batch: StagedBatch, seen: Seen) -> None:
+        target = batch.target
+        self._compactor.wrote(batch, seen)
+        tidied = self.upkeep.written(target, seen.table)
+        if tidied and seen.positions is not None:
+            self._begin_jobs(f"tidy {target}")
+            self._tombstones.tidy(target, seen.table, self.upkeep.settings, self.upkeep.now())
+
+    def _begin_jobs(self, what: str) -> None:
+        """The jobs from here on are of one call, which can be cancelled."""
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._pool)
+        self._spark.sparkContext.setJobGroup(self._group, what, interruptOnCancel=True)
+
+    def _stamped(self, sql: str, stamp: str) -> None:
+        """Run a statement, its commit stamped."""
+        try:
+            # It would stamp every later commit of this session too: set for this one statement.
+            self._spark.conf.set(STAMP_CONF, stamp)
+            self._spark.sql(sql)
+        finally:
+            self._spark.conf.unset(STAMP_CONF)
+
+
+def _new_group() -> str:
+    """A name for the jobs of each call: cancelling one must never hit the next. Known from the
+    call's begin, so that a cancel is not lost which comes before its first job."""
+    return f"binlogd-{uuid4().hex}"

@@ -1,0 +1,159 @@
+"""DDL: each statement lands once, whatever crashes between.
+
+Inside a table one step of the sink changes columns and shows the statement's mark. A renaming is of
+two names. None of it begins before the new name's own target has come to the statement, and says
+so beside the tables (``TableStore.free``): it would else take the name from changes that still
+wait, and those would count as done. Then the table moves, and both names show it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Generic
+
+from actors.contract.ports import (
+    SinkUnavailable,
+    StagedBatch,
+    TargetRefused,
+    TargetState,
+    WaitsForName,
+)
+from changes.model import DropTable, TargetName
+from offsets.fence import Marks, place_of, place_text
+from sparkwriter.kit.doubts import mark_after
+from sparkwriter.kit.source import check_source, source_after
+from sparkwriter.kit.store import Absent, E, Facts, TableChange, TableStore
+from sparkwriter.sql.ddl_plan import DdlTable, apply_ddl
+
+
+class Statements(Generic[E]):
+    """Carries out the batches of one writer that are DDL. Used by the writer's thread."""
+
+    def __init__(self, store: TableStore[E]) -> None:
+        self._store = store
+
+    def write(self, batch: StagedBatch) -> TargetState:
+        """Do what the batch's statements ask for. Raises as ``BatchWriter.write``."""
+        here = self._store.look(batch.target)
+        if not batch.changes_name:
+            return self._inside(batch, here)
+        if here.marks.show_renaming(batch):
+            return replace(self._settle(batch, here), covered=True)
+        here = self._made_anew(batch, here)
+        if batch.moves_to is not None and not isinstance(here, Absent):
+            self._move(batch, here, batch.moves_to)
+            here = self._store.look(batch.target)
+        if batch.takes_from is None:
+            return self._gone(batch, here)
+        return self._take(batch, here, batch.takes_from)
+
+    def move_aside(self, seen: E) -> None:
+        """Give a kept table another name, for the source has made its own anew."""
+        assert seen.dropped is not None
+        number = seen.dropped.rpartition(":")[2]
+        aside = seen.target._replace(table=f"{seen.target.table}__dropped_{number}")
+        self._store.set_aside(seen, aside)
+
+    # --- inside a table
+
+    def _inside(self, batch: StagedBatch, here: E | Absent) -> TargetState:
+        if here.marks.cover(batch):
+            return replace(here.state, covered=True)
+        here.marks.check(batch)
+        here = self._made_anew(batch, here)
+        if isinstance(here, Absent):
+            return self._gone(batch, here)
+        check_source(batch, None if here.dropped else here.source)
+        before, after = self._planned(batch, here)
+        if after.dropped is None:
+            self._store.drop(here, _marks(batch, here))
+        else:
+            mark = None if after.emptied else mark_after(self._store, here, batch)
+            facts = Facts(_marks(batch, here), mark, source_after(batch, here.source))
+            self._store.change(here, TableChange(before, after, facts, _dropped_at(batch, after)))
+        return self._store.look(batch.target).state
+
+    def _made_anew(self, batch: StagedBatch, here: E | Absent) -> E | Absent:
+        """A statement about a table that was dropped before is about its successor."""
+        if isinstance(here, Absent) or here.dropped is None:
+            return here
+        stays = batch.moves_to is None and batch.takes_from is None
+        if stays and all(isinstance(step, DropTable) for steps in batch.ddl for step in steps):
+            return here
+        here.marks.check(batch)
+        self.move_aside(here)
+        return self._store.look(batch.target)
+
+    def _settle(self, batch: StagedBatch, here: E | Absent) -> TargetState:
+        """A table that was given its name contains the marks of that: now they get a step.
+
+        With a renaming amid a message those are short of it, also where no more of it follows.
+        """
+        marks = here.marks.after(batch)
+        if not isinstance(here, Absent) and (here.renamed or marks.text() != here.marks.text()):
+            same = self._store.columns(here)
+            facts = Facts(marks, here.differs, here.source)
+            self._store.change(here, TableChange(same, same, facts, here.dropped))
+        return self._store.look(batch.target).state
+
+    # --- names
+
+    def _move(self, batch: StagedBatch, seen: E, to: TargetName) -> None:
+        seen.marks.check(batch)
+        check_source(batch, seen.source)
+        ((lane, _),) = batch.lanes.items()
+        there = self._store.look(to)
+        if not isinstance(there, Absent):
+            if there.marks.are_past(batch):
+                raise TargetRefused(f"it is renamed to {to}, which is there already")
+            raise WaitsForName(f"waits until {to}, which is to be its name, is free", to)
+        if self._store.freed(to) != f"{lane}:{place_text(batch)}":
+            raise WaitsForName(f"waits until what {to} was before is written", to)
+        before, after = self._planned(batch, seen)
+        differs = mark_after(self._store, seen, batch)
+        # Whose it is, too: under its old name, should it keep that, it is still of the old table.
+        facts = Facts(Marks.renamed_by(batch), differs, batch.becomes)
+        change = TableChange(before, after, facts, _dropped_at(batch, after))
+        self._store.move(seen, to, change, _marks(batch, seen))
+
+    def _gone(self, batch: StagedBatch, here: E | Absent) -> TargetState:
+        """There was no table to rename or drop: who waits for it must be told all the same."""
+        if not isinstance(here, Absent):
+            raise SinkUnavailable("the table came back meanwhile")
+        if not here.marks.cover(batch):
+            here.marks.check(batch)
+            self._store.bury(batch.target, _marks(batch, here))
+        return self._store.look(batch.target).state
+
+    def _take(self, batch: StagedBatch, here: E | Absent, of: TargetName) -> TargetState:
+        """Make room for the table ``of``, and wait until it has come."""
+        ((lane, _),) = batch.lanes.items()
+        if here.marks.of(lane) != place_of(batch) - 1:
+            here.marks.check(batch)
+        if not isinstance(here, Absent):
+            raise TargetRefused(f"{of} is renamed to it, and it is there already")
+        self._store.free(batch.target, f"{lane}:{place_text(batch)}")
+        other = self._store.look(of)
+        if not other.marks.are_past(batch):
+            raise WaitsForName(f"waits until {of} has its name", of)
+        here = self._store.look(batch.target)
+        if not isinstance(here, Absent):
+            return self._settle(batch, here)
+        self._store.bury(batch.target, here.marks.after(batch))
+        return self._store.look(batch.target).state
+
+    def _planned(self, batch: StagedBatch, seen: E) -> tuple[DdlTable, DdlTable]:
+        """The table before and after the batch's statements."""
+        before = self._store.columns(seen)
+        aside = f"__dropped_{place_text(batch)}"
+        return before, apply_ddl(before, batch.ddl, seen.stored.mode, aside)
+
+
+def _dropped_at(batch: StagedBatch, after: DdlTable) -> str | None:
+    ((lane, _),) = batch.lanes.items()
+    return f"{lane}:{place_text(batch)}" if after.dropped else None
+
+
+def _marks(batch: StagedBatch, here: E | Absent) -> Marks:
+    """The marks after the batch. A name that is taken again is only done when that has come."""
+    return here.marks.after(batch, waits=batch.takes_from is not None)

@@ -1,0 +1,110 @@
+"""The one loop of every sink: look, covered?, check, plan, publish."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Generic
+
+from actors.contract.ports import SinkUnavailable, StagedBatch, TargetRefused, TargetState
+from actors.processor.one_lane import check_one_lane
+from changes.model import POSITION, TargetName
+from offsets.moves import MarkMoves
+from offsets.snapshot import TargetMark
+from sparkwriter.kit.capable import check_capable
+from sparkwriter.kit.doubts import mark_after, mark_of_new
+from sparkwriter.kit.source import check_source, source_after
+from sparkwriter.kit.statements import Statements
+from sparkwriter.kit.store import Absent, Delivery, E, Existing, Facts, TableStore
+from sparkwriter.sql.schema import CreateTable, missing_columns, plan_schema
+
+SETTLE_ATTEMPTS = 5
+"""Looks at a table before a write until nothing is to be changed in its schema: one when it
+fits, two after a change, more only where others change it at the same time."""
+
+
+class TargetWriter(Generic[E]):
+    """``actors.contract.ports.ResettableSink`` over a sink's tables. One writer's thread."""
+
+    def __init__(self, store: TableStore[E]) -> None:
+        self._store = store
+        self._statements = Statements(store)
+
+    def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
+        """Read schema, mode and marks from the sink. See ``BatchWriter.open``."""
+        store = self._store
+        known = recorded if store.capabilities.history else None
+        with store.call(target):
+            return store.open(target, known).state
+
+    def write(self, batch: StagedBatch) -> TargetState:
+        """Publish the batch with its marks in one step. See ``BatchWriter.write``."""
+        store, target = self._store, batch.target
+        with store.call(target):
+            check_capable(batch, store.capabilities)
+            if batch.is_barrier:
+                return self._statements.write(batch)
+            for _ in range(SETTLE_ATTEMPTS):
+                here = store.look(target)
+                seen = None if isinstance(here, Absent) else here
+                if seen is not None and seen.marks.cover(batch):
+                    return replace(seen.state, covered=True)
+                here.marks.check(batch)
+                if seen is not None and seen.dropped and batch.path is not None:
+                    self._statements.move_aside(seen)
+                elif self._fits(batch, here):
+                    assert seen is not None
+                    return self._publish(seen, batch)
+        raise SinkUnavailable(f"{target}: others keep changing the table's schema")
+
+    def reset(self, target: TargetName, moves: MarkMoves) -> TargetState:
+        """Move the marks, and take what is to be written again. See ``ResettableSink.reset``."""
+        store = self._store
+        with store.call(target):
+            here = store.look(target)
+            before, after = here.marks.offsets, moves.of(here.marks.offsets)
+            if after == before:
+                return replace(here.state, covered=True)
+            marks = here.marks.at(after)
+            if isinstance(here, Absent):
+                store.bury(target, marks)
+                return store.look(target).state
+            return replace(here, marks=marks, version=store.reset(here, marks)).state
+
+    def _fits(self, batch: StagedBatch, here: E | Absent) -> bool:
+        """Whether the table can take the batch as it is. Else it is made or altered, unless another
+        did it first: the next look will tell. Raises TargetRefused."""
+        store, seen = self._store, None if isinstance(here, Absent) else here
+        check_source(batch, seen.source if seen else None)
+        if seen is not None:
+            check_positions(batch, seen)
+        kept = seen.positions if seen else batch.positions
+        if store.capabilities.delivery is Delivery.IDEMPOTENT:
+            kept = None
+        check_one_lane(batch, here.marks.offsets, kept)
+        steps = plan_schema(batch.schema, batch.mode, seen.stored if seen else None)
+        if seen is None:
+            (create,) = steps
+            assert isinstance(create, CreateTable)
+            facts = Facts(here.marks, mark_of_new(batch), batch.table)
+            store.create(batch, create.columns, facts)
+        elif steps:
+            store.change_schema(seen, steps, mark_after(store, seen, batch))
+        return seen is not None and not steps
+
+    def _publish(self, seen: E, batch: StagedBatch) -> TargetState:
+        differs = mark_after(self._store, seen, batch)
+        facts = Facts(seen.marks.after(batch), differs, source_after(batch, seen.source))
+        version = self._store.publish(seen, batch, facts)
+        return replace(seen, marks=facts.marks, differs=differs, version=version).state
+
+
+def check_positions(batch: StagedBatch, seen: Existing) -> None:  # type: ignore[type-arg]
+    """Raise TargetRefused where the target keeps positions that the batch does not carry."""
+    kept = seen.positions
+    if kept is not None and POSITION not in {column.name for column in seen.stored.columns}:
+        raise TargetRefused(missing_columns([POSITION]))
+    if batch.path is not None and kept is not None and batch.positions != kept:
+        raise TargetRefused(
+            f"the table keeps the positions {kept} of its rows, the changes carry"
+            f" {batch.positions or 'none'}"
+        )
