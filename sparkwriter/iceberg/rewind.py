@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from actors.contract.ports import SinkUnavailable, TargetRefused
-from offsets.position import TopicPartition
+from actors.contract.ports import SinkUnavailable
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.publish import change_table
@@ -15,26 +12,6 @@ WHOLE_FILES = "copy-on-write"
 """A changelog's ``_partition`` stands where Iceberg has a metadata column of that name, which a
 delete on the reader's side (merge-on-read) asks for and then can't read. One that writes the
 touched files anew does not."""
-
-
-def rows_above(
-    before: Mapping[TopicPartition, int], after: Mapping[TopicPartition, int]
-) -> str | None:
-    """The condition that holds for them, None where no mark is lowered.
-
-    A row says its partition's number and not its topic, so where another topic of the same
-    number is in the table nobody can tell whose a row is. Raises TargetRefused.
-    """
-    lowered = sorted(source for source, mark in after.items() if mark < before[source])
-    for source in lowered:
-        for other in before:
-            if other.partition == source.partition and other.topic != source.topic:
-                raise TargetRefused(
-                    f"its rows of {source} can't be told from those of {other}: a changelog names"
-                    " the partition, not the topic. It can't be reset; read into another target"
-                )
-    terms = [f"(`_partition` = {s.partition} AND `_offset` > {after[s]})" for s in lowered]
-    return " OR ".join(terms) or None
 
 
 def delete_whole_files(table: LakeTable, main: int) -> None:

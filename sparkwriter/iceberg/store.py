@@ -29,12 +29,13 @@ from sparkwriter.iceberg.look import DIFFERS, KEYS, MODE, POSITIONS, Seen, look
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.publish import create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg.refusals import only_names, reasons
-from sparkwriter.iceberg.rewind import delete_whole_files, rows_above, stamped_removal
+from sparkwriter.iceberg.rewind import delete_whole_files, stamped_removal
 from sparkwriter.iceberg.source import source_text
 from sparkwriter.iceberg.statements import STAMP_CONF, StatementWrites
 from sparkwriter.iceberg.tombstones import Tombstones
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 from sparkwriter.iceberg.vectors import VectorWrites
+from sparkwriter.kit.changelog import rows_above
 from sparkwriter.kit.store import Absent, Capabilities, Facts, TableChange
 from sparkwriter.sql.ddl_plan import DdlTable
 from sparkwriter.sql.not_null import check_not_null

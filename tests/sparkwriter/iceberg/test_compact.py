@@ -187,7 +187,7 @@ def test_a_stop_ends_a_compaction_that_runs(
         compacting._begin_jobs(what)
         compactions.stop()  # from here on the jobs of this group are cancelled as they begin
 
-    monkeypatch.setattr(compacting._compactor, "_jobs", Jobs(begin, compacting.cancel))
+    monkeypatch.setattr(compacting._lake._compactor, "_jobs", Jobs(begin, compacting.cancel))
     with capture_logs() as logs:
         for number in range(8):
             compacting.write(staging.batch(orders(("U", 1, "a", number)), number))

@@ -104,14 +104,14 @@ def test_a_write_that_was_overtaken(
 ) -> None:
     """It loses, looks again, and leaves what the other wrote."""
     late = IcebergWriter(spark)
-    real = late._equality.update
+    real = late._lake._equality.update
 
     def overtaken(*args: Any) -> Any:
         monkeypatch.undo()
         spark.sql(f"INSERT INTO {'.'.join(begun.target)} VALUES (5, 'other', 5)")
         return real(*args)
 
-    monkeypatch.setattr(late._equality, "update", overtaken)
+    monkeypatch.setattr(late._lake._equality, "update", overtaken)
     batch = begun.batch(orders(("U", 1, "b", 2), ("U", 2, "b", 2)), 2, after=1)
     with pytest.raises(LostRace, match="main moved"):
         late.write(batch)

@@ -360,8 +360,8 @@ CHILD = """
 import pickle, sys
 from pathlib import Path
 import structlog
-structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-from actors.contract.ports import Fenced, SinkUnavailable
+from actors.contract.ports import SinkUnavailable
+from offsets.fence import Fenced
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.session import start_session

@@ -15,7 +15,7 @@ from changes.model import Column, Mode, TableSchema, TargetName
 from offsets.fence import Span
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
-from sparkwriter.iceberg import sink as iceberg
+from sparkwriter.iceberg import store as iceberg
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.rewind import rows_above
 from sparkwriter.iceberg.sink import IcebergWriter

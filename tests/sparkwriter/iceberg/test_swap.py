@@ -77,7 +77,7 @@ def test_the_old_one_may_be_kept(spark, writer, filled, rows: Rows) -> None:
 def test_it_breaks_off_anywhere_and_is_repeated(spark, filled, rows: Rows, steps: int) -> None:
     """Each step is found done, whatever came of it before."""
     broken = IcebergWriter(spark)
-    broken._catalog = Dies(spark, steps)
+    broken._lake.catalog = Dies(spark, steps)
     with pytest.raises(SinkUnavailable, match="gone"):
         broken.swap(filled)
     IcebergWriter(spark).swap(filled)

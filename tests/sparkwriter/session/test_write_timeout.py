@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from actors.contract.ports import LostRace, SinkUnavailable
 from changes.model import TargetName, Write
-from sparkwriter.iceberg import sink as iceberg
+from sparkwriter.iceberg import store as iceberg
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import JavaFailure
 from sparkwriter.iceberg.look import look
