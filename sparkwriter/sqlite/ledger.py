@@ -1,4 +1,4 @@
-"""What a file of SQLite keeps beside its tables: of each target its columns, its marks, its version.
+"""What a file of SQLite keeps beside its tables: of each target columns, marks, version.
 
 One row a target, changed in the same transaction as the target's rows: that is the whole of exactly
 once here.

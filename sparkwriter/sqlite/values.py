@@ -24,7 +24,8 @@ def to_sqlite(name: str, column: pa.ChunkedArray | pa.Array) -> Sequence[object]
     type_ = column.type
     if pa.types.is_decimal(type_) or pa.types.is_temporal(type_):
         try:
-            return pc.cast(column, pa.string()).to_pylist()
+            texts: list[object] = pc.cast(column, pa.string()).to_pylist()
+            return texts
         except pa.ArrowInvalid as error:
             raise TargetRefused(f"column {name}: {error}") from None
     values: list[object] = column.to_pylist()

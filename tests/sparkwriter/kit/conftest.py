@@ -1,0 +1,110 @@
+"""The sinks that the contract is asked of, each as ``Sink``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pytest
+
+from changes.model import Column, TableSchema, TargetName
+from sparkwriter.kit.store import Absent, TableStore
+from sparkwriter.sqlite.store import SqliteStore
+from tests.sparkwriter.conftest import Staging
+
+_numbers = itertools.count()
+Row = tuple[object, ...]
+
+
+class Sink(Protocol):
+    """A sink with as many members as are asked for."""
+
+    def store(self) -> TableStore[Any]:
+        """One more member's store, over the same tables."""
+        ...
+
+    def read(self, target: TargetName) -> pa.Table:
+        """A table's rows as a reader finds them."""
+        ...
+
+
+class Sqlite:
+    """A file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._made: list[SqliteStore] = []
+
+    def store(self) -> SqliteStore:
+        self._made.append(SqliteStore(self._path))
+        return self._made[-1]
+
+    def read(self, target: TargetName) -> pa.Table:
+        return self.store().read(target)
+
+    def close(self) -> None:
+        for store in self._made:
+            store.close()
+
+
+class Iceberg:
+    """The lake of the tests' Spark session."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+
+    def store(self) -> TableStore[Any]:
+        from sparkwriter.iceberg.store import IcebergStore
+
+        return IcebergStore(self._spark)
+
+    def read(self, target: TargetName) -> pa.Table:
+        name = ".".join(f"`{part}`" for part in target)
+        return self._spark.newSession().table(name).toArrow()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("iceberg", marks=pytest.mark.integration)])
+def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sink]:
+    """Each sink in turn."""
+    if request.param == "sqlite":
+        made = Sqlite(tmp_path / "sink.db")
+        yield made
+        made.close()
+    else:
+        yield Iceberg(request.getfixturevalue("spark"))
+
+
+@pytest.fixture
+def target() -> TargetName:
+    """A target that no other test uses and that does not exist yet."""
+    return TargetName("lake", "contract", f"t{next(_numbers)}")
+
+
+@pytest.fixture
+def staging(tmp_path: Path, target: TargetName) -> Staging:
+    """Batches for a table of orders: id (long), note (string), n (int)."""
+    columns = (Column("id", pa.int64()), Column("note", pa.string()), Column("n", pa.int32()))
+    return Staging(tmp_path, target, TableSchema(columns, ("id",)))
+
+
+@pytest.fixture
+def rows(sink: Sink) -> Callable[..., list[Row]]:
+    """A table's rows, sorted, of the columns that are named or all."""
+
+    def read(target: TargetName, *columns: str) -> list[Row]:
+        table = sink.read(target)
+        chosen = table.select(list(columns)) if columns else table
+        found = [tuple(row.values()) for row in chosen.to_pylist()]
+        return sorted(found, key=lambda row: [(value is None, value) for value in row])
+
+    return read
+
+
+def exists(sink: Sink, target: TargetName) -> bool:
+    """Whether the sink has a table of that name."""
+    store = sink.store()
+    with store.call(target):
+        return not isinstance(store.look(target), Absent)
