@@ -27,8 +27,9 @@ import pickle, sys
 from pathlib import Path
 import structlog
 from daemon.staging.folder import StagingFolder
-from sparkwriter import iceberg, iceberg_statements
+from sparkwriter.iceberg import statements
 from sparkwriter.iceberg.attempts import this_process
+from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.session import start_session
@@ -43,9 +44,9 @@ def die_here(*refs):
     sys.stdin.buffer.read()
 
 structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-iceberg_statements.publish_update = die_here
+statements.publish_update = die_here
 upkeep = Upkeep(this_process("0123456789ab"), UpkeepSettings())
-iceberg.IcebergWriter(spark, upkeep).write(batch)
+IcebergWriter(spark, upkeep).write(batch)
 """
 
 

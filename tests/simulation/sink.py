@@ -1,7 +1,7 @@
 """A sink of dicts: it publishes atomically, fences and follows DDL, as a real one does.
 
 What a statement makes of columns is planned by the real plan (``sparkwriter.sql.ddl_plan``);
-what becomes of tables and their names follows ``sparkwriter.iceberg.ddl`` step by step.
+what becomes of tables and their names follows ``sparkwriter.kit.statements`` step by step.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ def test_a_stop_ends_a_compaction_that_runs(
     """Its jobs are cancelled, its write has been published, and no other one begins."""
 
     def begin(what: str) -> None:
-        compacting._begin_jobs(what)
+        compacting._lake._begin_jobs(what)
         compactions.stop()  # from here on the jobs of this group are cancelled as they begin
 
     monkeypatch.setattr(compacting._lake._compactor, "_jobs", Jobs(begin, compacting.cancel))

@@ -360,6 +360,7 @@ CHILD = """
 import pickle, sys
 from pathlib import Path
 import structlog
+structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 from actors.contract.ports import SinkUnavailable
 from offsets.fence import Fenced
 from sparkwriter.iceberg.sink import IcebergWriter
