@@ -57,6 +57,7 @@ def test_messages_keep_their_order_and_offsets(broker: DevBroker) -> None:
     )
 
 
+@pytest.mark.long
 def test_data_outlives_a_kill(broker: DevBroker) -> None:
     """After SIGKILL and a restart the port is the same and the messages are there."""
     create_topic(broker.bootstrap, "kept")
@@ -106,6 +107,7 @@ def _command(data: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.long
 def test_the_command_ends_by_sigterm(tmp_path: Path) -> None:
     """It prints one line when it is ready; SIGTERM ends it with code 0."""
     command = _command(tmp_path)
@@ -129,6 +131,7 @@ def _pids(data: Path) -> list[int]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("victim", ["parent", "leash"])
 def test_the_broker_dies_with_its_parent(tmp_path: Path, victim: str) -> None:
     """Whichever process above it is killed, the JVM ends too."""

@@ -62,6 +62,7 @@ def test_a_log_without_it_fails(tmp_path: Path, text: str | None) -> None:
         caught_up(log)
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_a_daemon_that_fails_fails_the_demo(tmp_path: Path) -> None:
     """A configuration that isn't there: exit code 1, and what happened on stderr."""

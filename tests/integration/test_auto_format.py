@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from daemon.runtime.lifecycle import Exit
 from tests.changes.formats import wire
 from tests.integration.rig import Rig, canal
@@ -21,6 +23,7 @@ def packets(rig: Rig, *keys: int) -> list[bytes]:
     return [wire.canal_packet(wire.canal_rows("INSERT", [row], "events", rig.db)) for row in rows]
 
 
+@pytest.mark.long
 def test_topics_of_several_formats_in_one_pipeline(rig: Rig) -> None:
     """Each is told by itself, an empty one not yet; a restart keeps what was told."""
     topics = {name: f"{rig.topic}-{name}" for name in ("users", "events", "empty")}

@@ -54,6 +54,7 @@ class Compacting(SharedSpark):
         self.compactions.stop()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_stop_ends_a_compaction_and_loses_nothing(rig: Rig) -> None:
     """The write that it followed counts as done, and what came meanwhile is written, too."""

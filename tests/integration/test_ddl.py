@@ -113,6 +113,7 @@ def test_an_online_schema_change_without_its_shadow_tables(rig: Rig) -> None:
     assert any("online schema change" in event["what"] for event in rig.events("ddl_kept"))
 
 
+@pytest.mark.long
 def test_an_end_after_each_statement_is_harmless(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """The statement has landed, nobody knows: the next run reads all again and changes nothing."""
     t = f"{rig.db}.orders"

@@ -98,7 +98,7 @@ class World:
             assert time.monotonic() < end, f"a transaction is open at {stable.offset}"
 
 
-@pytest.fixture(params=["file", "topic"])
+@pytest.fixture(params=["file", pytest.param("topic", marks=pytest.mark.long)])
 def world(rig: Rig, request: pytest.FixtureRequest) -> World:
     return World(rig, request.param)
 
@@ -352,6 +352,7 @@ def test_uncommitted_readers_are_refused(rig: Rig) -> None:
     assert "reads uncommitted records" in done.stderr
 
 
+@pytest.mark.long
 def test_a_broker_that_is_away_is_one_line_and_status_1(rig: Rig) -> None:
     """Nothing is decided then; files are listed all the same."""
     world = World(rig, "file")

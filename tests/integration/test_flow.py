@@ -10,7 +10,7 @@ from tests.integration.rig import Rig, canal, ddl
 P0 = "binlog"
 
 
-@pytest.fixture(params=["merge", "equality"])
+@pytest.fixture(params=["merge", pytest.param("equality", marks=pytest.mark.long)])
 def write(request: pytest.FixtureRequest) -> str:
     """Both ways to write a target."""
     way: str = request.param

@@ -16,6 +16,7 @@ from tests.integration.rig import Rig, canal
 from tests.integration.test_group import Gated, Log, Member
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_an_outage_that_outlives_the_session_ends_no_pipeline(
     tmp_path: Path, lake_conf: Mapping[str, str], request: pytest.FixtureRequest

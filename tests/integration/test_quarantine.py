@@ -67,6 +67,7 @@ def test_a_refused_target_is_quarantined_and_others_go_on(rig: Rig) -> None:
     assert rig.snapshot().spills[f"lake.{rig.db}.bad"].lanes == {source: (2, 5)}
 
 
+@pytest.mark.long
 def test_kill_9_in_quarantine_then_a_release_writes_all_once(rig: Rig, follower: Follower) -> None:
     """Tables are equal, and the changelog beside shows each message once."""
     produce_refused(rig)

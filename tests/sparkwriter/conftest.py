@@ -110,10 +110,12 @@ def target() -> TargetName:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Whatever is tested with staged batches is tested in both ways to write them, unless the
-    test names its own."""
+    test names its own. In the tier of every change one way is enough, but for what batches do."""
     marks = metafunc.definition.iter_markers("parametrize")
     if "write" in metafunc.fixturenames and not any(mark.args[0] == "write" for mark in marks):
-        metafunc.parametrize("write", Write, ids=lambda way: way.value)
+        later = () if metafunc.module.__name__.endswith("test_write") else (pytest.mark.long,)
+        ways = [pytest.param(w, marks=() if w is Write.MERGE else later) for w in Write]
+        metafunc.parametrize("write", ways, ids=lambda way: way.value)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from daemon.cli import app
@@ -53,6 +54,7 @@ def test_damage_is_told_by_the_status_too(tmp_path: Path) -> None:
     assert "the checksum does not match the content" in done.stderr
 
 
+@pytest.mark.long
 def test_what_another_store_holds_is_not_taken_for_nothing(tmp_path: Path) -> None:
     """Where its broker is away, that is said, instead of an empty list."""
     world = World(tmp_path, stores='offset_stores = ["kafka-topic"]')

@@ -227,6 +227,7 @@ def test_a_crash_before_the_groups_commit_loses_nothing(
     assert (state(world), committed(world)) == (PartitionState(0, None, reset=True), 8)
 
 
+@pytest.mark.long
 def test_no_broker_no_reset(tmp_path: Path) -> None:
     """Nothing can be said of the log."""
     world = World(tmp_path)

@@ -69,6 +69,7 @@ def staged(changes: dict[Key, tuple[Value, bool] | None], partial: bool) -> pa.T
     return pa.table(arrays | ({HAS_PREFIX + "note": has} if partial else {}))
 
 
+@pytest.mark.long
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=BATCHES, data=st.data())
 def test_any_way_at_any_time(

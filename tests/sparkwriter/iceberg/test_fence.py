@@ -380,6 +380,7 @@ except (Fenced, SinkUnavailable) as fenced:
 """
 
 
+@pytest.mark.long
 def test_two_processes(
     writer, begun, spark: SparkSession, rows: Rows, orders, lake_conf, tmp_path: Path, monkeypatch
 ) -> None:

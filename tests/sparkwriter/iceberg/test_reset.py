@@ -17,8 +17,8 @@ from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 from sparkwriter.iceberg import store as iceberg
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.iceberg.rewind import rows_above
 from sparkwriter.iceberg.sink import IcebergWriter
+from sparkwriter.kit.changelog import rows_above
 
 LANE = TopicPartition("shop", 0)
 OTHER = TopicPartition("shop", 1)

@@ -66,6 +66,13 @@ class Iceberg:
         return self._spark.newSession().table(name).toArrow()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """An end at each step of a renaming takes Iceberg a minute."""
+    for item in items:
+        if item.name.startswith("test_an_end_at_each_step") and "iceberg" in item.name:
+            item.add_marker("long")
+
+
 @pytest.fixture(params=["sqlite", pytest.param("iceberg", marks=pytest.mark.integration)])
 def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sink]:
     """Each sink in turn."""

@@ -207,6 +207,7 @@ spark.stop()
 """
 
 
+@pytest.mark.long
 @pytest.mark.integration
 @pytest.mark.machine
 def test_silence_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 REACH = """
@@ -67,6 +68,7 @@ def the_secret(spark: SparkSession) -> str:
     return str(environment.securityManager().getSecretKey())
 
 
+@pytest.mark.long
 def test_another_jvm_is_turned_away(spark: SparkSession) -> None:
     """Without the secret, and with another one; with it there would be something to reach."""
     assert reached(spark, None) == [None, None, None]
