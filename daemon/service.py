@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import pykka
 import structlog
-from confluent_kafka import KafkaException
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -35,6 +34,7 @@ from daemon.kafka.positions import (
     log_ends,
     topic_ids,
 )
+from daemon.kafka.questions import NotAnswered, asking
 from daemon.kafka.source import KafkaSource
 from daemon.kafka.topic_watch import TopicWatch
 from daemon.letters.files import FileLetters
@@ -292,20 +292,21 @@ class Service:
         group, topics = config.group(name), section.topics
         keyed = make_format(section.format, section.format_options()).keyed
         try:
-            watch = TopicWatch(kafka, {topic: recorded.topic_ids[topic] for topic in topics})
-            resolver = PositionResolver(
-                settings=kafka,
-                group=group,
-                pipeline=section,
-                load=store.get,
-                apply_force=force is not None and force != recorded.forced,
-                check_topics=watch.check,
-            )
-            source = KafkaSource(kafka, topics, group, resolver, name, keyed=keyed, watch=watch)
-            group = f"{group}@{cluster_id(kafka)}"
-            ends = log_ends(kafka, topics) if self._until_end else None
-        except KafkaException as error:
-            raise Unusable(f"pipeline.{name}: kafka: {error.args[0].str().strip()}") from error
+            with asking():
+                watch = TopicWatch(kafka, {topic: recorded.topic_ids[topic] for topic in topics})
+                resolver = PositionResolver(
+                    settings=kafka,
+                    group=group,
+                    pipeline=section,
+                    load=store.get,
+                    apply_force=force is not None and force != recorded.forced,
+                    check_topics=watch.check,
+                )
+                source = KafkaSource(kafka, topics, group, resolver, name, keyed=keyed, watch=watch)
+                group = f"{group}@{cluster_id(kafka)}"
+                ends = log_ends(kafka, topics) if self._until_end else None
+        except NotAnswered as error:
+            raise Unusable(f"pipeline.{name}: kafka: {str(error).strip()}") from error
         except BrokerUnreachable as error:
             raise BrokerAway(f"pipeline.{name}: {error}") from error
         letters, recent = self._letters(name)

@@ -6,22 +6,17 @@ overrule by the broker's commit, is refused here, before anything is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+from collections.abc import Iterator
 
 from daemon.config.pipelines import Config
 from daemon.kafka import group_commit
 from daemon.kafka.positions import (
     BrokerUnreachable,
     TopicMissing,
-    admin_client,
     check_topic_ids,
-    list_offsets,
     topic_ids,
 )
+from daemon.kafka.questions import LogQuestions, NotAnswered
 from daemon.positions.chain import make_stores
 from daemon.positions.offset_file import OffsetFile, StateDirBusy, lock_state_dir
 from offsets.position import TopicPartition
@@ -106,27 +101,21 @@ def _check_broker(config: Config, snapshot: Snapshot) -> Iterator[str]:
         raise TransferRefused(str(error)) from error
     try:
         check_topic_ids(snapshot, ids)
-        _check_positions(config, snapshot, settings)
+        _check_positions(config, snapshot, LogQuestions(settings))
     except (PositionError, StoreError) as error:
         raise TransferRefused(str(error)) from error
-    except KafkaException as error:
-        raise TransferRefused(f"the logs can't be asked: {error.args[0].str()}") from error
-    except TimeoutError as error:
-        raise TransferRefused("the logs can't be asked: no answer in time") from error
+    except NotAnswered as error:
+        raise TransferRefused(f"the logs can't be asked: {error}") from error
 
 
-def _check_positions(config: Config, snapshot: Snapshot, settings: Mapping[str, Any]) -> None:
+def _check_positions(config: Config, snapshot: Snapshot, questions: LogQuestions) -> None:
     topics = config.pipeline[snapshot.pipeline].topics
-    admin = admin_client(settings)
-    found = admin.list_topics(timeout=CONNECT_TIMEOUT_S).topics
-    there = {TopicPartition(topic, n) for topic in topics for n in found[topic].partitions}
+    there = set(questions.partitions(topics))
     # A topic that is read no more stays in the file: nothing is read from it, nothing checked.
     for source in snapshot.partitions:
         if source.topic in topics and source not in there:
             raise PositionError(f"{source}: the topic has no such partition")
-    low = list_offsets(admin, sorted(there), OffsetSpec.earliest())
-    high = list_offsets(admin, sorted(there), OffsetSpec.latest())
-    logs = {source: Watermarks(low[source], high[source]) for source in there}
+    logs = questions.watermarks(sorted(there))
     committed = group_commit.committed(config, snapshot.pipeline)
     for source in sorted(there & snapshot.partitions.keys()):
         _check_start(source, snapshot, committed.get(source), logs[source])

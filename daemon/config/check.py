@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from confluent_kafka import Consumer, KafkaException
-
 from actors.contract.ports import NotKept, SinkUnavailable
 from changes.formats.auto import AUTO
 from changes.model import Write
@@ -26,7 +24,7 @@ from daemon.config.pipelines import Config, PipelineSection
 from daemon.config.secrets import MASK, SHORTEST, looks_secret
 from daemon.kafka.dead_letter_topic_made import find_topic
 from daemon.kafka.positions import BrokerUnreachable, TopicMissing, topic_ids
-from daemon.kafka.settings import consumer_settings
+from daemon.kafka.settings import refused
 from sparkwriter.iceberg.warehouse import check_warehouse
 from sparkwriter.session.jars import JarsError, lake_jars, local_jar
 from sparkwriter.session.java import JavaMissing, find_java
@@ -212,18 +210,12 @@ def _unusable_folders(config: Config) -> Iterator[str]:
 
 
 def _kafka_problems(config: Config, name: str) -> Iterator[str]:
-    """Construct a consumer: librdkafka alone knows its properties and what they may be."""
+    """What the client refuses of the settings, by the place where each one stands."""
     pipeline = config.pipeline[name]
     settings: dict[str, Any] = dict(config.kafka_of(name))
     for _ in range(MOST_KAFKA_PROBLEMS):
-        try:
-            whole = consumer_settings(settings, config.group(name))
-            Consumer({**whole, "log_level": 0}).close()
-        except KafkaException as error:
-            reason = " ".join(str(error.args[0].str()).split())
-        except (TypeError, ValueError) as error:
-            reason = str(error)
-        else:
+        reason = refused(settings, config.group(name))
+        if reason is None:
             return
         # Text such as: No such configuration property: "foo.bar"
         key = next((k for k in settings if re.search(rf'["`\s]{re.escape(k)}["`\s]', reason)), None)

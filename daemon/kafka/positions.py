@@ -15,9 +15,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from daemon.kafka.settings import connection_settings
 from offsets.position import TopicPartition
-from offsets.recovery import (
-    PositionError,
-)
+from offsets.recovery import PositionError
 from offsets.snapshot import Snapshot
 from offsets.store import StoreError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError
+from confluent_kafka import Consumer, KafkaError, KafkaException
 
 CONNECTION = (
     "bootstrap.", "security.", "sasl.", "ssl.", "client.", "socket.", "broker.",
@@ -70,6 +70,20 @@ def consumer_settings(settings: Mapping[str, Any], group: str) -> dict[str, Any]
         "enable.auto.offset.store": False,
         "auto.offset.reset": "error",
     }
+
+
+def refused(settings: Mapping[str, Any], group: str) -> str | None:
+    """Why a consumer of these settings can't be made, None where it can: it is tried.
+
+    librdkafka alone knows its properties and what they may be.
+    """
+    try:
+        Consumer({**consumer_settings(settings, group), "log_level": 0}).close()
+    except KafkaException as error:
+        return " ".join(str(error.args[0].str()).split())
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return None
 
 
 def assigns_incrementally(settings: Mapping[str, Any]) -> bool:

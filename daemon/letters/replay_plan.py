@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import IsolationLevel, KafkaException
-from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
-
 from changes.formats.base import Format, Parted
 from changes.routing import Router
 from daemon.commands.detected_records import format_of, topics_format
 from daemon.config.pipelines import Config
 from daemon.kafka.log_reader import LogGone, LogReader, LogUnreadable
-from daemon.kafka.positions import ANSWER_TIMEOUT_S, admin_client, list_offsets
+from daemon.kafka.questions import LogQuestions, NotAnswered, asking
 from daemon.letters.conflicts import Candidate, Later, Letters, by_source, doubt_peers, read_now
 from daemon.letters.index import Shelf, Stored
-from daemon.operate.offset_reset import compacted
 from offsets.position import TopicPartition
 from offsets.store import StoreError
 
@@ -64,11 +59,10 @@ class Planner:
             letters[place] = (*letters.get(place, ()), each)
         candidates = [self._candidate(mine) for mine in letters.values()]
         try:
-            admin = admin_client(self.settings)
-            ends = self._look(admin, candidates)
-        except (KafkaException, TimeoutError) as error:
-            said = error.args[0].str() if isinstance(error, KafkaException) else "no answer in time"
-            raise NotPlanned(f"the broker can't be asked: {said}") from error
+            with asking():
+                ends = self._look(LogQuestions(self.settings), candidates)
+        except NotAnswered as error:
+            raise NotPlanned(f"the broker can't be asked: {error}") from error
         except (LogGone, LogUnreadable) as error:
             raise NotPlanned(str(error)) from error
         for candidate in candidates:
@@ -127,15 +121,15 @@ class Planner:
         return candidate
 
     def _look(
-        self, admin: AdminClient, candidates: Sequence[Candidate]
+        self, questions: LogQuestions, candidates: Sequence[Candidate]
     ) -> dict[TopicPartition, int]:
         sources = by_source(candidates)
         if not sources:
             return {}
         self._doubt_neighbours(sources)
-        lows = list_offsets(admin, list(sources), OffsetSpec.earliest())
-        ends = _committed_ends(admin, list(sources))
-        holed = compacted(admin, {source.topic for source in sources})
+        lows = questions.begins(list(sources))
+        ends = questions.committed_ends(list(sources))
+        holed = questions.compacted({source.topic for source in sources})
         for source, mine in sources.items():
             low, end = lows[source], ends[source]
             for candidate in mine:
@@ -170,17 +164,3 @@ class Planner:
                 if source.topic in other.topics:
                     for candidate in mine:
                         candidate.doubt(f"pipeline {name} reads the topic, too, and gets it again")
-
-
-def _committed_ends(admin: AdminClient, sources: list[TopicPartition]) -> dict[TopicPartition, int]:
-    """Up to where no transaction is open."""
-    asked = {KafkaPartition(s.topic, s.partition): OffsetSpec.latest() for s in sources}
-    answers = admin.list_offsets(
-        asked,
-        isolation_level=IsolationLevel.READ_COMMITTED,
-        request_timeout=ANSWER_TIMEOUT_S,
-    )
-    return {
-        TopicPartition(p.topic, p.partition): future.result(ANSWER_TIMEOUT_S).offset
-        for p, future in answers.items()
-    }

@@ -8,38 +8,25 @@ same is done by an edit of the pipeline (``daemon/runtime/edits.py``).
 from __future__ import annotations
 
 import re
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    ConfigResource,
-    OffsetSpec,
-    ResourceType,
-)
-
 from changes.model import Mode, TargetName
 from daemon.config.pipelines import Config
-from daemon.kafka.commit_store import SETTLE_S, SETTLING
 from daemon.kafka.group_commit import committed, group_store, own_member
 from daemon.kafka.positions import (
-    ANSWER_TIMEOUT_S,
     BrokerUnreachable,
     TopicMissing,
-    admin_client,
     check_topic_ids,
-    list_offsets,
     topic_ids,
 )
+from daemon.kafka.questions import LogQuestions, NotAnswered, group_members
 from daemon.kafka.settings import INSTANCE_ID
 from daemon.runtime.edits import EditRefused, edit_offline
 from offsets.position import TopicPartition
-from offsets.recovery import PositionError, Watermarks
+from offsets.recovery import PositionError
 from offsets.reset import ResetPlan, ResetRequest, ResetTo, Surroundings, plan_reset
 from offsets.snapshot import Snapshot
 from offsets.store import StoreError
@@ -105,24 +92,21 @@ def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish
     settings = config.kafka_of(pipeline)
     try:
         check_topic_ids(recorded, topic_ids(settings, section.topics))
-        admin = admin_client(settings)
-        chosen = _chosen(admin, section.topics, wish)
-        low = list_offsets(admin, chosen, OffsetSpec.earliest())
-        high = list_offsets(admin, chosen, OffsetSpec.latest())
+        questions = LogQuestions(settings)
+        chosen = _chosen(questions, section.topics, wish)
         around = Surroundings(
-            {source: Watermarks(low[source], high[source]) for source in chosen},
+            questions.watermarks(chosen),
             committed(config, pipeline),
-            compacted(admin, {source.topic for source in chosen}),
+            questions.compacted({source.topic for source in chosen}),
             any(route.mode is Mode.APPEND for route in section.routes()),
         )
         request = ResetRequest(
-            ResetTo(wish.to), tuple(chosen), _at(admin, chosen, wish), wish.table
+            ResetTo(wish.to), tuple(chosen), _at(questions, chosen, wish), wish.table
         )
     except (BrokerUnreachable, TopicMissing, PositionError, StoreError) as error:
         raise EditRefused(str(error)) from error
-    except (KafkaException, TimeoutError) as error:
-        said = error.args[0].str() if isinstance(error, KafkaException) else "no answer in time"
-        raise EditRefused(f"the broker can't be asked: {said}") from error
+    except NotAnswered as error:
+        raise EditRefused(f"the broker can't be asked: {error}") from error
     plan = plan_reset(recorded, around, request)
     _check_targets(config, plan)
     return plan
@@ -206,36 +190,17 @@ def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own:
     marks. ``ours`` are static names of this one: they stay in the group for a while.
     """
     group = config.group(pipeline)
-    members = _members(admin_client(config.kafka_of(pipeline)), group)
-    others = [m for m in members if m.group_instance_id not in ours]
+    try:
+        members = group_members(config.kafka_of(pipeline), group)
+    except NotAnswered as error:
+        raise EditRefused(f"group {group!r} can't be asked: {error}") from error
+    others = [m for m in members if m.instance_id not in ours]
     if len(others) > own:
         names = ", ".join(sorted(f"{m.client_id} at {m.host}" for m in others))
         raise EditRefused(
             f"group {group!r} has members that read ({names}): what they read is theirs to say. "
             "Stop them first, and reset in each one's state directory what it has read"
         )
-
-
-def _members(admin: AdminClient, group: str) -> list[Any]:
-    """Who is in the group, asked again while a starting broker does not know. Raises EditRefused.
-
-    A group that there is not has none; which is said so only once its coordinator is there.
-    """
-    deadline = time.monotonic() + ANSWER_TIMEOUT_S
-    while True:
-        try:
-            asked = admin.describe_consumer_groups([group], request_timeout=ANSWER_TIMEOUT_S)
-            return list(asked[group].result(ANSWER_TIMEOUT_S).members)
-        except KafkaException as error:
-            said = error.args[0]
-            if said.code() == KafkaError.GROUP_ID_NOT_FOUND:
-                return []
-            if said.code() not in SETTLING or time.monotonic() > deadline:
-                why = said.str() or said.name()
-                raise EditRefused(f"group {group!r} can't be asked: {why}") from error
-        except TimeoutError as error:
-            raise EditRefused(f"group {group!r} can't be asked: no answer in time") from error
-        threading.Event().wait(SETTLE_S)
 
 
 def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
@@ -267,14 +232,15 @@ def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
         store.stop()
 
 
-def _chosen(admin: AdminClient, topics: Sequence[str], wish: ResetWish) -> list[TopicPartition]:
+def _chosen(
+    questions: LogQuestions, topics: Sequence[str], wish: ResetWish
+) -> list[TopicPartition]:
     if wish.topic is not None and wish.topic not in topics:
         raise EditRefused(f"--topic {wish.topic}: the pipeline reads {', '.join(topics)}")
     mine = [wish.topic] if wish.topic is not None else list(topics)
     if wish.partition is not None and len(mine) > 1:
         raise EditRefused("--partition needs --topic: the pipeline reads several")
-    found = admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics
-    there = [TopicPartition(topic, n) for topic in mine for n in found[topic].partitions]
+    there = questions.partitions(mine)
     if wish.partition is not None:
         there = [source for source in there if source.partition == wish.partition]
         if not there:
@@ -285,22 +251,10 @@ def _chosen(admin: AdminClient, topics: Sequence[str], wish: ResetWish) -> list[
 
 
 def _at(
-    admin: AdminClient, chosen: list[TopicPartition], wish: ResetWish
+    questions: LogQuestions, chosen: list[TopicPartition], wish: ResetWish
 ) -> dict[TopicPartition, int]:
     if wish.to == "offset":
         return dict.fromkeys(chosen, int(wish.at or ""))
     if wish.to != "timestamp":
         return {}
-    found = list_offsets(admin, chosen, OffsetSpec.for_timestamp(wish.time_ms()))
-    return {source: offset for source, offset in found.items() if offset >= 0}
-
-
-def compacted(admin: AdminClient, topics: set[str]) -> frozenset[str]:
-    """The topics of which older messages of a key may be gone, wherever the log begins."""
-    resources = {topic: ConfigResource(ResourceType.TOPIC, topic) for topic in topics}
-    asked = admin.describe_configs(list(resources.values()), request_timeout=ANSWER_TIMEOUT_S)
-    return frozenset(
-        topic
-        for topic, resource in resources.items()
-        if "compact" in asked[resource].result(ANSWER_TIMEOUT_S)["cleanup.policy"].value
-    )
+    return questions.at_time(chosen, wish.time_ms())

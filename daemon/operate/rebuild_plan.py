@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
-
 from changes.model import TargetName
 from daemon.config.pipelines import Config
-from daemon.kafka.positions import admin_client, list_offsets
-from daemon.operate.offset_reset import compacted, instance_ids, refuse_members
+from daemon.kafka.questions import LogQuestions, NotAnswered
+from daemon.operate.offset_reset import instance_ids, refuse_members
 from daemon.runtime.edits import EditRefused
 from offsets.position import TopicPartition
 from offsets.rebuild import missing_in_log
@@ -69,14 +66,12 @@ class RebuildRequest:
             ) from error
 
     def _low(self, lanes: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        settings = self.config.kafka_of(self.pipeline)
-        admin = admin_client(settings)
         try:
-            low = list_offsets(admin, sorted(lanes), OffsetSpec.earliest())
-            holed = compacted(admin, {source.topic for source in lanes})
-        except (KafkaException, TimeoutError) as error:
-            said = error.args[0].str() if isinstance(error, KafkaException) else "no answer"
-            raise EditRefused(f"the broker can't be asked: {said}") from error
+            questions = LogQuestions(self.config.kafka_of(self.pipeline))
+            low = questions.begins(sorted(lanes))
+            holed = questions.compacted({source.topic for source in lanes})
+        except NotAnswered as error:
+            raise EditRefused(f"the broker can't be asked: {error}") from error
         missing = missing_in_log(lanes, low)
         missing += [f"{topic} is compacted" for topic in sorted(holed)]
         if missing and not self.force:

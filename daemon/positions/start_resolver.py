@@ -10,14 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from actors.contract.messages import Assigned
 from daemon.config.pipelines import PipelineSection
 from daemon.kafka.log_check import check_logs
-from daemon.kafka.positions import admin_client, group_commits, list_offsets, said_by
-from daemon.kafka.settings import PASSING
+from daemon.kafka.positions import group_commits
+from daemon.kafka.questions import LogQuestions, NotAnswered, asking
 from daemon.runtime.backoff import BackOff
 from offsets.position import TopicPartition
 from offsets.recovery import (
@@ -35,10 +33,6 @@ ASSIGN_WITHIN_S = 60.0
 questions, each for a quarter of this time at most, and the sum must stay well below
 ``max.poll.interval.ms`` (5 minutes), or the member is put out of the group. Shorter: a broker that
 starts anew ends the pipeline."""
-
-
-AWAY = PASSING | {KafkaError._WAIT_COORD, KafkaError._TIMED_OUT_QUEUE, KafkaError._NOENT}
-"""Errors of questions that say that nobody was there: no coordinator, no leader (``_NOENT``)."""
 
 
 class PositionResolver:
@@ -81,22 +75,27 @@ class PositionResolver:
         """
         if not sources:
             return Assigned({}, {}, {})
-        passing = (KafkaException, TimeoutError, StoreError)
+        passing = (NotAnswered, StoreError)
         try:
-            return self._back_off.call(lambda: self._resolve(sources), passing, _tell)
+            return self._back_off.call(lambda: self._asked(sources), passing, _tell)
         except passing as error:
-            kind = PositionUnknown if _is_away(error) else PositionError
-            raise kind(f"{sources[0]}: the start can't be decided: {said_by(error)}") from error
+            away = isinstance(error, NotAnswered) and error.away
+            kind = PositionUnknown if away else PositionError
+            raise kind(f"{sources[0]}: the start can't be decided: {error}") from error
+
+    def _asked(self, sources: list[TopicPartition]) -> Assigned:
+        with asking():  # the topics' watch and the logs' check speak as the client does
+            return self._resolve(sources)
 
     def _resolve(self, sources: list[TopicPartition]) -> Assigned:
         if self._check_topics is not None:
             self._check_topics(self._answer_s)
-        admin = admin_client(self.settings)
-        logs = self._watermarks(admin, sources)
+        questions = LogQuestions(self.settings, self._answer_s)
+        logs = questions.watermarks(sources)
         commits = group_commits(self.settings, self.group, sources, self._answer_s)
-        configured = self._configured(admin, sources)
+        configured = self._configured(questions, sources)
         recorded = self._load().snapshot or Snapshot("", "")
-        read = self._topics_read(admin, sources, recorded, commits)
+        read = self._topics_read(questions, sources, recorded, commits)
         starts = {
             source: self._decide(source, recorded, commits, logs[source], configured, read)
             for source in sources
@@ -159,7 +158,7 @@ class PositionResolver:
 
     def _topics_read(
         self,
-        admin: AdminClient,
+        questions: LogQuestions,
         sources: list[TopicPartition],
         recorded: Snapshot,
         commits: Mapping[TopicPartition, int],
@@ -174,20 +173,12 @@ class PositionResolver:
         doubtful = sorted(unknown - known)
         if not doubtful or self._pipeline.start.start_at is StartAt.EARLIEST:
             return frozenset(known)
-        there = admin.list_topics(timeout=self._answer_s).topics
-        others = [TopicPartition(topic, n) for topic in doubtful for n in there[topic].partitions]
+        others = questions.partitions(doubtful)
         found = group_commits(self.settings, self.group, others, self._answer_s)
         return frozenset(known | {source.topic for source in found})
 
-    def _watermarks(
-        self, admin: AdminClient, sources: list[TopicPartition]
-    ) -> dict[TopicPartition, Watermarks]:
-        low = list_offsets(admin, sources, OffsetSpec.earliest(), self._answer_s)
-        high = list_offsets(admin, sources, OffsetSpec.latest(), self._answer_s)
-        return {source: Watermarks(low[source], high[source]) for source in sources}
-
     def _configured(
-        self, admin: AdminClient, sources: list[TopicPartition]
+        self, questions: LogQuestions, sources: list[TopicPartition]
     ) -> dict[TopicPartition, int]:
         start = self._pipeline.start
         match start.start_at:
@@ -195,9 +186,7 @@ class PositionResolver:
                 return {TopicPartition.parse(name): at for name, at in start.offsets.items()}
             case StartAt.TIMESTAMP:
                 assert start.timestamp is not None
-                spec = OffsetSpec.for_timestamp(int(start.timestamp.timestamp() * 1000))
-                found = list_offsets(admin, sources, spec, self._answer_s)
-                return {source: offset for source, offset in found.items() if offset >= 0}
+                return questions.at_time(sources, int(start.timestamp.timestamp() * 1000))
             case _:
                 return {}
 
@@ -211,11 +200,4 @@ def is_frontier(recorded: PartitionState | None, committed: int | None, at: int)
 
 def _tell(error: Exception, attempt: int) -> None:
     log = structlog.get_logger().bind(actor="fetcher-0")
-    log.warning("start_position_not_known", reason=said_by(error), attempt=attempt)
-
-
-def _is_away(error: Exception) -> bool:
-    """Whether a broker, or a partition's leader, was not there to answer; else it has refused."""
-    return isinstance(error, TimeoutError) or (
-        isinstance(error, KafkaException) and error.args[0].code() in AWAY
-    )
+    log.warning("start_position_not_known", reason=str(error), attempt=attempt)

@@ -1,0 +1,152 @@
+"""What commands and starts ask the broker of logs, and the one error when it does not say.
+
+Each question is bounded in time. The client's own errors and types end here: whoever asks knows
+``NotAnswered`` and our words.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    ConfigResource,
+    OffsetSpec,
+    ResourceType,
+)
+
+from daemon.kafka import positions
+from daemon.kafka.commit_store import SETTLE_S, SETTLING
+from daemon.kafka.positions import ANSWER_TIMEOUT_S, said_by
+from daemon.kafka.settings import PASSING
+from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
+
+AWAY = PASSING | {KafkaError._WAIT_COORD, KafkaError._TIMED_OUT_QUEUE, KafkaError._NOENT}
+"""Errors of questions that say that nobody was there: no coordinator, no leader (``_NOENT``)."""
+
+
+class NotAnswered(Exception):
+    """The broker did not say: one line. ``away``: nobody was there to answer; else it refused."""
+
+    def __init__(self, reason: str, away: bool) -> None:
+        super().__init__(reason)
+        self.away = away
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Make NotAnswered of what the client raises inside."""
+    try:
+        yield
+    except KafkaException as error:
+        raise NotAnswered(said_by(error), error.args[0].code() in AWAY) from error
+    except TimeoutError as error:
+        raise NotAnswered(said_by(error), away=True) from error
+
+
+class LogQuestions:
+    """Questions about the logs of some topics, by a client of its own. One thread's.
+
+    Every one raises NotAnswered.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+        """``settings`` are the pipeline's of Kafka; ``timeout_s`` is for each answer."""
+        self._timeout_s = timeout_s
+        with asking():
+            self._admin = positions.admin_client(settings)
+
+    def partitions(self, topics: Collection[str]) -> list[TopicPartition]:
+        """All partitions of the topics, which are known to be there."""
+        with asking():
+            found = self._admin.list_topics(timeout=self._timeout_s).topics
+        return [TopicPartition(topic, n) for topic in topics for n in found[topic].partitions]
+
+    def begins(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where each log begins."""
+        return self._offsets(sources, OffsetSpec.earliest())
+
+    def watermarks(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, Watermarks]:
+        """Where each log begins and ends."""
+        low = self.begins(sources)
+        high = self._offsets(sources, OffsetSpec.latest())
+        return {source: Watermarks(low[source], high[source]) for source in sources}
+
+    def committed_ends(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Up to where no transaction is open."""
+        asked = {KafkaPartition(s.topic, s.partition): OffsetSpec.latest() for s in sources}
+        with asking():
+            answers = self._admin.list_offsets(
+                asked,
+                isolation_level=IsolationLevel.READ_COMMITTED,
+                request_timeout=self._timeout_s,
+            )
+            return {
+                TopicPartition(p.topic, p.partition): future.result(self._timeout_s).offset
+                for p, future in answers.items()
+            }
+
+    def at_time(self, sources: Sequence[TopicPartition], unix_ms: int) -> dict[TopicPartition, int]:
+        """The first offset at that time or later, of those logs that have one."""
+        found = self._offsets(sources, OffsetSpec.for_timestamp(unix_ms))
+        return {source: offset for source, offset in found.items() if offset >= 0}
+
+    def compacted(self, topics: Collection[str]) -> frozenset[str]:
+        """The topics of which older messages of a key may be gone, wherever the log begins."""
+        resources = {topic: ConfigResource(ResourceType.TOPIC, topic) for topic in topics}
+        with asking():
+            asked = self._admin.describe_configs(
+                list(resources.values()), request_timeout=self._timeout_s
+            )
+            return frozenset(
+                topic
+                for topic, resource in resources.items()
+                if "compact" in asked[resource].result(self._timeout_s)["cleanup.policy"].value
+            )
+
+    def _offsets(
+        self, sources: Sequence[TopicPartition], spec: OffsetSpec
+    ) -> dict[TopicPartition, int]:
+        with asking():
+            return positions.list_offsets(self._admin, list(sources), spec, self._timeout_s)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """Who is in a group. ``instance_id``: of a static member, else None."""
+
+    client_id: str
+    host: str
+    instance_id: str | None
+
+
+def group_members(settings: Mapping[str, Any], group: str) -> list[GroupMember]:
+    """Who is in the group, asked again while a starting broker does not know. Raises NotAnswered.
+
+    A group that there is not has none; which is said so only once its coordinator is there.
+    """
+    admin = positions.admin_client(settings)
+    deadline = time.monotonic() + ANSWER_TIMEOUT_S
+    while True:
+        try:
+            asked = admin.describe_consumer_groups([group], request_timeout=ANSWER_TIMEOUT_S)
+            return [
+                GroupMember(member.client_id, member.host, member.group_instance_id)
+                for member in asked[group].result(ANSWER_TIMEOUT_S).members
+            ]
+        except KafkaException as error:
+            said = error.args[0]
+            if said.code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return []
+            if said.code() not in SETTLING or time.monotonic() > deadline:
+                raise NotAnswered(said.str() or said.name(), said.code() in AWAY) from error
+        except TimeoutError as error:
+            raise NotAnswered(said_by(error), away=True) from error
+        threading.Event().wait(SETTLE_S)
