@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long quick lint bench bench-compare compare chaos soak live mutation conformance clean lock lock-jars
+.PHONY: help setup setup-tests demo test test-long quick lint bench bench-compare compare chaos soak live mutation conformance clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
@@ -19,11 +19,14 @@ help:
 	@echo "make live    real databases, Debezium, random statements: every table equal, or told"
 	@echo "make mutation  one safety rule taken out at a time: a test must fail for each"
 	@echo "make conformance  other projects' sample messages: how many cases pass, by format"
-	@echo "make setup   what the others need: .venv and var/jars (PYTHON=... names another Python)"
+	@echo "make setup   what binlogd needs: .venv and var/jars (PYTHON=... names another Python)"
 	@echo "make clean   remove what the above made; other files in var/ stay"
 
 setup:
 	@setup/setup.sh "$(PYTHON)"
+
+setup-tests:
+	@setup/setup.sh "$(PYTHON)" tests
 
 demo: setup
 	@$(VENV)/python -m demo
@@ -37,18 +40,18 @@ PYTEST := $(VENV)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-
 # Each test is in one tier: `test`, which every change must pass, or, marked long, `test-long`.
 # TESTS="tests/offsets" or TESTS="-m 'not integration'" runs those, of whatever tier.
 TESTS ?=
-test: setup
+test: setup-tests
 	@$(PYTEST) $(or $(TESTS),-m "not long")
 
-test-long: setup
+test-long: setup-tests
 	@$(PYTEST) -m long
 
 # The part of `test` that imports no Spark, for while one works.
 QUICK := tests/offsets tests/changes tests/actors
-quick: setup
+quick: setup-tests
 	@$(PYTEST) -m "not integration and not long" $(QUICK)
 
-lint: setup
+lint: setup-tests
 	$(VENV)/ruff check .
 	$(VENV)/ruff format --check .
 	$(VENV)/mypy
@@ -58,49 +61,49 @@ lint: setup
 # to var/bench.json and, numbered, below var/benchmarks.
 BENCH ?= bench
 SAVED := --benchmark-storage file://$(CURDIR)/var/benchmarks
-bench: setup
+bench: setup-tests
 	@mkdir -p var
 	$(VENV)/python -m pytest $(BENCH) --timeout 1200 --benchmark-json var/bench.json \
 		--benchmark-autosave $(SAVED)
 
 # AGAINST=0003 names a saved run; without it the last one is taken.
 AGAINST ?=
-bench-compare: setup
+bench-compare: setup-tests
 	$(VENV)/python -m pytest $(BENCH) --timeout 1200 $(SAVED) \
 		--benchmark-compare$(if $(AGAINST),=$(AGAINST))
 
 # SCALE=1 are the sizes of docs/performance.md, 0.1 is for an hour on two cores. ONLY="wide many"
 # and CONTESTANTS="binlogd expert" name what is run, PEERS=all has Flink fetched (1 GB), too.
 SCALE ?= 0.1
-compare: setup
+compare: setup-tests
 	@mkdir -p var
 	$(VENV)/python -m bench.compare --scale $(SCALE) --only "$(ONLY)" \
 		--contestants "$(CONTESTANTS)" --peers "$(PEERS)"
 
 # CHAOS="..." names some of the faults, CHAOS="--times 5" repeats them, CHAOS="--write equality"
 # writes the targets the other way; SOAK="--write equality" too.
-chaos: setup
+chaos: setup-tests
 	@mkdir -p var
 	$(VENV)/python -m tests.chaos $(CHAOS)
 
 # DURATION=... in seconds; SOAK="--seed N" does what an earlier run's seed did.
 DURATION ?= 1200
-soak: setup
+soak: setup-tests
 	@mkdir -p var
 	$(VENV)/python -m tests.chaos.soak --seconds $(DURATION) $(SOAK)
 
 # DURATION=... in seconds (ten minutes without), SEED=... the first seed, SEED=regression the kept
 # ones; LIVE="--steps 40 --without rename_table" for more.
 LIVE_SECONDS := $(if $(filter file,$(origin DURATION)),600,$(DURATION))
-live: setup
+live: setup-tests
 	@$(VENV)/python -m tests.live --seconds $(LIVE_SECONDS) --seed "$(SEED)" $(LIVE)
 
 # CONFORMANCE_DIR=... names the folder of the samples; where it is missing the status is 2 of make,
 # 3 of the command itself.
-conformance: setup
+conformance: setup-tests
 	@$(VENV)/python -m tests.conformance
 
-mutation: setup
+mutation: setup-tests
 	$(VENV)/python -m tests.mutation
 
 clean:
@@ -110,10 +113,11 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # For maintainers: write the lock files anew (needs uv; the jars need a network).
-LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --quiet \
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --quiet \
 	--custom-compile-command "make lock"
 lock:
 	$(LOCK) --upgrade requirements.in -o requirements.txt
+	$(LOCK) --upgrade requirements-tests.in -o requirements-tests.txt
 	$(LOCK) --upgrade requirements-build.in -o requirements-build.txt
 	$(LOCK) --upgrade requirements-java.in -o requirements-java.txt
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Makes .venv and var/jars from the lock files, and does nothing where they are made already.
-# Every step says one line. Usage: setup/setup.sh PYTHON
+# Every step says one line. Usage: setup/setup.sh PYTHON [tests]: with what tests and checks need.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=${1:-python3}
+what=${2:-}
 venv=.venv
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_REQUIRE_VIRTUALENV=0
 # A PYTHONPATH or a home of the caller's would mix other packages in.
@@ -59,6 +60,17 @@ install_packages() {
     fi
 }
 
+install_test_packages() {
+    local wanted
+    wanted=$(hash_of requirements.txt requirements-tests.txt)
+    if ! is_done $venv/test-packages "$wanted"; then
+        say "packages of requirements-tests.txt"
+        pip install --require-hashes --no-deps --no-build-isolation -r requirements-tests.txt ||
+            fail "packages for the tests could not be installed: see above"
+        echo "$wanted" >$venv/test-packages
+    fi
+}
+
 find_java() {
     local home
     if ! home=$($venv/bin/python -m sparkwriter.session.java 2>/dev/null); then
@@ -82,5 +94,6 @@ fetch_jars() {
 check_python
 make_venv
 install_packages
+[ "$what" != tests ] || install_test_packages
 find_java
 fetch_jars

@@ -358,8 +358,7 @@ def test_a_broker_that_is_away_is_one_line_and_status_1(rig: Rig) -> None:
     world = World(rig, "file")
     rig.produce(world.row(1))
     world.letter(0)
-    text = world.config.read_text()
-    world.config.write_text(text.replace(rig.broker.bootstrap, "127.0.0.1:1"))
+    world.config.write_text(world.config.read_text().replace(rig.broker.bootstrap, "127.0.0.1:1"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("daemon.kafka.positions.ANSWER_TIMEOUT_S", 2.0)
         patch.setattr("daemon.kafka.append.TRANSACTION_S", 2.0)

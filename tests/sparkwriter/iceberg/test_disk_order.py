@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.needs import missing, tool
 from tests.sparkwriter.iceberg.disk_order import CALLS, Disk
 
 pytestmark = pytest.mark.long
@@ -111,7 +111,6 @@ def test_the_replay_sees_a_commit_that_a_power_cut_would_undo() -> None:
 
 @pytest.mark.integration
 @pytest.mark.timeout(500)
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed here")
 def test_no_pointer_is_durable_before_what_it_points_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +121,7 @@ def test_no_pointer_is_durable_before_what_it_points_at(
 
     monkeypatch.setenv("JAVA_HOME", str(find_java().home))
     trace = tmp_path / "trace"
-    strace = ["strace", "-f", "-y", "-s", "256", "--seccomp-bpf", "-e", f"trace={CALLS}"]
+    strace = [tool("strace"), "-f", "-y", "-s", "256", "--seccomp-bpf", "-e", f"trace={CALLS}"]
     run = subprocess.run(
         [*strace, "-o", trace, sys.executable, "-c", WRITES, tmp_path],
         capture_output=True,
@@ -132,7 +131,7 @@ def test_no_pointer_is_durable_before_what_it_points_at(
         text=True,
     )
     if "ptrace" in run.stderr and "Operation not permitted" in run.stderr:
-        pytest.skip("this machine does not let a process be traced")
+        missing("strace", "this machine does not let a process be traced")
     assert run.returncode == 0, run.stderr[-3000:]
     warehouse = f"{tmp_path}/warehouse"
     disk = Disk(warehouse, f"{warehouse}/catalog.db", f"{tmp_path}/offsets")

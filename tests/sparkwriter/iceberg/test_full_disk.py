@@ -20,6 +20,7 @@ from sparkwriter.iceberg import files as iceberg_files
 from sparkwriter.iceberg.files import TableFiles
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.sink import IcebergWriter
+from tests.needs import missing
 from tests.sparkwriter.conftest import Staging
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
@@ -32,7 +33,7 @@ def mount(folder: Path, *options: str) -> None:
     command = ["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", str(folder)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
-        pytest.skip(f"this user can't mount a disk of its own here: {run.stderr.strip()}")
+        missing("mount", f"this user can't mount a disk of its own: {run.stderr.strip()}")
 
 
 @pytest.fixture

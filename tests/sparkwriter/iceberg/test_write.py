@@ -358,7 +358,8 @@ def test_bounds_prune_files(writer, staging, spark: SparkSession, orders) -> Non
 
 def test_pyiceberg_reads_the_catalog(writer, staging, lake_conf: dict[str, str], orders) -> None:
     """The catalog is a plain SQLite one: another engine opens it, sees the table and its mark."""
-    sql = pytest.importorskip("pyiceberg.catalog.sql")
+    from pyiceberg.catalog import sql
+
     batch = staging.batch(orders(("U", 1, "a", 1), ("U", 2, None, None)), 6)
     writer.write(replace(batch, lanes={LANE: Span(-1, 6)}))
     path = lake_conf["uri"].removeprefix("jdbc:sqlite:file:")

@@ -23,6 +23,7 @@ from sparkwriter.session.jars import (
 )
 from sparkwriter.session.java import find_java
 from sparkwriter.session.truststore import PASSWORD, write_truststore
+from tests.needs import missing
 
 CONTENT = {"kafka/a-1.jar": b"first", "lake/b-2.jar": b"second"}
 
@@ -122,10 +123,10 @@ def test_java_reads_the_truststore(tmp_path: Path) -> None:
     """Every authority of this machine is in the file, as Java's own keytool sees it."""
     path = tmp_path / "authorities.jks"
     if not write_truststore(path):
-        pytest.skip("this machine names no certificate authority")
+        missing("ca-certificates", "this machine names no certificate authority")
     keytool = find_java().home.resolve() / "bin" / "keytool"
     if not keytool.exists():
-        pytest.skip("this Java has no keytool")
+        missing("keytool", "this Java has none")
     listed = subprocess.run(
         [keytool, "-list", "-keystore", path, "-storepass", PASSWORD],
         capture_output=True,

@@ -1,0 +1,29 @@
+"""What of a machine a test needs beside the project: skipped with a line, or required.
+
+``REQUIRE`` names what has to be there, between spaces or commas: without it the test fails. CI sets
+it to the list in ``tests/required.txt``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import NoReturn
+
+import pytest
+
+
+def tool(name: str) -> str:
+    """The path of a program. Skips the test where the machine lacks it, or fails it."""
+    found = shutil.which(name)
+    if found is None:
+        missing(name, "it is not installed")
+    return found
+
+
+def missing(name: str, why: str) -> NoReturn:
+    """End the test: the machine has not got ``name``."""
+    said = f"{name} is missing: {why}"
+    if name in os.environ.get("REQUIRE", "").replace(",", " ").split():
+        pytest.fail(f"{said}, and REQUIRE names it", pytrace=False)
+    pytest.skip(said)

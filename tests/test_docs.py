@@ -1,0 +1,37 @@
+"""What the documentation names is there: files, decisions, pages that it leads to."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[1]
+PAGES = sorted(
+    [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/*.md"), *CHECKOUT.glob("docs/decisions/*.md")]
+)
+ROOMS = "actors|bench|changes|daemon|demo|docs|jars|offsets|setup|sparkwriter|systemd|tests"
+NAMED = re.compile(rf"`((?:{ROOMS})/[\w./-]*)`")
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
+def test_what_a_page_names_is_there(page: Path) -> None:
+    """A path in backticks from the project's folder, a link from the page's own."""
+    text = page.read_text()
+    missing = {
+        name
+        for name in NAMED.findall(text)
+        if not any((CHECKOUT / root / name).exists() for root in (".", "tests"))
+    }
+    missing |= {link for link in LINK.findall(text) if not (page.parent / link).exists()}
+    assert not missing
+
+
+def test_the_index_has_every_decision() -> None:
+    """By its file and title."""
+    index = (CHECKOUT / "docs/decisions/README.md").read_text()
+    for page in CHECKOUT.glob("docs/decisions/0*.md"):
+        number, title = page.read_text().split("\n", 1)[0].removeprefix("# ").split(". ", 1)
+        assert f"| {number} | [{title}]({page.name}) |" in index
