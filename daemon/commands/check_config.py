@@ -1,0 +1,48 @@
+"""``binlogd check-config``: what the start would refuse, what is unwise, what would be done."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from daemon.commands.options import (
+    ConfigOption,
+    load_config,
+)
+from daemon.runtime.lifecycle import Exit
+
+
+def check_config(
+    config: ConfigOption = Path("config.toml"),
+    connect: Annotated[
+        bool, typer.Option(help="Also try the broker, the topics and the catalogs.")
+    ] = False,
+) -> None:
+    """Check a configuration: exit status 0 and what would be done, or 2 and a line per problem."""
+    settings = load_config(config)
+    # Late, as in `run`.
+    from daemon.config import check
+    from daemon.runtime.spark_tier import SparkTier
+
+    def start_tier() -> None:
+        tier = SparkTier()
+        try:
+            tier.start(settings)
+        finally:
+            tier.stop()
+
+    redact = settings.redactor.text
+    for warning in check.warnings(settings, config):
+        print(f"binlogd: warning: {redact(f'{config}: {warning}')}", file=sys.stderr)
+    found = [f"{config}: {problem}" for problem in check.problems(settings)]
+    if connect and not found:
+        found += check.connect_problems(settings, start_tier)
+    for problem in found:
+        print(f"binlogd: {redact(problem)}", file=sys.stderr)
+    if found:
+        sys.exit(Exit.UNUSABLE.value)
+    for line in check.plan(settings):
+        print(redact(line))

@@ -1,0 +1,159 @@
+"""``binlogd offsets``: show, export, import, reset."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from daemon.commands.options import (
+    ConfigOption,
+    chosen_pipeline,
+    load_config,
+    make_console,
+    refuse,
+)
+from daemon.commands.snapshot_table import print_snapshot
+from daemon.config.pipelines import Config
+from daemon.positions.offset_file import OffsetFile
+from daemon.runtime.lifecycle import Exit
+from offsets.snapshot import encode
+from offsets.store import Loaded, StoreError
+
+app = typer.Typer(help="What is recorded of positions.", no_args_is_help=True)
+
+
+@app.command("show")
+def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
+    """Show what is recorded: frontiers, what the broker confirmed, the targets' marks.
+
+    From the local file, without secrets and broker; of a pipeline without one from its stores.
+    """
+    settings = load_config(config, lenient=True)
+    console = make_console()
+    damaged = False
+    for name, section in settings.pipeline.items():
+        if "file" not in section.offset_stores:
+            damaged |= _show_stored(console, load_config(config), name)
+            continue
+        file = OffsetFile(settings.daemon.state_dir, name)
+        try:
+            loaded = file.load()
+        except OSError as error:
+            refuse(f"{file.path} can't be read: {error}")
+        for damage in loaded.damage:
+            damaged = True
+            print(f"binlogd: {damage}", file=sys.stderr)
+        if loaded.snapshot is None:
+            console.print(f"pipeline {name}: nothing recorded ({file.path})", highlight=False)
+        else:
+            print_snapshot(console, loaded.snapshot)
+    sys.exit(Exit.PIPELINE_FAILED.value if damaged else 0)
+
+
+def _recorded(settings: Config, name: str) -> Loaded:
+    """What a pipeline's stores hold together; damage is told, a store that is away ends it."""
+    from daemon.commands.offset_transfer import export_snapshot
+
+    try:
+        loaded = export_snapshot(settings, name)
+    except StoreError as error:
+        refuse(settings.redactor.text(f"pipeline.{name}: {error}"))
+    for damage in loaded.damage:
+        print(f"binlogd: {damage}", file=sys.stderr)
+    return loaded
+
+
+def _show_stored(console: Console, settings: Config, name: str) -> bool:
+    """Show what a pipeline's other stores hold; gives whether some of it is damaged."""
+    loaded = _recorded(settings, name)
+    if loaded.snapshot is None:
+        console.print(f"pipeline {name}: nothing recorded", highlight=False)
+    else:
+        print_snapshot(console, loaded.snapshot)
+    return bool(loaded.damage)
+
+
+@app.command("export")
+def offsets_export(
+    config: ConfigOption = Path("config.toml"),
+    pipeline: Annotated[
+        str | None, typer.Option(help="Which pipeline; not needed where there is one.")
+    ] = None,
+) -> None:
+    """Print what is recorded of one pipeline as JSON. Status 1 where nothing or damage is."""
+    settings = load_config(config)
+    name = chosen_pipeline(settings, pipeline)
+    loaded = _recorded(settings, name)
+    if loaded.snapshot is None:
+        print(f"binlogd: pipeline {name}: nothing recorded", file=sys.stderr)
+        sys.exit(Exit.PIPELINE_FAILED.value)
+    print(encode(loaded.snapshot), end="")
+    sys.exit(Exit.PIPELINE_FAILED.value if loaded.damage else 0)
+
+
+@app.command("import")
+def offsets_import(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An exported file, - for stdin.")],
+    config: ConfigOption = Path("config.toml"),
+) -> None:
+    """Record an exported, perhaps edited file, with the daemon stopped. Status 2: refused."""
+    settings = load_config(config)
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        refuse(f"{file} can't be read: {error}")
+    from daemon.commands.offset_transfer import TransferRefused, import_snapshot
+
+    try:
+        for line in import_snapshot(settings, text):
+            to = sys.stderr if line.startswith("warning: ") else sys.stdout
+            prefix = "binlogd: " if to is sys.stderr else ""
+            print(settings.redactor.text(f"{prefix}{line}"), file=to)
+    except TransferRefused as error:
+        refuse(settings.redactor.text(f"{file}: {error}"))
+    except StoreError as error:
+        print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
+        sys.exit(Exit.PIPELINE_FAILED.value)
+
+
+@app.command("reset")
+def offsets_reset(
+    to: Annotated[
+        str, typer.Option(help="earliest, latest, timestamp, offset, or frontier (the group's).")
+    ],
+    at: Annotated[
+        str | None, typer.Option(help="The offset, or the timestamp with its zone (ISO 8601).")
+    ] = None,
+    config: ConfigOption = Path("config.toml"),
+    pipeline: Annotated[
+        str | None, typer.Option(help="Which pipeline; not needed where there is one.")
+    ] = None,
+    topic: Annotated[str | None, typer.Option(help="One of its topics alone.")] = None,
+    partition: Annotated[int | None, typer.Option(help="One partition alone.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="One target alone, as tables list names it.")
+    ] = None,
+    force: Annotated[bool, typer.Option(help="Do it though changes are lost by it.")] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Do it; without this, say what would be done.")
+    ] = False,
+) -> None:
+    """Read again from an earlier position, or skip to a later one: group and targets together.
+
+    On the running daemon, or on what is recorded of a stopped one. Status 2: refused.
+    """
+    settings = load_config(config)
+    name = chosen_pipeline(settings, pipeline)
+    from daemon.commands.offsets_reset import run_reset
+    from daemon.operate.offset_reset import ResetWish
+    from daemon.runtime.edits import EditRefused
+
+    try:
+        wish = ResetWish(to, at, topic, partition, table, force)
+    except EditRefused as error:
+        refuse(str(error))
+    sys.exit(run_reset(settings, name, wish, execute))

@@ -1,0 +1,50 @@
+"""What the command groups share: the configuration, the pipeline that is meant, a refusal."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from daemon.config.file import ConfigError, load
+from daemon.config.pipelines import Config
+from daemon.runtime.lifecycle import Exit
+
+ConfigOption = Annotated[
+    Path, typer.Option("--config", "-c", help="The configuration file.", show_default=True)
+]
+
+
+def make_console() -> Console:
+    """For standard output; as wide as tables need where nobody looks on."""
+    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+
+def load_config(path: Path, lenient: bool = False) -> Config:
+    """The configuration, or the end with a line for each problem. ``lenient``: without secrets."""
+    try:
+        return load(path, lenient=lenient)
+    except ConfigError as error:
+        for problem in error.problems:
+            print(f"binlogd: {problem}", file=sys.stderr)
+        sys.exit(Exit.UNUSABLE.value)
+
+
+def chosen_pipeline(settings: Config, name: str | None) -> str:
+    """The pipeline that is meant: the only one need not be named."""
+    known = ", ".join(sorted(settings.pipeline))
+    if name is None and len(settings.pipeline) > 1:
+        refuse(f"--pipeline is wanted, one of: {known}")
+    chosen = name or next(iter(settings.pipeline))
+    if chosen not in settings.pipeline:
+        refuse(f"--pipeline {chosen}: unknown; the configuration has: {known}")
+    return chosen
+
+
+def refuse(reason: str) -> NoReturn:
+    """End with status 2 and one line that says why."""
+    print(f"binlogd: {reason}", file=sys.stderr)
+    sys.exit(Exit.UNUSABLE.value)

@@ -1,0 +1,65 @@
+"""``binlogd run``: the daemon itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated
+
+import typer
+
+from daemon.commands.options import (
+    ConfigOption,
+    load_config,
+    refuse,
+)
+from daemon.commands.progress import Bar, Quiet
+from daemon.config.secrets import Redactor
+from daemon.observe.logs import set_up_logs
+from daemon.runtime.lifecycle import Exit
+
+
+def run(
+    config: ConfigOption = Path("config.toml"),
+    until_caught_up: Annotated[
+        bool, typer.Option(help="End at the log's end as it is now, instead of going on.")
+    ] = False,
+    progress: Annotated[bool, typer.Option(help="Draw a progress bar on standard error.")] = False,
+) -> None:
+    """Run the daemon. SIGTERM and Ctrl-C write what is in hand, commit, and end with status 0."""
+    settings = load_config(config)
+    try:
+        set_up_logs(settings.log, settings.redactor)
+    except OSError as error:
+        refuse(f"log.file {settings.log.file} can't be written: {error}")
+    # Late: pyspark costs most of a second, which `offsets show` need not wait for.
+    from daemon.observe.notify import Notifier
+    from daemon.runtime.spark_tier import SparkTier
+    from daemon.service import Service, Unusable
+
+    _redact_tracebacks(settings.redactor)
+    notifier = Notifier.from_environment()
+
+    show = Bar() if progress else Quiet()
+    try:
+        status = Service(settings, until_caught_up, show, SparkTier(), notifier).run()
+    except Unusable as error:
+        show.close()
+        refuse(settings.redactor.text(str(error)))
+    if status is Exit.KILLED:
+        # No thread is waited for, and no library's clean-up: the next start replays harmlessly.
+        os._exit(status.value)
+    sys.exit(status.value)
+
+
+def _redact_tracebacks(redactor: Redactor) -> None:
+    """What nobody foresaw ends in a traceback on standard error: without secrets, too."""
+
+    def show(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+        text = "".join(traceback.format_exception(kind, error, at))
+        print(redactor.text(text), file=sys.stderr, end="")
+
+    sys.excepthook = show

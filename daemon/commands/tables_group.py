@@ -1,0 +1,75 @@
+"""``binlogd tables``: list, retry, rebuild, discard."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from daemon.commands.options import (
+    ConfigOption,
+    load_config,
+    make_console,
+)
+
+app = typer.Typer(help="The targets, and those in quarantine.", no_args_is_help=True)
+
+
+@app.command("list")
+def tables_list(
+    config: ConfigOption = Path("config.toml"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Show the targets: of the running daemon, or as they are recorded. Status 1: damage."""
+    from daemon.commands.tables import list_tables
+
+    settings = load_config(config, lenient=True)
+    if any("file" not in section.offset_stores for section in settings.pipeline.values()):
+        settings = load_config(config)  # another store is asked, which may want a secret
+    sys.exit(list_tables(settings, make_console(), as_json))
+
+
+@app.command("retry")
+def tables_retry(
+    target: Annotated[str, typer.Argument(help="As tables list names it.")],
+    config: ConfigOption = Path("config.toml"),
+) -> None:
+    """Release a target from quarantine: what was spilled is written first. Status 2: refused."""
+    from daemon.commands.tables import retry
+
+    sys.exit(retry(load_config(config, lenient=True), target))
+
+
+@app.command("rebuild")
+def tables_rebuild(
+    target: Annotated[str, typer.Argument(help="As tables list names it.")],
+    config: ConfigOption = Path("config.toml"),
+    force: Annotated[
+        bool, typer.Option(help="Even if the log has lost its beginning; the old table stays.")
+    ] = False,
+    keep_old: Annotated[
+        bool, typer.Option(help="Keep the old table as TARGET__before_NUMBER.")
+    ] = False,
+    cancel: Annotated[bool, typer.Option(help="Give up a rebuild that is under way.")] = False,
+) -> None:
+    """Read a table again from its log's start into a new one, which takes its name."""
+    from daemon.commands.tables import rebuild
+
+    flags = {"force": force, "keep_old": keep_old, "cancel": cancel}
+    sys.exit(rebuild(load_config(config), target, flags))
+
+
+@app.command("discard")
+def tables_discard(
+    target: Annotated[str, typer.Argument(help="As tables list names it.")],
+    config: ConfigOption = Path("config.toml"),
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Do it; without this, say what would be lost.")
+    ] = False,
+) -> None:
+    """Give up what is kept for a target that no route wants any more, or a reset that can't be."""
+    from daemon.commands.tables_discard import discard
+
+    sys.exit(discard(load_config(config), target, execute))
