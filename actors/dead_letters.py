@@ -22,6 +22,7 @@ from actors.contract import messages as msg
 from actors.contract.figures import DeadLetterFigures, Figures
 from actors.contract.messages import Address
 from actors.runtime.mailbox import Tick
+from actors.runtime.waits import Waits
 
 WINDOW_S = 3600.0
 """What the bound counts over."""
@@ -134,8 +135,7 @@ class DeadLetterLogic:
             self._failing_since = now
         if self._failing_since is not None and now - self._failing_since >= settings.retry_for_s:
             return self._give_up(reason, now - self._failing_since)
-        doubled: float = settings.retry_base_s * 2.0 ** min(self._attempts - 1, 20)
-        wait = min(settings.retry_max_s, doubled)
+        wait = Waits(settings.retry_base_s, settings.retry_max_s).after(self._attempts)
         fields = {"reason": reason, "attempt": self._attempts, "retry_in_s": round(wait, 3)}
         return [fx.Log("warning", "dead_letter_not_stored", fields), fx.WakeAt(now + wait)]
 

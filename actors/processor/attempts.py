@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from actors.contract import effects as fx
 from actors.contract.messages import WRITERS, Address
 from actors.processor.buffer import TargetBuffer
+from actors.runtime.waits import Waits
 
 RACES_AT_ONCE = 8
 """Lost races after which a target counts as unavailable. Each loss is another member's success;
@@ -28,15 +29,14 @@ class Attempts:
         """The first wait is ``base_s`` seconds, it doubles up to ``max_s``; ``jitter`` gives 0..1
         and takes up to half of it away."""
         self._me = me
-        self._base_s = base_s
-        self._max_s = max_s
         self._jitter = jitter
+        self._waits = Waits(base_s, max_s, jitter)
 
     def failed(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
         """A write, or an opening, did not happen, and may later."""
         buffer.tally.failed(reason, now)
         buffer.attempts += 1
-        wait = self._back_off(buffer.attempts)
+        wait = self._waits.after(buffer.attempts)
         buffer.retry_at = now + wait
         return _again(buffer, "sink_unavailable", reason, buffer.attempts, wait)
 
@@ -59,7 +59,7 @@ class Attempts:
         """The disk did not take a staged file."""
         buffer.tally.failed(reason, now)
         buffer.stage_attempts += 1
-        wait = self._back_off(buffer.stage_attempts)
+        wait = self._waits.after(buffer.stage_attempts)
         buffer.stage_again_at = now + wait
         return _again(buffer, "stage_failed", reason, buffer.stage_attempts, wait)
 
@@ -83,10 +83,6 @@ class Attempts:
             else:
                 out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
         return out
-
-    def _back_off(self, attempts: int) -> float:
-        wait = min(self._max_s, self._base_s * 2.0 ** min(attempts - 1, 20))
-        return wait * (0.5 + self._jitter() / 2)
 
 
 def _again(buffer: TargetBuffer, event: str, reason: str, attempt: int, wait: float) -> fx.Log:

@@ -21,6 +21,7 @@ from actors.contract.ports import SpillRecord, SpillState
 from actors.processor.buffer import Phase, TargetBuffer
 from actors.processor.undone import chunks_of, covered, no_more_at_hand, stop_all_but_flying
 from actors.processor.waiting import Chunk
+from actors.runtime.waits import Waits
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import SpillMark
 
@@ -310,8 +311,7 @@ class Quarantines:
             return [fx.Tell(self._supervisor, msg.PipelineFailed(self._me.pipeline, reason))]
         settings = self._settings
         quarantine.attempts += 1
-        doubled: float = settings.retry_base_s * 2.0 ** min(quarantine.attempts - 1, 20)
-        wait = min(settings.retry_max_s, doubled)
+        wait = Waits(settings.retry_base_s, settings.retry_max_s).after(quarantine.attempts)
         quarantine.again_at = now + wait
         fields = {"target": buffer.name, "reason": failed.reason, "retry_in_s": round(wait, 3)}
         return [fx.Log("warning", "spill_failed", fields)]

@@ -21,6 +21,7 @@ from actors.contract.ports import (
     SwapTooEarly,
     TargetRefused,
 )
+from actors.runtime.waits import Waits
 from changes.model import TargetName
 from daemon.operate.rebuild_plan import put_aside
 from daemon.spills.file import SpillFolder
@@ -136,7 +137,7 @@ class Rebuilds:
             try:
                 return act()
             except SinkUnavailable as error:
-                wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** (attempt - 1))
+                wait_s = Waits(FIRST_WAIT_S, LONGEST_WAIT_S).after(attempt)
                 log: Any = structlog.get_logger().bind(actor="supervisor")
                 log.warning("sink_unavailable", reason=str(error), retry_in_s=wait_s)
                 threading.Event().wait(wait_s)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from actors.runtime.waits import Waits
+
 T = TypeVar("T")
 
 BASE_S = 0.1
@@ -56,8 +58,7 @@ class BackOff:
             except passing as error:
                 attempt += 1
                 told(error, attempt)
-                wait = min(self.max_s, self.base_s * 2.0 ** min(attempt - 1, 20))
-                wait *= 0.5 + self.jitter() / 2
+                wait = Waits(self.base_s, self.max_s, self.jitter).after(attempt)
                 if self.clock() + wait > end:
                     raise
             self.pause(wait)

@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import structlog
 
 from actors.contract.ports import SinkUnavailable
+from actors.runtime.waits import Waits
 
 log: Any = structlog.get_logger(__name__)
 
@@ -223,5 +224,5 @@ class SessionKeeper(Generic[J]):
         if self._failures <= 1:
             return 0.0
         settings = self._settings
-        wait = settings.retry_base_s * 2.0 ** min(self._failures - 2, 20)
-        return min(settings.retry_max_s, wait) * (0.5 + self._jitter() / 2)
+        waits = Waits(settings.retry_base_s, settings.retry_max_s, self._jitter)
+        return waits.after(self._failures - 1)
