@@ -40,6 +40,27 @@ class Mutation:
 SIMULATION = "tests/simulation"
 MUTATIONS = (
     Mutation(
+        "a target that stands elsewhere fences a write",
+        "offsets/fence.py",
+        "            if mark == span.after and done == write.begun:\n",
+        "            if True:\n",
+        ("tests/offsets/test_fence.py", "tests/sparkwriter/kit/test_contract.py"),
+    ),
+    Mutation(
+        "a write that has landed is covered",
+        "offsets/fence.py",
+        "        return all(self.of(lane) == span.through for lane, span in write.lanes.items())\n",
+        "        return False\n",
+        ("tests/simulation/test_flow.py",),
+    ),
+    Mutation(
+        "a name is not taken from changes that still wait",
+        "sparkwriter/kit/statements.py",
+        '        if self._store.freed(to) != f"{lane}:{place_text(batch)}":\n',
+        "        if False:\n",
+        ("tests/sparkwriter/kit/test_contract_statements.py",),
+    ),
+    Mutation(
         "fsync of the offset file",
         "daemon/positions/offset_file.py",
         "            os.fsync(file.fileno())\n",

@@ -1,35 +1,26 @@
-"""A sink of dicts: it publishes atomically, fences and follows DDL, as a real one does.
+"""A sink of dicts under the real kit: it publishes atomically and follows DDL, as a real one does.
 
-What a statement makes of columns is planned by the real plan (``sparkwriter.sql.ddl_plan``);
-what becomes of tables and their names follows ``sparkwriter.kit.statements`` step by step.
+What may land, and in which steps, is the kit's (``sparkwriter.kit``); here is what a step does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow as pa
-
-from actors.contract.ports import (
-    LostRace,
-    SinkUnavailable,
-    StagedBatch,
-    TargetRefused,
-    TargetState,
-    WaitsForName,
-)
-from actors.processor.one_lane import check_one_lane
-from changes.model import Column, DropTable, Mode, TableName, TableSchema, TargetName
-from offsets.doubts import noted
-from offsets.fence import Marks, place_of, place_text
-from offsets.position import Step, TopicPartition, still_open
-from sparkwriter.sql.ddl_plan import DdlTable, LakeField, apply_ddl
+from actors.contract.ports import LostRace, StagedBatch, TargetState
+from changes.model import POSITION, Mode, TableName, TargetName
+from offsets.fence import Marks
+from offsets.position import TopicPartition
+from offsets.snapshot import TargetMark
+from sparkwriter.kit.store import Absent, Capabilities, Existing, Facts, TableChange
+from sparkwriter.kit.writer import TargetWriter
+from sparkwriter.sql.ddl_plan import DdlTable, LakeField
+from sparkwriter.sql.schema import AddLakeColumn, LakeColumn, SchemaStep, StoredTable
 from tests.simulation.rows import Key, Net
 from tests.simulation.staging import Content, Entry
-
-Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass
@@ -39,7 +30,7 @@ class Table:
     plan: DdlTable
     mode: Mode
     positions: str | None = None
-    marks: Offsets = field(default_factory=dict)
+    marks: Marks = field(default_factory=Marks)
     rows: dict[Key, dict[int, Any]] = field(default_factory=dict)
     at: dict[Key, str] = field(default_factory=dict)
     tombstones: dict[Key, str] = field(default_factory=dict)
@@ -48,13 +39,12 @@ class Table:
     source: TableName | None = None
     differs: str | None = None
     """What may have changed its rows at the source alone."""
+    dropped: str | None = None
+    """Where the source dropped its own."""
 
-    def take_source(self, batch: StagedBatch) -> None:
-        """Be of the batch's table. The source's names lead to one target each, so whatever was
-        renamed: a write of another table is a fault."""
-        if not self.plan.dropped:
-            assert batch.table is None or self.source in (None, batch.table), batch
-        self.source = batch.becomes or batch.table or self.source
+    def take_facts(self, facts: Facts) -> None:
+        """Say so from now on."""
+        self.marks, self.differs, self.source = facts.marks, facts.differs, facts.source
 
     def take_plan(self, plan: DdlTable) -> None:
         """Have columns as planned: stored rows read as the default in those that are new."""
@@ -68,21 +58,10 @@ class Table:
             fields.append(replace(column, id=number))
         if plan.emptied:
             self.rows.clear()
-            self.differs = None
         self.plan = replace(plan, fields=tuple(fields), emptied=False)
 
-    def write(self, rows: Content, schema: TableSchema) -> None:
-        """Apply a batch's rows; the columns that they bring are added."""
-        known = {column.name for column in self.plan.fields}
-        new = [LakeField(None, c.name, "string") for c in schema.columns if c.name not in known]
-        if new:
-            self.take_plan(replace(self.plan, fields=(*self.plan.fields, *new)))
-        if self.mode is Mode.APPEND:
-            self.entries += rows  # type: ignore[arg-type]
-        else:
-            self._merge(rows)  # type: ignore[arg-type]
-
-    def _merge(self, nets: list[Net]) -> None:
+    def merge(self, nets: list[Net]) -> None:
+        """Apply a batch's net rows."""
         ids = {column.name: column.id or 0 for column in self.plan.fields}
         made: dict[Key, dict[int, Any] | None] = {}
         for net in nets:
@@ -122,17 +101,122 @@ class Table:
             for key, row in self.rows.items()
         }
 
-    def state(self, version: int) -> TargetState:
-        """What the processor hears."""
-        columns = tuple(Column(column.name, pa.string()) for column in self.plan.fields)
-        schema = TableSchema(columns, self.plan.keys)
-        state = TargetState(schema, self.mode, self.marks, str(version), self.positions)
-        return replace(state, rows_may_differ=self.differs)
 
-    def doubt(self, batch: StagedBatch) -> None:
-        """Take in what a write says of the rows that are there before it, or come with it."""
-        doubts = (doubt.what for doubt in batch.doubts if doubt.amid or self.rows)
-        self.differs = noted(self.differs, doubts)
+class MemoryStore:
+    """``sparkwriter.kit.store.TableStore`` over the tables; ``rows`` are what a publish brings."""
+
+    capabilities = Capabilities(history=False)
+
+    def __init__(self, sink: FakeSink, rows: Content | None = None) -> None:
+        self._sink = sink
+        self._rows = rows
+
+    def call(self, target: TargetName) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def look(self, target: TargetName) -> Existing[Table] | Absent:
+        name = str(target)
+        table = self._sink.tables.get(name)
+        if table is None:
+            return Absent(self._sink.buried.get(name, Marks()))
+        columns = tuple(LakeColumn(column.name, column.type) for column in table.plan.fields)
+        return Existing(
+            target,
+            table,
+            StoredTable(columns, table.mode, table.plan.keys),
+            table.marks,
+            str(self._sink.versions[name]),
+            dropped=table.dropped,
+            positions=table.positions,
+            differs=table.differs,
+            source=table.source,
+        )
+
+    def open(self, target: TargetName, recorded: TargetMark | None) -> Existing[Table] | Absent:
+        return self.look(target)
+
+    def create(self, batch: StagedBatch, columns: Sequence[LakeColumn], facts: Facts) -> None:
+        if batch.positions is not None:
+            columns = (*columns, LakeColumn(POSITION, "string"))
+        table = Table(DdlTable((), batch.schema.keys), batch.mode, batch.positions)
+        fields = tuple(LakeField(None, column.name, column.type) for column in columns)
+        table.take_plan(replace(table.plan, fields=fields))
+        table.take_facts(facts)
+        self._sink.tables[str(batch.target)] = table
+        self._sink.changed(batch.target)
+
+    def change_schema(
+        self, seen: Existing[Table], steps: Sequence[SchemaStep], differs: str | None
+    ) -> None:
+        added = (step.column for step in steps if isinstance(step, AddLakeColumn))
+        new = tuple(LakeField(None, column.name, column.type) for column in added)
+        assert len(new) == len(steps), steps
+        plan = seen.table.plan
+        seen.table.take_plan(replace(plan, fields=(*plan.fields, *new)))
+        seen.table.differs = differs
+        self._sink.changed(seen.target)
+
+    def publish(self, seen: Existing[Table], batch: StagedBatch, facts: Facts) -> str:
+        table, rows = seen.table, self._rows
+        if rows is not None and table.mode is Mode.APPEND:
+            table.entries += rows  # type: ignore[arg-type]
+        elif rows is not None:
+            assert batch.table is not None
+            if table.positions is not None:
+                table.bury(rows)  # type: ignore[arg-type]
+            table.merge(rows)  # type: ignore[arg-type]
+        table.take_facts(facts)
+        return self._sink.changed(seen.target)
+
+    def reset(self, seen: Existing[Table], marks: Marks) -> str:
+        seen.table.marks = marks
+        return self._sink.changed(seen.target)
+
+    def columns(self, seen: Existing[Table]) -> DdlTable:
+        return replace(seen.table.plan, dropped=False, empty=self.is_empty(seen))
+
+    def change(self, seen: Existing[Table], change: TableChange) -> None:
+        seen.table.dropped = change.dropped or seen.table.dropped
+        dropped = seen.table.dropped is not None
+        seen.table.take_plan(replace(change.after, dropped=dropped))
+        seen.table.take_facts(change.facts)
+        self._sink.changed(seen.target)
+
+    def move(self, seen: Existing[Table], to: TargetName, change: TableChange, left: Marks) -> None:
+        assert str(to) not in self._sink.tables
+        self.change(seen, change)
+        seen.table.marks = seen.marks.with_name(change.facts.marks)
+        self._sink.tables[str(to)] = seen.table
+        self._sink.changed(to)
+        self.drop(seen, left)
+
+    def set_aside(self, seen: Existing[Table], aside: TargetName) -> None:
+        self._sink.tables[str(aside)] = seen.table
+        self._sink.changed(aside)
+        self.drop(seen, seen.marks)
+
+    def drop(self, seen: Existing[Table], marks: Marks) -> None:
+        del self._sink.tables[str(seen.target)]
+        self.bury(seen.target, marks)
+
+    def bury(self, target: TargetName, marks: Marks) -> None:
+        self._sink.buried[str(target)] = marks
+        self._sink.changed(target)
+
+    def free(self, target: TargetName, renaming: str) -> None:
+        self._sink.freed[str(target)] = renaming
+
+    def freed(self, target: TargetName) -> str | None:
+        return self._sink.freed.get(str(target))
+
+    def is_empty(self, seen: Existing[Table]) -> bool:
+        return not seen.table.rows
+
+    def may_hold_null(self, seen: Existing[Table], column: str) -> bool:
+        return True
+
+    def added_otherwise(self, seen: Existing[Table], batch: StagedBatch) -> list[str]:
+        return []
 
 
 @dataclass
@@ -140,70 +224,24 @@ class FakeSink:
     """Tables by name, and the marks of names that no table has (any more)."""
 
     tables: dict[str, Table] = field(default_factory=dict)
-    buried: dict[str, Offsets] = field(default_factory=dict)
-    groups: dict[tuple[str, TopicPartition], str] = field(default_factory=dict)
-    """Who moved each lane's mark."""
-    held: dict[str, dict[TopicPartition, Step]] = field(default_factory=dict)
-    """How far each name's lanes came into messages of several entries."""
+    buried: dict[str, Marks] = field(default_factory=dict)
     freed: dict[str, str] = field(default_factory=dict)
     """Of a name, the renaming that may take it."""
     versions: dict[str, int] = field(default_factory=dict)
     """How often each name changed: what a write that was prepared before one can't land on."""
 
-    def marks(self, name: str) -> Offsets:
+    def marks(self, name: str) -> Mapping[TopicPartition, int]:
         """A target's marks."""
         table = self.tables.get(name)
-        return self.buried.get(name, {}) if table is None else table.marks
+        return (self.buried.get(name, Marks()) if table is None else table.marks).offsets
 
-    def steps(self, name: str) -> Mapping[TopicPartition, Step]:
-        """How far a target's lanes are above their marks."""
-        return still_open(self.held.get(name, {}), self.marks(name))
-
-    def whole(self, name: str) -> Marks:
-        """All that a target shows of its lanes."""
-        groups = {lane: by for (of, lane), by in self.groups.items() if of == name}
-        return Marks(self.marks(name), groups, self.steps(name))
-
-    def state(self, name: str) -> TargetState:
-        """As a reader of the target sees it."""
-        table = self.tables.get(name)
-        if table is None:
-            return TargetState(hwms=self.marks(name), steps=self.steps(name))
-        return replace(table.state(self.versions[name]), steps=self.steps(name))
+    def open(self, target: TargetName) -> TargetState:
+        """As a writer that opens the target hears it."""
+        return TargetWriter(MemoryStore(self)).open(target)
 
     def publish(self, batch: StagedBatch, rows: Content | None) -> TargetState:
         """Apply a batch and its marks in one step. Raises as ``BatchWriter.write``."""
-        name = str(batch.target)
-        if batch.changes_name:
-            return self._names(batch)
-        if self.whole(name).cover(batch):
-            return replace(self.state(name), covered=True)
-        self._check_expected(batch)
-        if batch.is_barrier:
-            return self._inside(batch)
-        table = self.tables.get(name)
-        if table is not None and table.plan.dropped and rows is not None:
-            self._move_aside(name)
-            table = None
-        kept = batch.positions if table is None else table.positions
-        check_one_lane(batch, self.marks(name), kept)
-        if table is None:
-            fields = (LakeField(None, column.name, "string") for column in batch.schema.columns)
-            table = Table(DdlTable((), batch.schema.keys), batch.mode, batch.positions)
-            table.take_plan(replace(table.plan, fields=tuple(fields)))
-            table.marks = self.marks(name)
-            self.tables[name] = table
-        if table.positions is not None and rows is not None:
-            assert batch.positions == table.positions
-            table.bury(rows)  # type: ignore[arg-type]
-        table.doubt(batch)
-        if rows is not None:
-            assert batch.table is not None or batch.mode is Mode.APPEND
-            table.take_source(batch)
-            table.write(rows, batch.schema)
-        table.marks = self._after(batch)
-        self._changed(name)
-        return self.state(name)
+        return TargetWriter(MemoryStore(self, rows)).write(batch)
 
     def prepared(self, batch: StagedBatch, rows: Content | None) -> Callable[[], None]:
         """A write that is done but for its publish, which lands if main has not moved by then.
@@ -222,126 +260,7 @@ class FakeSink:
 
         return publish
 
-    def _check_expected(self, batch: StagedBatch) -> None:
-        self.whole(str(batch.target)).check(batch)
-
-    def _changed(self, *names: str) -> None:
-        for name in names:
-            self.versions[name] = self.versions.get(name, 0) + 1
-
-    def _after(self, batch: StagedBatch, waits: bool = False) -> dict[TopicPartition, int]:
-        """The marks after a batch. A name that is taken again is done when that has come."""
-        name = str(batch.target)
-        self.groups |= {(name, lane): batch.group for lane in batch.lanes}
-        done = {lane: span.through for lane, span in batch.lanes.items()}
-        if waits:
-            done = {lane: place_of(batch) - 1 for lane in done}
-        elif batch.amid and batch.step is not None:
-            self.held.setdefault(name, {}).update(dict.fromkeys(batch.lanes, batch.step))
-        return {**self.marks(name), **done}
-
-    # --- statements
-
-    def _inside(self, batch: StagedBatch) -> TargetState:
-        name = str(batch.target)
-        self._made_anew(batch)
-        table = self.tables.get(name)
-        if table is None:
-            self.buried[name] = self._after(batch)
-        else:
-            table.take_source(batch)
-            plan = _planned(batch, table)
-            marks = self._after(batch)
-            if plan.dropped is None:
-                del self.tables[name]
-                self.buried[name] = marks
-            else:
-                table.doubt(batch)
-                table.take_plan(plan)
-                table.marks = marks
-        self._changed(name)
-        return self.state(name)
-
-    def _made_anew(self, batch: StagedBatch) -> None:
-        """A statement about a table that was dropped before is about its successor."""
-        name = str(batch.target)
-        table = self.tables.get(name)
-        if table is None or not table.plan.dropped:
-            return
-        drops = all(isinstance(step, DropTable) for steps in batch.ddl for step in steps)
-        if batch.changes_name or not drops:
-            self._check_expected(batch)
-            self._move_aside(name)
-
-    def _move_aside(self, name: str) -> None:
-        """A kept table gets another name: the source has made its own anew."""
-        self.buried[name] = self.tables[name].marks
-        self._changed(name)
-        self.tables[f"{name}__dropped_{self.versions[name]}"] = self.tables.pop(name)
-
-    def _names(self, batch: StagedBatch) -> TargetState:
-        name = str(batch.target)
-        ((lane, _),) = batch.lanes.items()
-        if self.whole(name).show_renaming(batch):
-            return replace(self._settled(batch), covered=True)
-        self._made_anew(batch)
-        if batch.moves_to is not None and name in self.tables:
-            self._move(batch, batch.moves_to)
-        if batch.takes_from is None:
-            if name in self.tables:
-                raise SinkUnavailable("the table came back meanwhile")
-            self._bury(batch)
-            return self.state(name)
-        if self.whole(name).of(lane) != place_of(batch) - 1:
-            self._check_expected(batch)
-        if name in self.tables:
-            raise TargetRefused(f"{batch.takes_from} is renamed to it, and it is there already")
-        self.freed[name] = place_text(batch)
-        of = str(batch.takes_from)
-        if not self.whole(of).are_past(batch):
-            raise WaitsForName(f"waits until {of} has its name", batch.takes_from)
-        self.buried[name] = self._after(batch)
-        self._changed(name)
-        return self.state(name)
-
-    def _settled(self, batch: StagedBatch) -> TargetState:
-        """The marks that came with a table's new name end before the message does."""
-        name = str(batch.target)
-        if not self.whole(name).cover(batch):
-            self.tables[name].marks = self._after(batch)
-            self._changed(name)
-        return self.state(name)
-
-    def _move(self, batch: StagedBatch, target: TargetName) -> None:
-        name, to = str(batch.target), str(target)
-        table = self.tables[name]
-        self._check_expected(batch)
-        ((lane, _),) = batch.lanes.items()
-        if to in self.tables:
-            if self.whole(to).are_past(batch):
-                raise TargetRefused(f"it is renamed to {to}, which is there already")
-            raise WaitsForName(f"waits until {to}, which is to be its name, is free", target)
-        if self.freed.get(to) != place_text(batch):
-            raise WaitsForName(f"waits until what {to} was before is written", target)
-        table.take_source(batch)
-        table.take_plan(_planned(batch, table))
-        self.buried[name] = self._after(batch, waits=batch.takes_from is not None)
-        self.tables[to] = self.tables.pop(name)
-        table.marks = {**table.marks, lane: place_of(batch) - (batch.step is not None)}
-        if batch.step is not None:
-            self.held.setdefault(to, {})[lane] = batch.step
-        self.groups[to, lane] = batch.group
-        self._changed(name, to)
-
-    def _bury(self, batch: StagedBatch) -> None:
-        """There was no table to rename: who waits for it must be told all the same."""
-        name = str(batch.target)
-        if not self.whole(name).cover(batch):
-            self._check_expected(batch)
-            self.buried[name] = self._after(batch)
-            self._changed(name)
-
-
-def _planned(batch: StagedBatch, table: Table) -> DdlTable:
-    plan = replace(table.plan, empty=not table.rows)
-    return apply_ddl(plan, batch.ddl, table.mode, f"__dropped_{place_text(batch)}")
+    def changed(self, target: TargetName) -> str:
+        """A name shows something else: its new version."""
+        number = self.versions[str(target)] = self.versions.get(str(target), 0) + 1
+        return str(number)

@@ -37,7 +37,7 @@ class Writers:
         """Read a target."""
         if self._rng.random() < self._fails:
             return msg.Failed(target, msg.FailureKind.RETRY, "away")
-        return msg.Opened(target, self._sink.state(str(target)))
+        return msg.Opened(target, self._sink.open(target))
 
     def publish(self, batch: StagedBatch, rows: Content | None) -> object:
         """Publish a batch: how it ended."""
