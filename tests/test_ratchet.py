@@ -32,7 +32,7 @@ class Measures(NamedTuple):
 
 MOST = {
     "sources": Measures(669, 30, 27, 2),
-    "tests and benchmarks": Measures(528, 35, 8, 4),
+    "tests and benchmarks": Measures(528, 34, 8, 4),
 }
 IN_CIRCLES = 6
 """Modules that import one another, by way of whatever others."""
