@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from actors.contract.ports import StagedBatch
-from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName, Write
+from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.iceberg.attempts import anonymous
@@ -31,6 +31,7 @@ from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.foreign import ForeignSnapshots
+from sparkwriter.iceberg.options import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 from sparkwriter.session.jars import lake_jars
@@ -125,7 +126,7 @@ class Table:
         batch = StagedBatch(
             str(self._mark), self.target, Mode.UPSERT, SCHEMA,
             {LANE: Span(self._mark, self._mark + 1)}, str(self._staged), len(keys),
-            bounds=(KeyBound("id", min(keys), max(keys)),), write=self._way,
+            bounds=(KeyBound("id", min(keys), max(keys)),), options=(("write", self._way.value),),
         )  # fmt: skip
         took = self.timed(lambda: self._writer.write(batch))
         self._mark += 1

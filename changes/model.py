@@ -32,6 +32,9 @@ that sorts like the source's order (``changes.positions``). Only of formats that
 ColumnTypes = tuple[tuple[str, str], ...]
 """Columns with the types that the configuration declares for them (``changes.declared``)."""
 
+SinkOptions = tuple[tuple[str, str], ...]
+"""What a route asks of the one kind of sink that it leads to, by name."""
+
 ZeroDates = Literal["null", "error"]
 """What becomes of MySQL's dates without a month or day, ``0000-00-00``, which no lake has."""
 
@@ -87,15 +90,6 @@ class Mode(Enum):
 
     UPSERT = "upsert"
     APPEND = "append"
-
-
-class Write(Enum):
-    """How a batch gets into a keyed target. What the target then shows is the same."""
-
-    MERGE = "merge"
-    """The stored rows are looked up: quickest to read."""
-    EQUALITY = "equality"
-    """Rows and the keys that they replace are laid beside the stored ones: quickest to write."""
 
 
 @dataclass(frozen=True, slots=True)

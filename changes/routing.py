@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from changes.model import ColumnTypes, Mode, TableName, TargetName, Write
+from changes.model import ColumnTypes, Mode, SinkOptions, TableName, TargetName
 from changes.names import name_problem, target_problem
 from changes.sharing import PLACEHOLDER, Named, covers, patterns_meet, tables_of
 
@@ -39,7 +39,7 @@ class Route:
     mode: Mode
     keys: tuple[str, ...] | None = None
     types: ColumnTypes = ()
-    write: Write = Write.MERGE
+    options: SinkOptions = ()
 
     def __post_init__(self) -> None:
         parts = self.template.split(".")
@@ -140,7 +140,7 @@ class TargetRoute:
     mode: Mode
     keys: tuple[str, ...] | None
     types: ColumnTypes = ()
-    write: Write = Write.MERGE
+    options: SinkOptions = ()
 
 
 class RouteConflict(ValueError):
@@ -236,7 +236,7 @@ class Router:
 
     def _target(self, route: Route, table: TableName) -> TargetRoute:
         name = self._place(route.target(table))
-        return TargetRoute(name, route.mode, route.keys, route.types, route.write)
+        return TargetRoute(name, route.mode, route.keys, route.types, route.options)
 
     def _find(self, table: TableName) -> tuple[TargetRoute, ...]:
         if not table.table:

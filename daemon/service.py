@@ -356,7 +356,7 @@ class Service:
             raise Unusable(f"pipeline.{name}: {error}") from error
         if missing is not None:
             self._log.warning("spill_given_up", pipeline=name, reason=missing)
-        router = Router(section.routes(), stand_ins(recorded))
+        router = Router(self._config.routes(name), stand_ins(recorded))
         _, unwanted = open_spills(found, format_, router)
         for spill in found:
             fields = {"target": str(spill.target), "messages": spill.state.messages}
@@ -387,7 +387,7 @@ class Service:
         """
         moved = self._move_marks(name, recorded)
         folder, store = SpillFolder(self._config.daemon.state_dir, name), self._stores[name]
-        router = Router(self._config.pipeline[name].routes())
+        router = Router(self._config.routes(name))
         rebuilds = Rebuilds(
             self._tier.sinks, folder, lambda s: store.set(s).result(), router.reaches, attempts
         )

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 from changes.model import (
     KeyBound,
     Mode,
+    SinkOptions,
     TableName,
     TableSchema,
     TableStep,
     TargetName,
-    Write,
 )
 from offsets.fence import Span, is_amid
 from offsets.moves import MarkMoves
@@ -92,8 +92,8 @@ class StagedBatch:
     afterwards. Then the lanes are one; before the last part its mark is just below the message."""
     begun: int = 0
     """Of the step's message: how many entries the target must show before the write."""
-    write: Write = Write.MERGE
-    """How it is wanted to be written. A sink that can't write this batch so writes it by MERGE."""
+    options: SinkOptions = ()
+    """What the route asks of this kind of sink alone, by name."""
     doubts: tuple[Doubt, ...] = ()
     """What it says of the rows that are stored already: the target's mark ``rows_may_differ`` names
     it afterwards, published in the same step."""

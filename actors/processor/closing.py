@@ -142,7 +142,7 @@ def rows_batch(
         partial=staged.partial,
         bounds=staged.bounds,
         positions=staged.positions,
-        write=route.write,
+        options=route.options,
         table=table,
     )
 

@@ -10,7 +10,7 @@ import os
 import re
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from actors.contract.ports import NotKept, SinkUnavailable
 from changes.formats.auto import AUTO
-from changes.model import Write
+from changes.routing import Route
 from daemon.config.check_spark import spark_warnings
 from daemon.config.pipelines import Config, PipelineSection
 from daemon.config.secrets import MASK, SHORTEST, looks_secret
@@ -162,7 +162,7 @@ def plan(config: Config) -> Iterator[str]:
                 "  each topic's format is told from its first messages, which wait until it is; "
                 "it stays from then on (`binlogd status`, `binlogd offsets show`)"
             )
-        yield from (f"  {line}" for line in _routes(pipeline))
+        yield from (f"  {line}" for line in _routes(config.routes(name)))
         topic = f" ({pipeline.offset_topic})" if "kafka-topic" in pipeline.offset_stores else ""
         yield f"  positions in {', '.join(pipeline.offset_stores)}{topic}"
         if pipeline.on_bad_record == "dead-letter":
@@ -283,13 +283,13 @@ def _tables(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield f"pipeline.{name}.kafka", pipeline.kafka
 
 
-def _routes(pipeline: PipelineSection) -> Iterator[str]:
-    for route in pipeline.routes():
+def _routes(routes: Iterable[Route]) -> Iterator[str]:
+    for route in routes:
         without = f" without {', '.join(route.exclude)}" if route.exclude else ""
         keys = f", keys {', '.join(route.keys)}" if route.keys else ""
         included = ", ".join(route.include)
-        write = f", write {route.write.value}" if route.write is not Write.MERGE else ""
-        yield f"{included}{without} -> {route.template} ({route.mode.value}{write}{keys})"
+        options = "".join(f", {name} {value}" for name, value in route.options)
+        yield f"{included}{without} -> {route.template} ({route.mode.value}{options}{keys})"
 
 
 def _shown(config: Config, key: str, value: str) -> str:

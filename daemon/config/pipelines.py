@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, Self
 
@@ -15,7 +16,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from changes.formats import check_types
 from changes.formats.auto import NAMES, make_format
-from changes.model import FormatOptions, Mode, Write, ZeroDates
+from changes.model import FormatOptions, Mode, ZeroDates
 from changes.routing import Route
 from daemon.config.faults import FaultSection
 from daemon.config.owners import shared_targets
@@ -97,7 +98,7 @@ class RouteSection(Section):
     exclude: list[str] = Field(default_factory=list)
     target: str
     mode: Literal["upsert", "append"] = "upsert"
-    write: Literal["merge", "equality"] = "merge"
+    write: Literal["merge", "equality"] | None = None
     keys: list[str] | None = Field(None, min_length=1)
     types: dict[str, str] = Field(default_factory=dict)
 
@@ -121,7 +122,7 @@ class PipelineSection(FaultSection):
     encryption_key: str | None = Field(None, min_length=1)
     target: str | None = None
     mode: Literal["upsert", "append"] = "upsert"
-    write: Literal["merge", "equality"] = "merge"
+    write: Literal["merge", "equality"] | None = None
     keys: list[str] | None = Field(None, min_length=1)
     types: dict[str, str] = Field(default_factory=dict)
     route: list[RouteSection] = Field(default_factory=list)
@@ -264,7 +265,7 @@ class PipelineSection(FaultSection):
             exclude=(*self.exclude, *route.exclude),
             template=route.target,
             mode=Mode(route.mode),
-            write=Write(route.write),
+            options=() if route.write is None else (("write", route.write),),
             keys=None if route.keys is None else tuple(route.keys),
             types=tuple(route.types.items()),
         )
@@ -310,6 +311,14 @@ class Config(Section):
     def group(self, pipeline: str) -> str:
         """The consumer group of a pipeline: its own, or one made from its name."""
         return self.pipeline[pipeline].group or f"binlogd-{pipeline}"
+
+    def routes(self, pipeline: str) -> list[Route]:
+        """The routes of a pipeline, each with what its sink is asked for all of them."""
+        return [self._with_options(route) for route in self.pipeline[pipeline].routes()]
+
+    def _with_options(self, route: Route) -> Route:
+        of_sink = self.sink[route.template.split(".")[0]].route_options()
+        return replace(route, options=tuple((of_sink | dict(route.options)).items()))
 
     def kafka_of(self, pipeline: str) -> dict[str, str | int | float | bool]:
         """The client's settings of a pipeline: its own before the common ones."""

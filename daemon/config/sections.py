@@ -166,6 +166,7 @@ class SinkSection(Section):
 
     kind: Literal["iceberg"]
     catalog: dict[str, str]
+    write: Literal["merge", "equality"] = "merge"
     write_timeout_s: float = Field(1800.0, gt=0, strict=False)
     maintenance: MaintenanceSection = Field(default_factory=MaintenanceSection)
     compaction: CompactionSection = Field(default_factory=CompactionSection)
@@ -174,6 +175,10 @@ class SinkSection(Section):
     @classmethod
     def _flat(cls, value: Any) -> Any:
         return flatten(value) if isinstance(value, dict) else value
+
+    def route_options(self) -> dict[str, str]:
+        """What each route to it asks of it, where the route says nothing else."""
+        return {"write": self.write}
 
 
 def flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -39,7 +39,7 @@ class Planner:
         self._pipeline = pipeline
         self._section = config.pipeline[pipeline]
         self.settings = config.kafka_of(pipeline)
-        self._router = Router(self._section.routes())
+        self._router = Router(config.routes(pipeline))
         self._letters: Letters = frozenset(
             (s.letter.id.source, s.letter.id.offset, s.letter.id.target) for s in shelf.stored
         )

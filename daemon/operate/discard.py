@@ -94,7 +94,7 @@ class Discard:
             check_marks((found,), format_)
         except (SpillError, OSError) as error:
             raise EditRefused(str(error)) from error
-        router = Router(section.routes())
+        router = Router(self.config.routes(self.pipeline))
         _, unwanted = open_spills((found,), format_, router)
         # A message that can't be read by the present options says nothing of its routes.
         readable = bool(tables_of(format_, found.first.value)[1])

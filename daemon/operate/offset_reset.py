@@ -98,7 +98,7 @@ def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish
             questions.watermarks(chosen),
             committed(config, pipeline),
             questions.compacted({source.topic for source in chosen}),
-            any(route.mode is Mode.APPEND for route in section.routes()),
+            any(route.mode is Mode.APPEND for route in config.routes(pipeline)),
         )
         request = ResetRequest(
             ResetTo(wish.to), tuple(chosen), _at(questions, chosen, wish), wish.table

@@ -111,7 +111,7 @@ class Topology:
         section = config.pipeline[parts.name]
         self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
         options, topics = section.format_options(), TopicFormats(parts.recorded.formats)
-        router = Router(section.routes(), stand_ins(parts.recorded))
+        router = Router(self._config.routes(parts.name), stand_ins(parts.recorded))
         committer = Address(parts.name, "committer")
         logic = CommitterLogic(
             parts.name,

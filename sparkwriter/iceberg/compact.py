@@ -23,7 +23,7 @@ import structlog
 from pyspark.sql import SparkSession
 
 from actors.contract.ports import SinkUnavailable, StagedBatch
-from changes.model import TargetName, Write
+from changes.model import TargetName
 from offsets.fence import Fenced
 from sparkwriter.iceberg.compaction_plan import Choice, CompactionSettings, FileSeen, Growth, choose
 from sparkwriter.iceberg.direct import Update, publish_update
@@ -31,6 +31,7 @@ from sparkwriter.iceberg.foreign import ForeignSnapshots
 from sparkwriter.iceberg.java import Java, JavaFailure, LakeTable, reason
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM, nearest_mark
+from sparkwriter.iceberg.options import Write, write_of
 from sparkwriter.iceberg.publish import MAIN
 
 log: Any = structlog.get_logger(__name__)
@@ -66,7 +67,7 @@ class Compactions:
             keys = _count(before, "total-equality-deletes")
             deletes = _count(before, "total-delete-files") if keys else 0
             growth.add(_count(before, "total-data-files"), deletes, keys)
-        by_keys = batch.write is Write.EQUALITY and batch.path is not None
+        by_keys = write_of(dict(batch.options)) is Write.EQUALITY and batch.path is not None
         growth.add(1, int(by_keys), batch.rows if by_keys else 0)
         return self.settings.enabled and not self._stopped and growth.is_due(self.settings)
 

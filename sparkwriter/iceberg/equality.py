@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import structlog
 
 from actors.contract.ports import StagedBatch
-from changes.model import TargetName, Write
+from changes.model import TargetName
 from sparkwriter.iceberg.direct import Update
 from sparkwriter.iceberg.equality_files import (
     EqualityPlan,
@@ -28,6 +28,7 @@ from sparkwriter.iceberg.files import TableFiles
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.options import Write, write_of
 from sparkwriter.iceberg.private import make_private_file
 
 log: Any = structlog.get_logger(__name__)
@@ -48,7 +49,7 @@ class EqualityWrites:
 
         Where it can't, the log says why, once for each reason and target.
         """
-        if batch.write is not Write.EQUALITY:
+        if write_of(dict(batch.options)) is not Write.EQUALITY:
             return None
         fields, empty = seen.table.fields(), is_empty(seen)
         why = special(seen)

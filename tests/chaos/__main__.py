@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from changes.model import Write
+from sparkwriter.iceberg.options import Write
 from tests.chaos.faults import FAULTS
 from tests.chaos.lab import Outcome, write
 from tests.chaos.world import world

@@ -15,9 +15,10 @@ from pyspark.sql import Row, SparkSession
 from structlog.testing import capture_logs
 
 from actors.contract.ports import Doubt, StagedBatch
-from changes.model import Column, KeyBound, Mode, TableSchema, TableStep, TargetName, Write
+from changes.model import Column, KeyBound, Mode, TableSchema, TableStep, TargetName
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
+from sparkwriter.iceberg.options import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 
 _numbers = itertools.count()
@@ -77,7 +78,7 @@ class Staging:
             ddl=tuple(map(tuple, ddl)),
             moves_to=moves_to,
             takes_from=takes_from,
-            write=self.write,
+            options=(("write", self.write.value),),
             doubts=tuple(doubts),
         )
 

@@ -51,14 +51,19 @@ def test_a_good_configuration_tells_what_would_be_done(tmp_path: Path) -> None:
     result = check(tmp_path)
     assert (result.exit_code, lines(result, tmp_path)) == (0, [])
     assert "pipeline shop: shop (canal-json), group binlogd-shop, start earliest" in result.stdout
-    assert "  shop.* without shop.tmp -> lake.{database}.{table} (upsert)" in result.stdout
+    assert (
+        "  shop.* without shop.tmp -> lake.{database}.{table} (upsert, write merge)"
+        in result.stdout
+    )
     assert "  positions in file, kafka-commit\n" in result.stdout
     assert "s3.secret-access-key = ***" in result.stdout
     assert "tide-pool-4411" not in result.output
 
 
-def test_the_way_to_write_is_told_where_it_is_not_merge(tmp_path: Path) -> None:
-    """Beside the mode, route by route."""
+def test_the_way_to_write_is_told(tmp_path: Path) -> None:
+    """Beside the mode, route by route, also where the sink says it."""
+    of_sink = TEXT.replace('kind = "iceberg"', 'kind = "iceberg"\nwrite = "equality"')
+    assert "-> lake.{database}.{table} (upsert, write equality)" in check(tmp_path, of_sink).stdout
     text = TEXT.replace('target = "lake', 'write = "equality"\ntarget = "lake')
     assert "-> lake.{database}.{table} (upsert, write equality)" in check(tmp_path, text).stdout
 

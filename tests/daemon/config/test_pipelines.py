@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from changes.model import Mode, Write
+from changes.model import Mode
+from changes.routing import Route
 from daemon.config.file import ConfigError, load
 from daemon.config.pipelines import Config
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
+from sparkwriter.iceberg.options import Write, write_of
 
 BASE = """
 [kafka]
@@ -157,15 +159,24 @@ def test_a_target_that_is_no_template_is_refused(tmp_path: Path, template: str) 
     assert problems(tmp_path, text)[0].startswith("pipeline.shop")
 
 
-def test_the_way_to_write_is_a_pipelines_or_a_routes(tmp_path: Path) -> None:
-    """MERGE where nothing is said; with routes, each says it for itself."""
-    (plain,) = read(tmp_path, BASE + PIPELINE).pipeline["shop"].routes()
-    (quick,) = read(tmp_path, BASE + PIPELINE + 'write = "equality"\n').pipeline["shop"].routes()
-    assert (plain.write, quick.write) == (Write.MERGE, Write.EQUALITY)
+def way(route: Route) -> Write:
+    return write_of(dict(route.options))
+
+
+def test_the_way_to_write_is_the_sinks_or_a_routes(tmp_path: Path) -> None:
+    """The sink's where nothing is said, MERGE if it says nothing; a pipeline or route says it for
+    itself."""
+    (plain,) = read(tmp_path, BASE + PIPELINE).routes("shop")
+    (quick,) = read(tmp_path, BASE + PIPELINE + 'write = "equality"\n').routes("shop")
+    assert (way(plain), way(quick)) == (Write.MERGE, Write.EQUALITY)
+    lake = BASE.replace('kind = "iceberg"', 'kind = "iceberg"\nwrite = "equality"')
+    (of_sink,) = read(tmp_path, lake + PIPELINE).routes("shop")
+    (own,) = read(tmp_path, lake + PIPELINE + 'write = "merge"\n').routes("shop")
+    assert (way(of_sink), way(own)) == (Write.EQUALITY, Write.MERGE)
     text = BASE + PIPELINE.replace('target = "lake.{database}.{table}"\n', "")
     route = '[[pipeline.shop.route]]\ntarget = "lake.x.{table}"\n'
-    section = read(tmp_path, text + route + 'write = "equality"\n').pipeline["shop"]
-    assert [one.write for one in section.routes()] == [Write.EQUALITY]
+    config = read(tmp_path, text + route + 'write = "equality"\n')
+    assert [way(one) for one in config.routes("shop")] == [Write.EQUALITY]
     (problem,) = problems(tmp_path, text + 'write = "merge"\n' + route)
     assert "mode, write, keys and types belong to each [[route]]" in problem
 

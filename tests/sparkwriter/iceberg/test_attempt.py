@@ -14,11 +14,12 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from actors.contract.ports import LostRace, SinkUnavailable, TargetRefused
-from changes.model import OP, KeyBound, TargetName, Write
+from changes.model import OP, KeyBound, TargetName
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.marks import HWM
+from sparkwriter.iceberg.options import Write
 from sparkwriter.iceberg.publish import MAIN, publish_attempt
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.sql import ways

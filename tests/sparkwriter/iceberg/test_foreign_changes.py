@@ -13,10 +13,11 @@ from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
 from actors.contract.ports import TargetRefused
-from changes.model import HAS_PREFIX, Mode, TruncateTable, Write
+from changes.model import HAS_PREFIX, Mode, TruncateTable
 from offsets.snapshot import TargetMark
 from sparkwriter.iceberg.attempts import anonymous
 from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.iceberg.options import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 from sparkwriter.sql.plan import dotted

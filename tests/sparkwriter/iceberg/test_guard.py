@@ -61,7 +61,7 @@ class Lanes:
         return StagedBatch(
             made.batch_id, made.target, made.mode, made.schema, made.lanes, made.path,
             rows=table.num_rows, has_deletes=has_deletes(table), bounds=bounds,
-            positions=self._positions, write=made.write,
+            positions=self._positions, options=made.options,
         )  # fmt: skip
 
 

@@ -11,10 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actors.contract.ports import SinkUnavailable, StagedBatch, TargetRefused
-from changes.model import DropTable, TableName, TruncateTable, Write
+from changes.model import DropTable, TableName, TruncateTable
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.iceberg.options import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.iceberg.source import SOURCE
 from sparkwriter.sql.plan import dotted

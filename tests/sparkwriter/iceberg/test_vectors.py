@@ -13,12 +13,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actors.contract.ports import LostRace
-from changes.model import OP, Column, KeyBound, TableSchema, Write
+from changes.model import OP, Column, KeyBound, TableSchema
 from sparkwriter.iceberg import files as iceberg_files
 from sparkwriter.iceberg import vectors as iceberg_vectors
 from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.options import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from tests.sparkwriter.conftest import way_of
+
+BY_KEYS = (("write", Write.EQUALITY.value),)
 
 pytestmark = [pytest.mark.integration, pytest.mark.parametrize("write", [Write.MERGE])]
 ALL = "map('rewrite-all', 'true')"
@@ -74,9 +77,9 @@ def test_rows_written_by_the_engine(writer, begun, orders, spark, rows: Rows) ->
 
 def test_after_equality_deletes(writer, begun, orders, rows: Rows) -> None:
     """A row that a key deleted, deleted by its place once more, stays deleted."""
-    writer.write(replace(begun.batch(orders(("U", 1, "b", 1)), 2), write=Write.EQUALITY))
+    writer.write(replace(begun.batch(orders(("U", 1, "b", 1)), 2), options=BY_KEYS))
     writer.write(begun.batch(orders(("U", 1, "c", 1), ("D", 2, None, None)), 3))
-    writer.write(replace(begun.batch(orders(("U", 1, "d", 1)), 4), write=Write.EQUALITY))
+    writer.write(replace(begun.batch(orders(("U", 1, "d", 1)), 4), options=BY_KEYS))
     assert rows(begun.target) == [(1, "d", 1), (3, "a", 3)]
 
 
