@@ -243,7 +243,7 @@ def test_write_of_another_during_the_expiry(
     kept.write(staging.batch(orders(("U", 1, "v", 1)), 1))
     clock.ahead_s = 2 * HOUR_S
     monkeypatch.setattr(
-        "sparkwriter.iceberg.sink.publish_branch",
+        "sparkwriter.iceberg.store.publish_branch",
         lambda table, *refs: (
             upkeep_of_another.run(staging.target, load(spark, staging.target)),
             publish_branch(table, *refs),
