@@ -25,18 +25,6 @@ from daemon.commands.progress import Show
 from daemon.config.pipelines import Config
 from daemon.kafka.dead_letter_topic import TopicLetters
 from daemon.kafka.dead_letter_topic_made import UnfitTopic
-from daemon.kafka.member import member_settings
-from daemon.kafka.positions import (
-    BrokerUnreachable,
-    TopicMissing,
-    check_topic_ids,
-    cluster_id,
-    log_ends,
-    topic_ids,
-)
-from daemon.kafka.questions import NotAnswered, asking
-from daemon.kafka.source import KafkaSource
-from daemon.kafka.topic_watch import TopicWatch
 from daemon.letters.files import FileLetters
 from daemon.letters.store import open_letters
 from daemon.observe.admin_endpoint import Outlook, OutlookError
@@ -51,8 +39,8 @@ from daemon.operate.rebuilds import AT_START, WHILE_RUNNING, RebuildNotEnded, Re
 from daemon.operate.running_resets import RunningResets
 from daemon.positions.chain import StoreChain, make_stores
 from daemon.positions.offset_file import StateDirBusy, lock_state_dir
-from daemon.positions.start_resolver import PositionResolver
 from daemon.positions.state_id import state_id
+from daemon.positions.topic_ids import check_topic_ids
 from daemon.runtime.backoff import BackOff
 from daemon.runtime.edits import (
     Change,
@@ -67,6 +55,8 @@ from daemon.runtime.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecy
 from daemon.runtime.spark_tier import SinkTier
 from daemon.runtime.stop_signals import StopSignals
 from daemon.runtime.topology import PipelineParts, Topology, stand_ins
+from daemon.source.opening import open_source
+from daemon.source.port import BrokerUnreachable, NotAnswered, Start, TopicMissing
 from daemon.spills.file import Found, SpillError, SpillFolder
 from daemon.spills.spills import check_marks, open_spills, spills_at_start
 from daemon.staging.collector import calm_collector
@@ -266,7 +256,7 @@ class Service:
         except StoreError as error:
             raise Unusable(str(error)) from error
         try:
-            ids = topic_ids(config.kafka_of(name), section.topics)
+            ids = open_source(config, name).topic_ids()
             check_topic_ids(snapshot, ids)
         except BrokerUnreachable as error:
             raise BrokerAway(f"pipeline.{name}: {error}") from error
@@ -285,36 +275,22 @@ class Service:
         config = self._config
         section = config.pipeline[name]
         force = section.start.force
-        kafka = {
-            "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
-            **member_settings(config.kafka_of(name), name, state_id(config.daemon.state_dir)),
-        }
-        group, topics = config.group(name), section.topics
-        keyed = make_format(section.format, section.format_options()).keyed
+        apply_force = force is not None and force != recorded.forced
+        opened = open_source(config, name)
         try:
-            with asking():
-                watch = TopicWatch(kafka, {topic: recorded.topic_ids[topic] for topic in topics})
-                resolver = PositionResolver(
-                    settings=kafka,
-                    group=group,
-                    pipeline=section,
-                    load=store.get,
-                    apply_force=force is not None and force != recorded.forced,
-                    check_topics=watch.check,
-                )
-                source = KafkaSource(kafka, topics, group, resolver, name, keyed=keyed, watch=watch)
-                group = f"{group}@{cluster_id(kafka)}"
-                ends = log_ends(kafka, topics) if self._until_end else None
+            source = opened.consume(Start(recorded, store.get, apply_force))
+            group = opened.identity()
+            ends = opened.ends() if self._until_end else None
         except NotAnswered as error:
             raise Unusable(f"pipeline.{name}: kafka: {str(error).strip()}") from error
         except BrokerUnreachable as error:
             raise BrokerAway(f"pipeline.{name}: {error}") from error
         letters, recent = self._letters(name)
         folder = SpillFolder(config.daemon.state_dir, name)
-        found = self._spills(name, folder, recorded, resolver.apply_force)
+        found = self._spills(name, folder, recorded, apply_force)
         marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
         begun = replace(recorded, forced=force, spills=marks)
-        if resolver.apply_force:
+        if apply_force:
             # The operator says where to begin, and with it that the targets are right as they are.
             forgotten = {
                 target: TargetMark(None, {}, rows_may_differ=mark.rows_may_differ)

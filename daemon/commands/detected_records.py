@@ -7,7 +7,7 @@ from changes.formats.base import Format, pack
 from changes.formats.recognise import TopicFormats
 from daemon.commands.offset_transfer import export_snapshot
 from daemon.config.pipelines import Config
-from daemon.kafka.log_reader import LogRecord
+from daemon.source.port import LogRecord
 
 
 def given(format_: Format, topic: str, record: LogRecord) -> bytes | None:

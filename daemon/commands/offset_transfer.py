@@ -9,23 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from daemon.config.pipelines import Config
-from daemon.kafka import group_commit
-from daemon.kafka.positions import (
-    BrokerUnreachable,
-    TopicMissing,
-    check_topic_ids,
-    topic_ids,
-)
-from daemon.kafka.questions import LogQuestions, NotAnswered
 from daemon.positions.chain import make_stores
 from daemon.positions.offset_file import OffsetFile, StateDirBusy, lock_state_dir
+from daemon.positions.topic_ids import check_topic_ids
+from daemon.source.opening import open_source
+from daemon.source.port import BrokerUnreachable, NotAnswered, Source, TopicMissing, committed
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, StartAt, Watermarks, check_mark, start_position
 from offsets.snapshot import DamagedSnapshot, Snapshot, decode
 from offsets.store import Loaded, OffsetStore, StoreError
-
-CONNECT_TIMEOUT_S = 10.0
-"""For a broker to answer: as long as the daemon itself waits at its start."""
 
 
 class TransferRefused(Exception):
@@ -40,7 +32,7 @@ def export_snapshot(config: Config, pipeline: str) -> Loaded:
     section = config.pipeline[pipeline]
     store: OffsetStore = make_stores(config, pipeline)
     if not section.remembers:
-        store = group_commit.group_store(config, pipeline)
+        store = open_source(config, pipeline).group_commit()
     store.start()
     try:
         return store.get()
@@ -90,10 +82,9 @@ def _check_owner(config: Config, snapshot: Snapshot) -> None:
 
 
 def _check_broker(config: Config, snapshot: Snapshot) -> Iterator[str]:
-    section = config.pipeline[snapshot.pipeline]
-    settings = config.kafka_of(snapshot.pipeline)
+    source = open_source(config, snapshot.pipeline)
     try:
-        ids = topic_ids(settings, section.topics, CONNECT_TIMEOUT_S)
+        ids = source.topic_ids()
     except BrokerUnreachable as error:
         yield f"warning: not compared with the topics: {error}"
         return
@@ -101,24 +92,24 @@ def _check_broker(config: Config, snapshot: Snapshot) -> Iterator[str]:
         raise TransferRefused(str(error)) from error
     try:
         check_topic_ids(snapshot, ids)
-        _check_positions(config, snapshot, LogQuestions(settings))
+        _check_positions(config, snapshot, source)
     except (PositionError, StoreError) as error:
         raise TransferRefused(str(error)) from error
     except NotAnswered as error:
         raise TransferRefused(f"the logs can't be asked: {error}") from error
 
 
-def _check_positions(config: Config, snapshot: Snapshot, questions: LogQuestions) -> None:
-    topics = config.pipeline[snapshot.pipeline].topics
+def _check_positions(config: Config, snapshot: Snapshot, opened: Source) -> None:
+    topics, questions = config.pipeline[snapshot.pipeline].topics, opened.questions()
     there = set(questions.partitions(topics))
     # A topic that is read no more stays in the file: nothing is read from it, nothing checked.
     for source in snapshot.partitions:
         if source.topic in topics and source not in there:
             raise PositionError(f"{source}: the topic has no such partition")
     logs = questions.watermarks(sorted(there))
-    committed = group_commit.committed(config, snapshot.pipeline)
+    commits = committed(opened)
     for source in sorted(there & snapshot.partitions.keys()):
-        _check_start(source, snapshot, committed.get(source), logs[source])
+        _check_start(source, snapshot, commits.get(source), logs[source])
     for target, mark in snapshot.targets.items():
         for source, hwm in mark.hwms.items():
             if source in logs:

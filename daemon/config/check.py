@@ -23,8 +23,9 @@ from daemon.config.check_spark import spark_warnings
 from daemon.config.pipelines import Config, PipelineSection
 from daemon.config.secrets import MASK, SHORTEST, looks_secret
 from daemon.kafka.dead_letter_topic_made import find_topic
-from daemon.kafka.positions import BrokerUnreachable, TopicMissing, topic_ids
 from daemon.kafka.settings import refused
+from daemon.source.opening import open_source
+from daemon.source.port import BrokerUnreachable, TopicMissing
 from sparkwriter.iceberg.warehouse import check_warehouse
 from sparkwriter.session.jars import JarsError, lake_jars, local_jar
 from sparkwriter.session.java import JavaMissing, find_java
@@ -120,7 +121,7 @@ def connect_problems(config: Config, start_tier: StartTier) -> Iterator[str]:
     """What broker and catalogs say. Spark is started only where a catalog needs it."""
     for name, pipeline in config.pipeline.items():
         try:
-            topic_ids(config.kafka_of(name), pipeline.topics, CONNECT_TIMEOUT_S)
+            open_source(config, name).topic_ids(CONNECT_TIMEOUT_S)
         except (BrokerUnreachable, TopicMissing) as error:
             yield f"pipeline.{name}: {error}"
         topic = pipeline.dead_letter_topic

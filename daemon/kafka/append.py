@@ -13,8 +13,8 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from daemon.kafka.log_reader import LogRecord
 from daemon.kafka.settings import connection_settings
+from daemon.source.port import LogRecord
 from offsets.position import TopicPartition
 
 TRANSACTION_S = 60.0

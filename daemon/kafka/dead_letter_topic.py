@@ -15,7 +15,7 @@ from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 from actors.contract.messages import DeadLetter
 from actors.contract.ports import NotKept
 from daemon.kafka.dead_letter_topic_made import find_topic
-from daemon.kafka.log_reader import LogGone, LogReader, LogRecord, LogUnreadable
+from daemon.kafka.log_reader import LogReader
 from daemon.kafka.positions import ANSWER_TIMEOUT_S, admin_client, list_offsets
 from daemon.kafka.settings import connection_settings
 from daemon.letters.letter import (
@@ -27,6 +27,7 @@ from daemon.letters.letter import (
     told,
 )
 from daemon.letters.marks import Mark
+from daemon.source.port import LogGone, LogRecord, LogUnreadable
 from offsets.position import TopicPartition
 
 SEND_TIMEOUT_S = 30.0

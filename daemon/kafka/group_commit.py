@@ -9,7 +9,6 @@ from daemon.kafka.commit_store import KafkaCommitStore
 from daemon.kafka.member import member_settings
 from daemon.kafka.settings import INSTANCE_ID
 from daemon.positions.state_id import known_id
-from offsets.position import TopicPartition
 from offsets.store import StoreError
 
 
@@ -35,14 +34,3 @@ def own_member(config: Config, pipeline: str) -> dict[str, Any] | None:
     if known is None and INSTANCE_ID not in settings:
         return None
     return member_settings(settings, pipeline, known or "")
-
-
-def committed(config: Config, pipeline: str) -> dict[TopicPartition, int]:
-    """What the group has committed of the pipeline's topics. Raises StoreError."""
-    store = group_store(config, pipeline)
-    store.start()
-    try:
-        found = store.get().snapshot
-    finally:
-        store.stop()
-    return {} if found is None else {s: state.frontier for s, state in found.partitions.items()}

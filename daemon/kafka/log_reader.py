@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from daemon.kafka.settings import connection_settings
+from daemon.source.port import LogGone, LogRecord, LogUnreadable
 from offsets.position import TopicPartition
 
 SILENCE_S = 10.0
 """For the broker to send something. It is asked for what it has, so this is long."""
-
-
-class LogUnreadable(Exception):
-    """The broker does not give it now: one line. It may later."""
-
-
-class LogGone(Exception):
-    """The log does not hold the stretch any more: one line."""
-
-
-class LogRecord(NamedTuple):
-    """A record as the log has it. ``time_ms`` is Unix time in milliseconds."""
-
-    offset: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
-    time_ms: int | None
 
 
 class LogReader:

@@ -14,21 +14,12 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from daemon.kafka.settings import connection_settings
+from daemon.source.port import BrokerUnreachable, TopicMissing
 from offsets.position import TopicPartition
-from offsets.recovery import PositionError
-from offsets.snapshot import Snapshot
 from offsets.store import StoreError
 
 ANSWER_TIMEOUT_S = 20.0
 """For one question to a broker that is there: a leader election may be under way."""
-
-
-class BrokerUnreachable(Exception):
-    """No broker can be asked: its address and what the client said."""
-
-
-class TopicMissing(Exception):
-    """A configured topic is not on the broker."""
 
 
 def admin_client(settings: Mapping[str, Any]) -> AdminClient:
@@ -135,15 +126,3 @@ def said_by(error: BaseException) -> str:
     if isinstance(error, StoreError):
         return str(error)
     return "no answer in time"
-
-
-def check_topic_ids(recorded: Snapshot, now: Mapping[str, str]) -> None:
-    """Refuse a topic that was deleted and made again: its offsets mean other messages now."""
-    for topic, known in recorded.topic_ids.items():
-        if topic in now and now[topic] != known:
-            raise PositionError(
-                f"topic {topic!r} was deleted and made again since the last run (id {known} then, "
-                f"{now[topic]} now): the recorded positions and the targets' marks are of the old "
-                "one (`binlogd offsets show`). Use another group and other targets, or remove the "
-                "offset file and the targets to read the new topic from its start"
-            )

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException
@@ -25,19 +24,12 @@ from daemon.kafka import positions
 from daemon.kafka.commit_store import SETTLE_S, SETTLING
 from daemon.kafka.positions import ANSWER_TIMEOUT_S, said_by
 from daemon.kafka.settings import PASSING
+from daemon.source.port import GroupMember, NotAnswered
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 
 AWAY = PASSING | {KafkaError._WAIT_COORD, KafkaError._TIMED_OUT_QUEUE, KafkaError._NOENT}
 """Errors of questions that say that nobody was there: no coordinator, no leader (``_NOENT``)."""
-
-
-class NotAnswered(Exception):
-    """The broker did not say: one line. ``away``: nobody was there to answer; else it refused."""
-
-    def __init__(self, reason: str, away: bool) -> None:
-        super().__init__(reason)
-        self.away = away
 
 
 @contextmanager
@@ -116,15 +108,6 @@ class LogQuestions:
     ) -> dict[TopicPartition, int]:
         with asking():
             return positions.list_offsets(self._admin, list(sources), spec, self._timeout_s)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMember:
-    """Who is in a group. ``instance_id``: of a static member, else None."""
-
-    client_id: str
-    host: str
-    instance_id: str | None
 
 
 def group_members(settings: Mapping[str, Any], group: str) -> list[GroupMember]:

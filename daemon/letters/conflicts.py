@@ -15,7 +15,6 @@ from changes.formats.base import Format, TableDecoder
 from changes.model import BadMessage, BadRecord
 from changes.routing import RouteConflict, Router
 from daemon.commands.detected_records import given
-from daemon.kafka.log_reader import LogRecord
 from daemon.letters.keys import (
     Key,
     Touch,
@@ -26,6 +25,7 @@ from daemon.letters.keys import (
     touches,
 )
 from daemon.letters.letter import parse_place
+from daemon.source.port import LogRecord
 from offsets.position import TopicPartition
 
 REPLAYED = "binlogd.replayed"

@@ -15,7 +15,8 @@ from actors.contract.messages import DeadLetter
 from actors.contract.ports import LogAway
 from changes.formats.base import Format, unpack
 from daemon.commands.detected_records import given
-from daemon.kafka.log_reader import LogReader, LogRecord, LogUnreadable
+from daemon.kafka.log_reader import LogReader
+from daemon.source.port import LogRecord, LogUnreadable
 from daemon.spills.spills import tables_of
 from offsets.position import TopicPartition
 

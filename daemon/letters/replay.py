@@ -14,13 +14,13 @@ from daemon.commands.dead_letters import shelves
 from daemon.config.pipelines import Config
 from daemon.kafka.append import Appender, AppendFailed, Outgoing
 from daemon.kafka.dead_letter_topic import MARK
-from daemon.kafka.log_reader import LogGone, LogUnreadable
 from daemon.letters.conflicts import REPLAYED, Candidate
 from daemon.letters.files import add_mark
 from daemon.letters.index import FILES, Stored, Unreadable, Wanted
 from daemon.letters.marks import Mark
 from daemon.letters.replay_plan import NotPlanned, Plan, Planner
 from daemon.runtime.lifecycle import Exit
+from daemon.source.port import LogGone, LogUnreadable
 from offsets.position import TopicPartition
 
 AT_ONCE = 500

@@ -9,10 +9,10 @@ from changes.formats.base import Format, Parted
 from changes.routing import Router
 from daemon.commands.detected_records import format_of, topics_format
 from daemon.config.pipelines import Config
-from daemon.kafka.log_reader import LogGone, LogReader, LogUnreadable
-from daemon.kafka.questions import LogQuestions, NotAnswered, asking
 from daemon.letters.conflicts import Candidate, Later, Letters, by_source, doubt_peers, read_now
 from daemon.letters.index import Shelf, Stored
+from daemon.source.opening import open_source
+from daemon.source.port import LogGone, LogUnreadable, NotAnswered, Questions
 from offsets.position import TopicPartition
 from offsets.store import StoreError
 
@@ -39,6 +39,7 @@ class Planner:
         self._pipeline = pipeline
         self._section = config.pipeline[pipeline]
         self.settings = config.kafka_of(pipeline)
+        self._source = open_source(config, pipeline)
         self._router = Router(config.routes(pipeline))
         self._letters: Letters = frozenset(
             (s.letter.id.source, s.letter.id.offset, s.letter.id.target) for s in shelf.stored
@@ -59,8 +60,7 @@ class Planner:
             letters[place] = (*letters.get(place, ()), each)
         candidates = [self._candidate(mine) for mine in letters.values()]
         try:
-            with asking():
-                ends = self._look(LogQuestions(self.settings), candidates)
+            ends = self._look(self._source.questions(), candidates)
         except NotAnswered as error:
             raise NotPlanned(f"the broker can't be asked: {error}") from error
         except (LogGone, LogUnreadable) as error:
@@ -83,7 +83,7 @@ class Planner:
         ``places``: by partition, those of all records of this replay. Transactions that are still
         open count as if they were committed. Raises LogGone, LogUnreadable.
         """
-        reader = LogReader({**self.settings, "isolation.level": "read_uncommitted"})
+        reader = self._source.reader(uncommitted=True)
         found: list[str] = []
         for source, mine in by_source(candidates).items():
             fresh = [Candidate(source, c.record, c.keys) for c in mine]
@@ -121,7 +121,7 @@ class Planner:
         return candidate
 
     def _look(
-        self, questions: LogQuestions, candidates: Sequence[Candidate]
+        self, questions: Questions, candidates: Sequence[Candidate]
     ) -> dict[TopicPartition, int]:
         sources = by_source(candidates)
         if not sources:
@@ -149,7 +149,7 @@ class Planner:
         later = Later(self._format(), self._router, source, mine, self._letters)
         here = {candidate.record.offset: candidate for candidate in mine}
         if first < end:
-            for record in LogReader(self.settings).read(source, first, end - 1):
+            for record in self._source.reader().read(source, first, end - 1):
                 candidate = here.get(record.offset)
                 if candidate is not None and candidate.record.value != record.value:
                     candidate.doubt("the log has another record in its place: it was made again")

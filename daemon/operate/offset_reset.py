@@ -15,16 +15,16 @@ from typing import Any
 
 from changes.model import Mode, TargetName
 from daemon.config.pipelines import Config
-from daemon.kafka.group_commit import committed, group_store, own_member
-from daemon.kafka.positions import (
-    BrokerUnreachable,
-    TopicMissing,
-    check_topic_ids,
-    topic_ids,
-)
-from daemon.kafka.questions import LogQuestions, NotAnswered, group_members
-from daemon.kafka.settings import INSTANCE_ID
+from daemon.positions.topic_ids import check_topic_ids
 from daemon.runtime.edits import EditRefused, edit_offline
+from daemon.source.opening import open_source
+from daemon.source.port import (
+    BrokerUnreachable,
+    NotAnswered,
+    Questions,
+    TopicMissing,
+    committed,
+)
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError
 from offsets.reset import ResetPlan, ResetRequest, ResetTo, Surroundings, plan_reset
@@ -89,14 +89,14 @@ class ResetRefused(EditRefused):
 def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish) -> ResetPlan:
     """Plan a reset with what the broker says now. Raises EditRefused."""
     section = config.pipeline[pipeline]
-    settings = config.kafka_of(pipeline)
+    source = open_source(config, pipeline)
     try:
-        check_topic_ids(recorded, topic_ids(settings, section.topics))
-        questions = LogQuestions(settings)
+        check_topic_ids(recorded, source.topic_ids())
+        questions = source.questions()
         chosen = _chosen(questions, section.topics, wish)
         around = Surroundings(
             questions.watermarks(chosen),
-            committed(config, pipeline),
+            committed(source),
             questions.compacted({source.topic for source in chosen}),
             any(route.mode is Mode.APPEND for route in config.routes(pipeline)),
         )
@@ -191,7 +191,7 @@ def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own:
     """
     group = config.group(pipeline)
     try:
-        members = group_members(config.kafka_of(pipeline), group)
+        members = open_source(config, pipeline).members()
     except NotAnswered as error:
         raise EditRefused(f"group {group!r} can't be asked: {error}") from error
     others = [m for m in members if m.instance_id not in ours]
@@ -206,8 +206,7 @@ def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own:
 def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
     """Under which id this state directory's daemon is a member: it stays one for a while after its
     end. None where the configuration wants it so. Raises StoreError."""
-    member = own_member(config, pipeline)
-    found = "" if member is None else str(member[INSTANCE_ID])
+    found = open_source(config, pipeline).own_instance()
     return (found,) if found else ()
 
 
@@ -220,7 +219,7 @@ def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
     reset = {source: state for source, state in recorded.partitions.items() if state.reset}
     if not reset:
         return
-    store = group_store(config, pipeline)
+    store = open_source(config, pipeline).group_commit()
     store.start()
     try:
         if "kafka-commit" not in config.pipeline[pipeline].offset_stores:
@@ -232,9 +231,7 @@ def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
         store.stop()
 
 
-def _chosen(
-    questions: LogQuestions, topics: Sequence[str], wish: ResetWish
-) -> list[TopicPartition]:
+def _chosen(questions: Questions, topics: Sequence[str], wish: ResetWish) -> list[TopicPartition]:
     if wish.topic is not None and wish.topic not in topics:
         raise EditRefused(f"--topic {wish.topic}: the pipeline reads {', '.join(topics)}")
     mine = [wish.topic] if wish.topic is not None else list(topics)
@@ -251,7 +248,7 @@ def _chosen(
 
 
 def _at(
-    questions: LogQuestions, chosen: list[TopicPartition], wish: ResetWish
+    questions: Questions, chosen: list[TopicPartition], wish: ResetWish
 ) -> dict[TopicPartition, int]:
     if wish.to == "offset":
         return dict.fromkeys(chosen, int(wish.at or ""))

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from changes.model import TargetName
 from daemon.config.pipelines import Config
-from daemon.kafka.questions import LogQuestions, NotAnswered
 from daemon.operate.offset_reset import instance_ids, refuse_members
 from daemon.runtime.edits import EditRefused
+from daemon.source.opening import open_source
+from daemon.source.port import NotAnswered
 from offsets.position import TopicPartition
 from offsets.rebuild import missing_in_log
 from offsets.rebuild_steps import begun, cancelled, lanes_of
@@ -67,7 +68,7 @@ class RebuildRequest:
 
     def _low(self, lanes: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         try:
-            questions = LogQuestions(self.config.kafka_of(self.pipeline))
+            questions = open_source(self.config, self.pipeline).questions()
             low = questions.begins(sorted(lanes))
             holed = questions.compacted({source.topic for source in lanes})
         except NotAnswered as error:

@@ -15,8 +15,9 @@ from actors.contract.messages import Assigned
 from daemon.config.pipelines import PipelineSection
 from daemon.kafka.log_check import check_logs
 from daemon.kafka.positions import group_commits
-from daemon.kafka.questions import LogQuestions, NotAnswered, asking
+from daemon.kafka.questions import LogQuestions, asking
 from daemon.runtime.backoff import BackOff
+from daemon.source.port import NotAnswered
 from offsets.position import TopicPartition
 from offsets.recovery import (
     PositionError,

@@ -32,8 +32,8 @@ from changes.formats.recognise import TopicFormats
 from changes.model import TargetName
 from changes.routing import Router, shard_of
 from daemon.config.pipelines import Config
-from daemon.kafka.log_reader import LogReader
 from daemon.runtime.requests import Requests, WritersDirectory
+from daemon.source.opening import open_source
 from daemon.spills.file import Found, SpillFolder
 from daemon.spills.spills import PipelineSpills, open_spills
 from offsets.position import TopicPartition
@@ -190,7 +190,7 @@ class Topology:
         config = self._config
         section = config.pipeline[parts.name]
         own = PipelineSpills(
-            parts.spill_folder, LogReader(config.kafka_of(parts.name)), format_, router
+            parts.spill_folder, open_source(config, parts.name).reader(), format_, router
         )
         mine = [
             found

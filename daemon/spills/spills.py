@@ -19,7 +19,7 @@ from changes.formats.base import Format, Parted, Several, mark_in
 from changes.model import BadMessage, Kind, TableName, TargetName
 from changes.routing import Router, TargetRoute
 from daemon.commands.detected_records import given
-from daemon.kafka.log_reader import LogGone, LogReader, LogUnreadable
+from daemon.source.port import LogGone, LogUnreadable, Reader
 from daemon.spills.file import Found, SpillError, SpillFolder
 from offsets.parts import MissingPart, TooLarge
 from offsets.snapshot import SpillMark
@@ -32,7 +32,7 @@ class PipelineSpills:
     """The ``Spills`` of one processor: its thread's alone."""
 
     folder: SpillFolder
-    log: LogReader
+    log: Reader
     format: Format
     router: Router
 
@@ -122,7 +122,7 @@ _PART_BYTES = 256 << 20
 """Bytes of open messages while a stretch is read again: well above what the fetcher holds."""
 
 
-def whole_records(format_: Format, log: LogReader, reread: Reread) -> Iterator[tuple[int, bytes]]:
+def whole_records(format_: Format, log: Reader, reread: Reread) -> Iterator[tuple[int, bytes]]:
     """The messages of a stretch, with their offsets; one that was cut stands at its last part's.
 
     Parts of a message that ends in the stretch may lie before it: then more is read. Raises
@@ -151,7 +151,7 @@ def whole_records(format_: Format, log: LogReader, reread: Reread) -> Iterator[t
                     yield offset, whole
 
 
-def _reaches_back(format_: Format, log: LogReader, reread: Reread, first: int) -> bool:
+def _reaches_back(format_: Format, log: Reader, reread: Reread, first: int) -> bool:
     """Tell whether a message that has parts at ``first`` or later began before the stretch."""
     assert isinstance(format_, Parted)
     begun: set[str] = set()

@@ -21,9 +21,10 @@ from daemon.cli import app
 from daemon.config.file import load
 from daemon.config.pipelines import Config
 from daemon.kafka.append import Appender, Outgoing
-from daemon.kafka.log_reader import LogReader, LogRecord
+from daemon.kafka.log_reader import LogReader
 from daemon.letters.replay_plan import Planner
 from daemon.letters.store import open_letters
+from daemon.source.port import LogRecord
 from offsets.position import TopicPartition
 from tests.integration.rig import Rig, canal
 

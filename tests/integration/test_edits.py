@@ -11,10 +11,11 @@ import pytest
 
 from daemon import service
 from daemon.config.file import load
-from daemon.kafka.positions import BrokerUnreachable, cluster_id, topic_ids
+from daemon.kafka.positions import cluster_id, topic_ids
 from daemon.observe.logs import set_up_logs
 from daemon.runtime.edits import Change
 from daemon.runtime.lifecycle import Exit
+from daemon.source.port import BrokerUnreachable
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from tests.integration.rig import Rig, canal

@@ -12,7 +12,7 @@ from typing import NoReturn, Protocol
 
 from actors.contract.ports import SpillRecord, SpillState
 from changes.model import TargetName
-from daemon.kafka.log_reader import LogRecord, LogUnreadable
+from daemon.source.port import LogRecord, LogUnreadable
 from daemon.spills.file import Found, SpillError
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.snapshot import Snapshot, SpillMark

@@ -20,7 +20,7 @@ from actors.runtime.effect_handlers import ProcessorEffects
 from changes.formats import FORMATS
 from changes.model import OP, FormatOptions, Mode, TableName, TruncateTable
 from changes.routing import Route, Router
-from daemon.kafka.log_reader import LogRecord
+from daemon.source.port import LogRecord
 from daemon.spills.file import SpillFolder
 from daemon.spills.spills import PipelineSpills, open_spills
 from daemon.staging.work import StageWork

@@ -10,9 +10,10 @@ from confluent_kafka import KafkaError, KafkaException
 
 from daemon.config.pipelines import PipelineSection
 from daemon.kafka import positions as kafka_positions
-from daemon.kafka.positions import BrokerUnreachable, topic_ids
+from daemon.kafka.positions import topic_ids
 from daemon.kafka.settings import assigns_incrementally, consumer_settings, revoke_patience_s
 from daemon.positions.start_resolver import PositionResolver
+from daemon.source.port import BrokerUnreachable
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, PositionUnknown
 from offsets.store import Loaded

@@ -9,9 +9,9 @@ from actors.contract.messages import DeadLetter
 from changes.formats import FORMATS
 from changes.formats.base import Format
 from changes.model import FormatOptions, TargetName
-from daemon.kafka.log_reader import LogRecord, LogUnreadable
 from daemon.letters.files import FILE_BYTES, FileLetters
 from daemon.letters.letter import LetterMaker
+from daemon.source.port import LogRecord, LogUnreadable
 from offsets.position import TopicPartition
 
 S0 = TopicPartition("binlog", 0)

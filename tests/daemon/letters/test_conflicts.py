@@ -12,8 +12,8 @@ from changes.formats import FORMATS
 from changes.formats.base import pack
 from changes.model import FormatOptions, Mode
 from changes.routing import Route, Router
-from daemon.kafka.log_reader import LogRecord
 from daemon.letters.conflicts import REPLAYED, Candidate, Later, Letters, doubt_peers, read_now
+from daemon.source.port import LogRecord
 from tests.changes.formats.debezium.messages import (
     Fields,
     dumps,

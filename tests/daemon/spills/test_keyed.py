@@ -14,7 +14,7 @@ from changes.formats.debezium.json import DebeziumJson
 from changes.formats.recognise import TopicFormats
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import Route, Router
-from daemon.kafka.log_reader import LogRecord
+from daemon.source.port import LogRecord
 from daemon.spills.file import SpillError, SpillFolder
 from daemon.spills.spills import PipelineSpills, check_marks
 from offsets.position import TopicPartition

@@ -11,7 +11,7 @@ from actors.contract.effects import Reread, Spill
 from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import Route, Router
-from daemon.kafka.log_reader import LogGone, LogRecord
+from daemon.source.port import LogGone, LogRecord
 from daemon.spills.spills import PipelineSpills, whole_records
 from offsets.position import TopicPartition
 from tests.changes.formats import wire

@@ -1,0 +1,86 @@
+"""Kafka as a pipeline's ``Source``: puts together what the files beside this one do."""
+
+from __future__ import annotations
+
+from actors.contract.ports import RecordSource
+from changes.formats.auto import make_format
+from daemon.config.pipelines import Config
+from daemon.kafka import group_commit, positions
+from daemon.kafka.commit_store import KafkaCommitStore
+from daemon.kafka.log_reader import LogReader
+from daemon.kafka.member import member_settings
+from daemon.kafka.questions import LogQuestions, asking, group_members
+from daemon.kafka.settings import INSTANCE_ID
+from daemon.kafka.source import KafkaSource
+from daemon.kafka.topic_watch import TopicWatch
+from daemon.positions.start_resolver import PositionResolver
+from daemon.positions.state_id import state_id
+from daemon.source.port import CONNECT_TIMEOUT_S, GroupMember, Start
+from offsets.position import TopicPartition
+
+
+class KafkaLogs:
+    """See ``Source``. Each question has a client of its own."""
+
+    def __init__(self, config: Config, pipeline: str) -> None:
+        self._config = config
+        self._pipeline = pipeline
+        self._section = config.pipeline[pipeline]
+        self._settings = config.kafka_of(pipeline)
+        self._group = config.group(pipeline)
+
+    def topic_ids(self, timeout_s: float = CONNECT_TIMEOUT_S) -> dict[str, str]:
+        """See ``Source``."""
+        return positions.topic_ids(self._settings, self._section.topics, timeout_s)
+
+    def identity(self) -> str:
+        """See ``Source``."""
+        return f"{self._group}@{positions.cluster_id(self._settings)}"
+
+    def ends(self) -> dict[TopicPartition, int]:
+        """See ``Source``."""
+        return positions.log_ends(self._settings, self._section.topics)
+
+    def questions(self) -> LogQuestions:
+        """See ``Source``."""
+        return LogQuestions(self._settings)
+
+    def members(self) -> list[GroupMember]:
+        """See ``Source``."""
+        return group_members(self._settings, self._group)
+
+    def own_instance(self) -> str | None:
+        """See ``Source``."""
+        member = group_commit.own_member(self._config, self._pipeline)
+        return None if member is None else str(member[INSTANCE_ID]) or None
+
+    def group_commit(self) -> KafkaCommitStore:
+        """See ``Source``."""
+        return group_commit.group_store(self._config, self._pipeline)
+
+    def reader(self, uncommitted: bool = False) -> LogReader:
+        """See ``Source``."""
+        level = {"isolation.level": "read_uncommitted"} if uncommitted else {}
+        return LogReader({**self._settings, **level})
+
+    def consume(self, start: Start) -> RecordSource:
+        """See ``Source``."""
+        config, section, topics = self._config, self._section, self._section.topics
+        settings = {
+            "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
+            **member_settings(self._settings, self._pipeline, state_id(config.daemon.state_dir)),
+        }
+        keyed = make_format(section.format, section.format_options()).keyed
+        with asking():
+            watch = TopicWatch(settings, {t: start.recorded.topic_ids[t] for t in topics})
+            resolver = PositionResolver(
+                settings=settings,
+                group=self._group,
+                pipeline=section,
+                load=start.load,
+                apply_force=start.apply_force,
+                check_topics=watch.check,
+            )
+            return KafkaSource(
+                settings, topics, self._group, resolver, self._pipeline, keyed=keyed, watch=watch
+            )
