@@ -54,9 +54,6 @@ _HADOOP = (
 )
 """Its commit is the renaming of a file, which only one process at a time does safely."""
 
-CONNECT_TIMEOUT_S = 10.0
-"""For a broker to answer: as long as the daemon itself waits at its start."""
-
 
 def problems(config: Config) -> Iterator[str]:
     """What would keep the daemon from starting, as far as this machine can tell. One line each."""
@@ -121,7 +118,7 @@ def connect_problems(config: Config, start_tier: StartTier) -> Iterator[str]:
     """What broker and catalogs say. Spark is started only where a catalog needs it."""
     for name, pipeline in config.pipeline.items():
         try:
-            open_source(config, name).topic_ids(CONNECT_TIMEOUT_S)
+            open_source(config, name).topic_ids()
         except (BrokerUnreachable, TopicMissing) as error:
             yield f"pipeline.{name}: {error}"
         topic = pipeline.dead_letter_topic

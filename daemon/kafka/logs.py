@@ -15,7 +15,7 @@ from daemon.kafka.source import KafkaSource
 from daemon.kafka.topic_watch import TopicWatch
 from daemon.positions.start_resolver import PositionResolver
 from daemon.positions.state_id import state_id
-from daemon.source.port import CONNECT_TIMEOUT_S, GroupMember, Start
+from daemon.source.port import GroupMember, Start
 from offsets.position import TopicPartition
 
 
@@ -29,9 +29,10 @@ class KafkaLogs:
         self._settings = config.kafka_of(pipeline)
         self._group = config.group(pipeline)
 
-    def topic_ids(self, timeout_s: float = CONNECT_TIMEOUT_S) -> dict[str, str]:
+    def topic_ids(self) -> dict[str, str]:
         """See ``Source``."""
-        return positions.topic_ids(self._settings, self._section.topics, timeout_s)
+        within_s = positions.CONNECT_TIMEOUT_S
+        return positions.topic_ids(self._settings, self._section.topics, within_s)
 
     def identity(self) -> str:
         """See ``Source``."""

@@ -18,6 +18,9 @@ from daemon.source.port import BrokerUnreachable, TopicMissing
 from offsets.position import TopicPartition
 from offsets.store import StoreError
 
+CONNECT_TIMEOUT_S = 10.0
+"""For a broker to answer at all, at a start or for a command."""
+
 ANSWER_TIMEOUT_S = 20.0
 """For one question to a broker that is there: a leader election may be under way."""
 

@@ -16,9 +16,6 @@ from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot
 from offsets.store import Loaded, OffsetStore
 
-CONNECT_TIMEOUT_S = 10.0
-"""For a source to answer at all, at a start or for a command."""
-
 
 class BrokerUnreachable(Exception):
     """No broker can be asked: its address and what the client said."""
@@ -119,7 +116,7 @@ class Start:
 class Source(Protocol):
     """One pipeline's topics and group. Made by ``open_source``; costs nothing until it is asked."""
 
-    def topic_ids(self, timeout_s: float = CONNECT_TIMEOUT_S) -> dict[str, str]:
+    def topic_ids(self) -> dict[str, str]:
         """The id of each topic. Raises BrokerUnreachable, TopicMissing.
 
         An id tells a topic from one of the same name that was made later; nothing else does.

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from daemon import service
 from daemon.config.file import load
+from daemon.kafka import positions
 from daemon.kafka.positions import cluster_id, topic_ids
 from daemon.observe.logs import set_up_logs
 from daemon.runtime.edits import Change
@@ -101,8 +101,8 @@ def test_a_broker_that_is_away_for_a_moment_ends_no_pipeline_that_is_changed(
     member = Edited(rig, config)
     log.of("p", "assigned")
     log.wait_for("written")
-    monkeypatch.setattr(service, "topic_ids", away_once(topic_ids))
-    monkeypatch.setattr(service, "cluster_id", away_once(cluster_id))
+    monkeypatch.setattr(positions, "topic_ids", away_once(topic_ids))
+    monkeypatch.setattr(positions, "cluster_id", away_once(cluster_id))
     member.edit("p", lambda snapshot: snapshot).result(90)
     rig.produce(*insert(rig, 2))
     log.of("p", "assigned", start=1)

@@ -88,7 +88,7 @@ class World:
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """Without a broker: what the file says is all there is."""
-    monkeypatch.setattr("daemon.commands.offset_transfer.CONNECT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("daemon.kafka.positions.CONNECT_TIMEOUT_S", 0.5)
     return World(tmp_path)
 
 
