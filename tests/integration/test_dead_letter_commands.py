@@ -21,9 +21,9 @@ from daemon.cli import app
 from daemon.config.file import load
 from daemon.config.pipelines import Config
 from daemon.kafka.append import Appender, Outgoing
-from daemon.kafka.log_reader import LogReader
 from daemon.letters.replay_plan import Planner
 from daemon.letters.store import open_letters
+from daemon.source.opening import open_source
 from daemon.source.port import LogRecord
 from offsets.position import TopicPartition
 from tests.integration.rig import Rig, canal
@@ -63,7 +63,7 @@ class World:
         store = open_letters(
             section.dead_letter_topic, self.settings.daemon.state_dir, "p", settings, made
         )
-        (record,) = LogReader(settings).read(self.source, offset, offset)
+        (record,) = open_source(self.settings, "p").reader().read(self.source, offset, offset)
         to = self.target if target else None
         store.keep(DeadLetter(self.source, 1, offset, record.value, error, to))
 
@@ -78,10 +78,9 @@ class World:
 
     def records(self, first: int = 0, committed: bool = True) -> list[LogRecord]:
         """What a reader of the topic gets."""
-        isolation = "read_committed" if committed else "read_uncommitted"
         if committed:
             self._wait_for_markers()
-        reader = LogReader({**self.settings.kafka, "isolation.level": isolation})
+        reader = open_source(self.settings, "p").reader(uncommitted=not committed)
         return list(reader.read(self.source, first, 10**9))
 
     def _wait_for_markers(self) -> None:
