@@ -38,7 +38,8 @@ def run(
     # Late: pyspark costs most of a second, which `offsets show` need not wait for.
     from daemon.observe.notify import Notifier
     from daemon.runtime.spark_tier import SparkTier
-    from daemon.service import Service, Unusable
+    from daemon.runtime.startup import Unusable
+    from daemon.service import Service
 
     _redact_tracebacks(settings.redactor)
     notifier = Notifier.from_environment()

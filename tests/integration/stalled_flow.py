@@ -23,8 +23,8 @@ from daemon.config.file import load
 from daemon.kafka.source import KafkaSource
 from daemon.positions.file_store import FileStore
 from daemon.positions.start_resolver import PositionResolver
+from daemon.runtime.supervisor import EventQueue
 from daemon.runtime.topology import PipelineParts, Topology
-from daemon.service import EventQueue
 from daemon.spills.file import SpillFolder
 from daemon.staging.folder import StagingFolder
 from daemon.staging.process import StageProcesses, formats

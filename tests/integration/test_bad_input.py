@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daemon.runtime.lifecycle import Exit
-from daemon.service import Unusable
+from daemon.runtime.startup import Unusable
 from offsets.position import TopicPartition
 from tests.integration.rig import Rig, canal, ddl
 

@@ -18,7 +18,7 @@ from daemon.cli import app
 from daemon.config.file import load
 from daemon.observe.logs import set_up_logs
 from daemon.runtime.lifecycle import Exit
-from daemon.service import Unusable
+from daemon.runtime.startup import Unusable
 from offsets.position import TopicPartition
 from tests.integration.rig import MYSQL_TYPES, Rig, canal
 from tests.integration.test_group import Log, Member

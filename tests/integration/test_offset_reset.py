@@ -22,7 +22,8 @@ from daemon.config.file import load
 from daemon.observe.logs import set_up_logs
 from daemon.positions.offset_file import OffsetFile
 from daemon.runtime.lifecycle import Exit
-from daemon.service import Service, Unusable
+from daemon.runtime.startup import Unusable
+from daemon.service import Service
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.sink import IcebergWriter

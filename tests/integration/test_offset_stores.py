@@ -9,7 +9,7 @@ import pytest
 from daemon.kafka.commit_store import KafkaCommitStore
 from daemon.kafka.topic_store import KafkaTopicStore
 from daemon.runtime.lifecycle import Exit
-from daemon.service import Unusable
+from daemon.runtime.startup import Unusable
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from tests.integration.rig import Rig, canal

@@ -22,7 +22,7 @@ from daemon.cli import app
 from daemon.config.file import load
 from daemon.observe.logs import set_up_logs
 from daemon.runtime.lifecycle import Exit, Stage
-from daemon.service import Unusable
+from daemon.runtime.startup import Unusable
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from sparkwriter.iceberg import swap as iceberg_swap

@@ -10,7 +10,8 @@ from daemon.commands.progress import Quiet
 from daemon.config.file import load
 from daemon.positions.state_id import known_id, state_id
 from daemon.runtime.spark_tier import SparkTier
-from daemon.service import Service, Unusable
+from daemon.runtime.startup import Unusable
+from daemon.service import Service
 from tests.daemon.commands.test_offset_transfer import World
 
 

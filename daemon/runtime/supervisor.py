@@ -1,0 +1,220 @@
+"""The main thread while the actors run: it hears events, decides the end, and shows how it goes."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import TypeVar
+
+import pykka
+import structlog
+
+from actors.contract import effects as fx
+from actors.contract import messages as msg
+from daemon.commands.progress import Show
+from daemon.config.pipelines import Config
+from daemon.observe.notify import Notifier
+from daemon.observe.status import AskLife, LifeFigures
+from daemon.operate.mark_moves import MarksNotMoved
+from daemon.operate.rebuilds import WHILE_RUNNING, RebuildNotEnded
+from daemon.runtime.backoff import BackOff
+from daemon.runtime.edits import (
+    Change,
+    Edited,
+    EditFailed,
+    EditRequested,
+    Edits,
+    store_edit,
+)
+from daemon.runtime.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, NameRemaining
+from daemon.runtime.spark_tier import SinkTier
+from daemon.runtime.startup import BrokerAway, StartUp, Unusable
+from daemon.runtime.topology import PipelineParts, Topology
+from offsets.store import StoreError
+
+SHOW_INTERVAL_S = 0.2
+"""How often the progress line is drawn anew: smooth to the eye, nothing to the processor."""
+
+STOP_RESERVE_S = CLOSE_TIMEOUT_S + 20.0
+"""What an end may take besides the drain: the last commit, then the actors and the JVM."""
+
+END_ACTORS_S = 60.0
+"""For a pipeline's actors to end, and for a write that was cut off. A processor may be in the
+middle of decoding a batch, a fetcher in a question to a broker that is away."""
+
+EDIT_PATIENCE_S = 300.0
+"""For a broker that is away while a pipeline is changed, or its rebuilt table takes its name. The
+pipeline ends with it, and nobody starts it again by itself; longer, and whoever asked waits in
+vain."""
+
+T = TypeVar("T")
+
+
+class EventQueue:
+    """What the supervisor hears, from any thread; read by the main thread."""
+
+    def __init__(self) -> None:
+        self._events: queue.SimpleQueue[object] = queue.SimpleQueue()
+
+    def tell(self, message: object) -> None:
+        """Leave an event."""
+        self._events.put(message)
+
+    def get(self, timeout_s: float | None) -> object | None:
+        """The next event, or None when the time is over."""
+        try:
+            return self._events.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+
+class Supervisor:
+    """One run's, from its first event to its exit status."""
+
+    def __init__(
+        self,
+        config: Config,
+        startup: StartUp,
+        tier: SinkTier,
+        notifier: Notifier,
+        show: Show,
+        events: EventQueue,
+        run_id: str,
+    ) -> None:
+        self._config = config
+        self._redactor = config.redactor
+        self._startup = startup
+        self._tier = tier
+        self._notifier = notifier
+        self._show = show
+        self._events = events
+        self._run_id = run_id
+        self._log = structlog.get_logger().bind(actor="supervisor")
+
+    def run(self, topology: Topology) -> Exit:
+        """Hear events until the run is over; how it ended."""
+        config = self._config
+        processors = dict.fromkeys(config.pipeline, config.daemon.processors)
+        lifecycle = Lifecycle(processors, config.daemon.drain_timeout_s)
+        begun = time.monotonic()
+        edits = self._edits(lifecycle, topology)
+        changes: dict[str, int] = {}
+        stopping = False
+        self._log.info("running", pipelines=sorted(processors), run=self._run_id)
+        while True:
+            self._show.draw(time.monotonic() - begun)
+            event = self._events.get(self._wait(lifecycle))
+            now = time.monotonic()
+            if isinstance(event, msg.Progress):
+                changes[event.pipeline] = event.changes
+                self._show.progress(event)
+                continue
+            if isinstance(event, AskLife):
+                stages, failures = lifecycle.stages(), lifecycle.failures()
+                event.answer.set(LifeFigures(stages, failures, lifecycle.stopping))
+                continue
+            if isinstance(event, msg.CaughtUp):
+                self._log_caught_up(event.pipeline, changes, now - begun)
+            if isinstance(event, msg.ActorCrashed):
+                reason = self._redactor.text(event.reason)
+                self._show.failure(f"crashed: {event.sender}", reason)
+            if isinstance(event, msg.Rebuilt):
+                event = self._swap_requested(event)
+            if isinstance(event, EditRequested):
+                out = edits.begin(event, now)
+            elif isinstance(event, Edited):
+                out = edits.ended(event, now)
+            else:
+                out = lifecycle.handle(event, now) if event is not None else []
+            if lifecycle.stopping and not stopping:
+                stopping = True
+                self._tier.hurry()
+                self._notifier.stopping(config.daemon.drain_timeout_s + STOP_RESERVE_S)
+            for effect in [*out, *lifecycle.tick(now)]:
+                if isinstance(effect, Held):
+                    edits.held(effect)
+                    continue
+                if isinstance(effect, Finish):
+                    edits.close()
+                    self._show.close()
+                    for name, failure in lifecycle.failures().items():
+                        self._show.failure(name, self._redactor.text(failure))
+                    return effect.status
+                self._carry_out(effect, topology)
+
+    def _edits(self, lifecycle: Lifecycle, topology: Topology) -> Edits:
+        """What an edit does to a held pipeline, on a thread of its own, and then on this one."""
+
+        def make(name: str, change: Change) -> PipelineParts:
+            longest_s = max(sink.write_timeout_s for sink in self._config.sink.values())
+            problem = topology.end_pipeline(name, END_ACTORS_S, longest_s + END_ACTORS_S)
+            if problem is not None:
+                raise EditFailed(f"pipeline {name} is not changed: {problem}")
+            store = self._startup.stores[name]
+            try:
+                # Of an earlier reset first: a change is made of what is so.
+                last = self._patiently(lambda: self._startup.recorded(name, store))
+                before = self._startup.move_marks(name, last)
+                recorded = self._startup.settle(
+                    name, store_edit(store, before, change), WHILE_RUNNING
+                )
+                return self._patiently(lambda: self._startup.parts(name, recorded, store))
+            except (Unusable, StoreError, MarksNotMoved, RebuildNotEnded) as error:
+                raise EditFailed(f"pipeline {name} does not run: {error}") from error
+
+        return Edits(lifecycle, make, topology.start_pipeline, self._events.tell)
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """While the process runs a broker that is away ends no pipeline: it comes back."""
+
+        def told(error: Exception, attempt: int) -> None:
+            self._log.warning("broker_away", reason=str(error), attempt=attempt)
+
+        return BackOff(EDIT_PATIENCE_S).call(ask, (BrokerAway,), told)
+
+    def _swap_requested(self, rebuilt: msg.Rebuilt) -> EditRequested:
+        """The new table takes its name when the pipeline is started again.
+
+        Where that can't be now, the next start does it.
+        """
+        self._log.info("rebuild_complete", pipeline=rebuilt.pipeline, target=rebuilt.target)
+        return EditRequested(rebuilt.pipeline, lambda snapshot: snapshot, Future())
+
+    def _wait(self, lifecycle: Lifecycle) -> float | None:
+        waits = [SHOW_INTERVAL_S] if self._show.visible else []
+        if lifecycle.deadline is not None:
+            waits.append(max(0.0, lifecycle.deadline - time.monotonic()))
+        return min(waits, default=None)
+
+    def _log_caught_up(self, name: str, changes: Mapping[str, int], seconds: float) -> None:
+        count = changes.get(name, 0)
+        self._log.info(
+            "caught_up",
+            pipeline=name,
+            changes=count,
+            seconds=round(seconds, 3),
+            rows_per_s=round(count / seconds),
+        )
+
+    def _carry_out(self, effect: object, topology: Topology) -> None:
+        match effect:
+            case fx.Tell(to, message):
+                topology.directory.tell(to, message)
+            case fx.Log(level, event, fields):
+                getattr(self._log, level)(event, **fields)
+            case NameRemaining(processors):
+                for processor in processors:
+                    self._name_remaining(topology, processor)
+            case _:
+                raise TypeError(f"not an effect of the supervisor: {effect!r}")
+
+    def _name_remaining(self, topology: Topology, processor: msg.Address) -> None:
+        try:
+            lines = topology.directory.ask(processor, msg.Remaining(), timeout_s=2.0)
+        except (pykka.Timeout, pykka.ActorDeadError) as error:
+            lines = (f"{processor} does not answer: {error}",)
+        for line in lines:
+            self._log.error("drain_deadline_passed", remaining=line)
+            self._show.failure("not written in time", self._redactor.text(line))
