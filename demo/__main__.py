@@ -27,9 +27,9 @@ from demo.lake import open_session, read_tables
 from demo.produce import ProduceError, create_topic, produce
 from demo.shop import DATABASE, Shop
 from demo.steps import Steps, TooLong
-from sparkwriter.iceberg.java import JavaFailure, reason
 from sparkwriter.session.jars import JarsError
 from sparkwriter.session.java import CHECKOUT, JavaMissing
+from sparkwriter.session.java_failures import JavaFailure, reason
 
 TOPIC = "shop"
 _ALL_WITHIN_S = 600.0

@@ -62,10 +62,10 @@ def spark(
     lake_conf: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:
     """The one Spark session of the test run, with the catalog ``lake``; started at first use."""
+    from sparkwriter.iceberg.warm_up import CATALOG, warm_up_catalog
     from sparkwriter.session.jars import lake_jars
     from sparkwriter.session.java import find_java
     from sparkwriter.session.session import start_session
-    from sparkwriter.session.warm_up import CATALOG, warm_up_catalog
 
     log_file = tmp_path_factory.mktemp("spark-logs") / "spark.log"
     scratch = tmp_path_factory.mktemp("spark-scratch")

@@ -15,7 +15,7 @@ WARM = "warm"
 """A catalog of nobody's: what warms the JVM up is written there."""
 WARM_ROWS = 500
 WARM_ROUNDS = 4
-"""As many writes of as many rows as binlogd does at its start (sparkwriter/session/warm_up.py)."""
+"""As many writes of as many rows as binlogd does at its start (sparkwriter/iceberg/warm_up.py)."""
 
 
 def start(job: Job, conf: Mapping[str, str], jars: Iterable[Path] = ()) -> SparkSession:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from daemon.config.pipelines import Config
-from sparkwriter.iceberg.durable_files import CLASS
+from sparkwriter.session.durable_files import CLASS
 from sparkwriter.session.session import FILE_SYSTEM, is_local
 
 

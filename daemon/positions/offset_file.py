@@ -14,7 +14,7 @@ from typing import IO
 
 from offsets.snapshot import DamagedSnapshot, NewerSnapshot, Snapshot, decode, encode
 from offsets.store import Loaded
-from sparkwriter.iceberg.private import close_folder, private_opener
+from sparkwriter.private_files import close_folder, private_opener
 
 
 class NewerFile(OSError):

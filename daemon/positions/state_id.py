@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from uuid import uuid4
 
-from sparkwriter.iceberg.private import private_opener
+from sparkwriter.private_files import private_opener
 
 _ID = re.compile(r"[0-9a-f]{12}")
 

@@ -23,6 +23,7 @@ from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.sink import IcebergWriter, check_catalog
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 from sparkwriter.iceberg.warehouse import check_warehouse
+from sparkwriter.iceberg.warm_up import CATALOG, warm_up, warm_up_catalog
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.java import find_java
 from sparkwriter.session.java_garbage import JavaGarbage
@@ -31,7 +32,6 @@ from sparkwriter.session.keeper import KeeperSettings, SessionFigures, SessionKe
 from sparkwriter.session.living_sink import LivingSink
 from sparkwriter.session.session import start_session
 from sparkwriter.session.thread_bounds import thread_bounds
-from sparkwriter.session.warm_up import CATALOG, warm_up, warm_up_catalog
 
 
 class SinkTier(Protocol):

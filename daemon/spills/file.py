@@ -26,7 +26,7 @@ from actors.contract.ports import SpillRecord, SpillState
 from changes.model import TargetName
 from offsets.position import TopicPartition
 from offsets.snapshot import SpillMark
-from sparkwriter.iceberg.private import FILE_MODE, close_folder, private_opener
+from sparkwriter.private_files import FILE_MODE, close_folder, private_opener
 
 _HEAD = struct.Struct(">II")
 _BODY = struct.Struct(">BH")

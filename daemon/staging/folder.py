@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from sparkwriter.iceberg.private import FILE_MODE, make_private_folder, private_opener
+from sparkwriter.private_files import FILE_MODE, make_private_folder, private_opener
 
 OWNER_FILE = "owner"
 """Locked by the run that the folder belongs to, as long as it lives; says its process id."""

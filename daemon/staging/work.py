@@ -20,7 +20,7 @@ from changes.column_news import ColumnNews, left_out, told_otherwise
 from changes.formats.base import Format, Reminded, TableDecoder, TellsColumns, TellsTypes
 from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, BadRecord, Changes, Mode, TargetName
 from changes.net.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
-from sparkwriter.iceberg.private import make_private_file
+from sparkwriter.private_files import make_private_file
 
 
 class Tables(Protocol):

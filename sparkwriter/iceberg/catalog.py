@@ -15,8 +15,9 @@ from actors.contract.ports import TargetRefused
 from changes.model import TargetName
 from changes.names import target_problem
 from sparkwriter.iceberg.foreign import ForeignSnapshots
-from sparkwriter.iceberg.java import Java, JavaFailure, LakeTable, java_class
+from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.refusals import check_length, only_names
+from sparkwriter.session.java_failures import Java, JavaFailure, java_class
 from sparkwriter.session.java_names import JavaNames
 from sparkwriter.sql.schema import LakeColumn
 

@@ -6,7 +6,7 @@ left where they are: an orphan costs room, a missing file costs the table.
 
 from __future__ import annotations
 
-from sparkwriter.iceberg.java import java_classes
+from sparkwriter.session.java_failures import java_classes
 
 _REFUSED = ("org.apache.iceberg.exceptions.CommitFailedException",)
 """The catalog has compared and said no: Iceberg removes the files after it, too."""

@@ -28,11 +28,12 @@ from offsets.fence import Fenced
 from sparkwriter.iceberg.compaction_plan import Choice, CompactionSettings, FileSeen, Growth, choose
 from sparkwriter.iceberg.direct import Update, publish_update
 from sparkwriter.iceberg.foreign import ForeignSnapshots
-from sparkwriter.iceberg.java import Java, JavaFailure, LakeTable, reason
+from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM, nearest_mark
 from sparkwriter.iceberg.options import Write, write_of
 from sparkwriter.iceberg.publish import MAIN
+from sparkwriter.session.java_failures import Java, JavaFailure, reason
 
 log: Any = structlog.get_logger(__name__)
 

@@ -20,13 +20,13 @@ from offsets.fence import Marks
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.doubts import set_mark
 from sparkwriter.iceberg.equality import is_empty
-from sparkwriter.iceberg.java import Java
 from sparkwriter.iceberg.look import DROPPED, KEPT, KEYS, RENAMING, Seen
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.publish import change_table, create_branch, drop_branch, publish_branch
 from sparkwriter.iceberg.refusals import only_names
 from sparkwriter.iceberg.source import source_text
 from sparkwriter.kit.store import TableChange
+from sparkwriter.session.java_failures import Java
 from sparkwriter.sql.ddl_plan import DdlTable
 
 

@@ -16,8 +16,9 @@ import structlog
 
 from actors.contract.ports import LostRace, SinkUnavailable
 from sparkwriter.iceberg.commit_failures import never_lands
-from sparkwriter.iceberg.java import Java, JavaFailure, LakeTable, reason
+from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.publish import MAIN, SWAP_ATTEMPTS, remove_files
+from sparkwriter.session.java_failures import Java, JavaFailure, reason
 
 log: Any = structlog.get_logger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from changes.model import TableName
-from sparkwriter.iceberg.java import Java
 from sparkwriter.iceberg.look import DIFFERS, RENAMING, Seen
 from sparkwriter.iceberg.source import source_text
+from sparkwriter.session.java_failures import Java
 
 
 def set_mark(builder: Java, before: str | None, after: str | None) -> None:

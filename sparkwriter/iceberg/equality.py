@@ -29,7 +29,7 @@ from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.options import Write, write_of
-from sparkwriter.iceberg.private import make_private_file
+from sparkwriter.private_files import make_private_file
 
 log: Any = structlog.get_logger(__name__)
 

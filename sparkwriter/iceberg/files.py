@@ -22,10 +22,11 @@ import structlog
 from pyspark.sql import SparkSession
 
 from sparkwriter.iceberg.deletion_vectors import PlacedVector
-from sparkwriter.iceberg.durable_files import make_durable_folder, sync
 from sparkwriter.iceberg.equality_files import Laid
-from sparkwriter.iceberg.java import Java, LakeTable
+from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.publish import remove_files
+from sparkwriter.session.durable_files import make_durable_folder, sync
+from sparkwriter.session.java_failures import Java
 from sparkwriter.session.java_names import JavaNames
 
 log: Any = structlog.get_logger(__name__)

@@ -11,61 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import cached_property
-from typing import Any
 from urllib.parse import parse_qsl
-
-from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException
 
 from actors.contract.ports import TargetRefused
 from changes.model import KeyBound
+from sparkwriter.session.java_failures import Java
 from sparkwriter.sql.ddl_plan import LakeField
 from sparkwriter.sql.schema import AddLakeColumn, CreateTable, LakeColumn, SchemaStep, WidenColumn
-
-JavaFailure = (Py4JError, PySparkException)
-"""What a call into the JVM raises: Java's exception as it is, or one that pyspark knows."""
-
-_REASON_CHARACTERS = 300
-"""A reason is one line in a log: enough for a path and two types, too little for a query plan."""
-
-Java = Any
-"""An object that lives in the JVM."""
-
-
-def java_class(error: BaseException) -> str:
-    """The full name of the Java class behind a failure, empty where there is none."""
-    java = _throwable(error)
-    return "" if java is None else str(java.getClass().getName())
-
-
-def java_classes(error: BaseException) -> tuple[str, ...]:
-    """The full names of the classes behind a failure, down to the deepest cause."""
-    java, names = _throwable(error), []
-    while java is not None:
-        names.append(str(java.getClass().getName()))
-        java = java.getCause()
-    return tuple(names)
-
-
-def reason(error: BaseException) -> str:
-    """Why a call failed, in one line: the first line of the deepest cause that has a message."""
-    java, text, name = _throwable(error), "", ""
-    while java is not None:
-        if message := java.getMessage():
-            text, name = str(message), str(java.getClass().getSimpleName())
-        java = java.getCause()
-    if not text:
-        text, name = str(error), type(error).__name__
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return f"{name}: {line}"[:_REASON_CHARACTERS]
-
-
-def _throwable(error: BaseException) -> Java | None:
-    if isinstance(error, Py4JJavaError):
-        return error.java_exception
-    # pyspark turns what it knows into its own exceptions and keeps Java's as the origin.
-    return getattr(error, "_origin", None)
-
 
 NO_SNAPSHOT = -1
 """The id of none: they are all positive."""

@@ -16,7 +16,8 @@ import structlog
 
 from actors.contract.ports import LostRace, SinkUnavailable
 from sparkwriter.iceberg.commit_failures import never_lands
-from sparkwriter.iceberg.java import Java, JavaFailure, LakeTable, reason
+from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.session.java_failures import Java, JavaFailure, reason
 
 MAIN = "main"
 SWAP_ATTEMPTS = 10

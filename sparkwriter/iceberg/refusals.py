@@ -18,7 +18,7 @@ import pyarrow as pa
 from actors.contract.ports import SinkUnavailable, TargetRefused, WaitsForName
 from changes.model import TargetName
 from offsets.fence import Fenced
-from sparkwriter.iceberg.java import JavaFailure, java_class, java_classes, reason
+from sparkwriter.session.java_failures import JavaFailure, java_class, java_classes, reason
 
 _DATA_ERRORS = (
     "ArithmeticException",

@@ -11,13 +11,13 @@ from actors.contract.ports import SinkUnavailable, Swap, TargetState
 from changes.model import TargetName
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions
-from sparkwriter.iceberg.java import JavaFailure, reason
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.store import IcebergStore
 from sparkwriter.iceberg.swap import remove_table, swap_tables
 from sparkwriter.iceberg.upkeep import Upkeep
 from sparkwriter.iceberg.warehouse import check_warehouse
 from sparkwriter.kit.writer import TargetWriter
+from sparkwriter.session.java_failures import JavaFailure, reason
 
 
 class IcebergWriter(TargetWriter[Seen]):

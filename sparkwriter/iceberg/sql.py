@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
-from sparkwriter.iceberg.java import Java, LakeTable
+from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.session.java_failures import Java
 from sparkwriter.session.java_names import JavaNames
 
 

@@ -23,7 +23,7 @@ from sparkwriter.iceberg.column_defaults import fillings
 from sparkwriter.iceberg.direct import Update, publish_update
 from sparkwriter.iceberg.equality import EqualityWrites, is_empty, special
 from sparkwriter.iceberg.equality_files import EqualityPlan, merge_instead, plan_equality
-from sparkwriter.iceberg.java import Java, LakeTable
+from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.publish import MAIN, discard, publish_attempt, remove_files
@@ -31,6 +31,7 @@ from sparkwriter.iceberg.sql import LooseTables
 from sparkwriter.iceberg.stored_keys import Unseekable
 from sparkwriter.iceberg.tombstones import Tombstones
 from sparkwriter.iceberg.vectors import Candidate, VectorWrites
+from sparkwriter.session.java_failures import Java
 from sparkwriter.sql.guard import Guard, add_tombstones
 from sparkwriter.sql.plan import key_columns, merge_sql, quote, read_schema, removal_sql, rows_sql
 from sparkwriter.sql.ways import Facts, Way, choose

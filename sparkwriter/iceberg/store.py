@@ -24,7 +24,6 @@ from sparkwriter.iceberg.doubts import also_of
 from sparkwriter.iceberg.equality import EqualityWrites, is_empty
 from sparkwriter.iceberg.files import TableFiles
 from sparkwriter.iceberg.history import look_back
-from sparkwriter.iceberg.java import JavaFailure, java_class
 from sparkwriter.iceberg.look import DIFFERS, KEYS, MODE, POSITIONS, Seen, look
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.publish import create_branch, drop_branch, publish_branch
@@ -37,6 +36,7 @@ from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 from sparkwriter.iceberg.vectors import VectorWrites
 from sparkwriter.kit.changelog import rows_above
 from sparkwriter.kit.store import Absent, Capabilities, Facts, TableChange
+from sparkwriter.session.java_failures import JavaFailure, java_class
 from sparkwriter.sql.ddl_plan import DdlTable
 from sparkwriter.sql.not_null import check_not_null
 from sparkwriter.sql.plan import dotted

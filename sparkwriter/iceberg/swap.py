@@ -14,11 +14,12 @@ from actors.contract.ports import Swap, SwapTooEarly, TargetRefused, TargetState
 from changes.model import TargetName
 from offsets.fence import Marks
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.iceberg.java import JavaFailure, LakeTable, java_class
+from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import MODE, Seen, look
 from sparkwriter.iceberg.marks import HWM, nearest_mark
 from sparkwriter.iceberg.publish import MAIN, change_table, restamp
 from sparkwriter.iceberg.tombstones import tombstones_of
+from sparkwriter.session.java_failures import JavaFailure, java_class
 
 REBUILT = "binlogd.rebuilt"
 """Table property: the name under which the table was filled, before it took its present one."""

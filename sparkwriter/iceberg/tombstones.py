@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 from actors.contract.ports import TargetRefused
 from changes.model import Column, Mode, TableSchema, TargetName
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.iceberg.java import JavaFailure, LakeTable, reason
+from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.upkeep import UpkeepSettings
+from sparkwriter.session.java_failures import JavaFailure, reason
 from sparkwriter.sql.guard import AT, OF, SUFFIX, TOMBSTONE_COLUMNS, Guard
 from sparkwriter.sql.plan import dotted
 from sparkwriter.sql.schema import CreateTable, StoredTable, arrow_type, plan_schema

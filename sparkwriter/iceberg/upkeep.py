@@ -19,9 +19,10 @@ from changes.model import TargetName
 from offsets.fence import Fenced
 from sparkwriter.iceberg.attempts import BRANCH_PREFIX, Owner, attempt_of, is_dead
 from sparkwriter.iceberg.foreign import ForeignSnapshots
-from sparkwriter.iceberg.java import JavaFailure, LakeTable, reason
+from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.marks import HWM, nearest_mark
 from sparkwriter.iceberg.publish import MAIN, restamp
+from sparkwriter.session.java_failures import JavaFailure, reason
 
 log: Any = structlog.get_logger(__name__)
 

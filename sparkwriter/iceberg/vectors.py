@@ -24,11 +24,12 @@ from sparkwriter.iceberg.direct import Update
 from sparkwriter.iceberg.equality import laid_files
 from sparkwriter.iceberg.equality_files import EqualityPlan, keys_of
 from sparkwriter.iceberg.files import UNPARTITIONED, TableFiles
-from sparkwriter.iceberg.java import Java, LakeTable, reason
+from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM
-from sparkwriter.iceberg.private import make_private_file
 from sparkwriter.iceberg.stored_keys import KeySet, Unseekable, positions_of
+from sparkwriter.private_files import make_private_file
+from sparkwriter.session.java_failures import Java, reason
 from sparkwriter.session.java_names import JavaNames
 
 _ORDERED = frozenset({"int", "long", "string"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from py4j.java_gateway import JavaClass, JavaPackage
 
-from sparkwriter.iceberg.java import Java
+from sparkwriter.session.java_failures import Java
 
 
 class JavaNames:

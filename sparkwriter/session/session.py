@@ -20,10 +20,10 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from actors.contract.ports import SinkUnavailable
-from sparkwriter.iceberg.durable_files import CLASS, install
-from sparkwriter.iceberg.java import JavaFailure, reason
-from sparkwriter.iceberg.private import make_private_folder, private_opener
+from sparkwriter.private_files import make_private_folder, private_opener
+from sparkwriter.session.durable_files import CLASS, install
 from sparkwriter.session.jars import JarsError, local_jar
+from sparkwriter.session.java_failures import JavaFailure, reason
 from sparkwriter.session.jvm import forget_gateway
 
 ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"

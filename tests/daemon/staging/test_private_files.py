@@ -18,7 +18,7 @@ from daemon.spills.file import SpillFolder
 from daemon.staging.work import ParquetTables
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
-from sparkwriter.iceberg.private import close_folder, private_opener
+from sparkwriter.private_files import close_folder, private_opener
 
 TARGET = TargetName("lake", "shop", "orders")
 

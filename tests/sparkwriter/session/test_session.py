@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actors.contract.ports import SinkUnavailable
-from sparkwriter.iceberg.durable_files import CLASS
 from sparkwriter.iceberg.sink import check_catalog
 from sparkwriter.iceberg.warehouse import check_warehouse
+from sparkwriter.session.durable_files import CLASS
 from sparkwriter.session.session import (
     FILE_SYSTEM,
     ICEBERG_EXTENSIONS,

@@ -17,10 +17,10 @@ from actors.contract.ports import LostRace, SinkUnavailable
 from changes.model import TargetName
 from sparkwriter.iceberg import store as iceberg
 from sparkwriter.iceberg.catalog import LakeCatalog
-from sparkwriter.iceberg.java import JavaFailure
 from sparkwriter.iceberg.look import look
 from sparkwriter.iceberg.options import Write
 from sparkwriter.iceberg.sink import IcebergWriter
+from sparkwriter.session.java_failures import JavaFailure
 from sparkwriter.session.java_garbage import JavaGarbage
 from sparkwriter.session.keeper import KeeperSettings, SessionKeeper
 from sparkwriter.session.living_sink import LivingSink

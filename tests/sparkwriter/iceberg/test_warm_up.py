@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
 from sparkwriter.iceberg.sink import IcebergWriter
-from sparkwriter.session.warm_up import TARGET, warm_up
+from sparkwriter.iceberg.warm_up import TARGET, warm_up
 
 
 @pytest.mark.integration
