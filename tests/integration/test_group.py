@@ -132,7 +132,7 @@ class Gated(SharedSpark):
         class GatedWriter(IcebergWriter):
             def write(self, batch: StagedBatch) -> TargetState:
                 begun.release()
-                assert gate.wait(120)
+                assert gate.wait(400)
                 return super().write(batch)
 
         return {"lake": GatedWriter(self._spark)}

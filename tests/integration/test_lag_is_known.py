@@ -22,12 +22,24 @@ from tests.integration.test_group import Gated, Member
 
 pytestmark = pytest.mark.long
 
-BEFORE, AFTER = 12_000, 1_000
-"""Messages of 5 kB: more than a write, a staged file and the smallest memory hold together; and
-those that come while that is full."""
+STEP = 4_000
+"""Messages of 5 kB, sent at a time. How many a write, a staged file, the smallest memory and the
+client's last answer hold together differs from run to run, so more come until reading pauses."""
 
 
-def until(rig: Rig, wanted: Callable[[Any], bool], seconds: float = 180.0) -> Any:
+def pause(rig: Rig) -> int:
+    """Fill it up until reading pauses; gives how many messages that took."""
+    for sent in range(0, 25 * STEP, STEP):
+        rig.produce(*rows(rig, sent, STEP))
+        try:
+            until(rig, lambda p: p["paused"] and p["held"], seconds=10.0)
+        except AssertionError:
+            continue
+        return sent + STEP
+    raise AssertionError("all was taken")
+
+
+def until(rig: Rig, wanted: Callable[[Any], bool], seconds: float = 100.0) -> Any:
     """The first status in which that is so, of the only pipeline."""
     end, status = time.monotonic() + seconds, None
     while time.monotonic() < end:
@@ -61,16 +73,17 @@ def test_lag_grows_while_reading_pauses_and_is_unknown_without_a_broker(
         small = "[memory]\nbudget_bytes = 16777216\nstaged_bytes = 1048576\n"
         config.write_text(config.read_text() + small)
         set_up_logs(load(config).log)
-        rig.produce(*rows(rig, 0, BEFORE))
         tier = Gated(rig)
         member = Member(rig, config, tier)
         try:
-            until(rig, lambda p: p["paused"] and p["held"])
-            rig.produce(*rows(rig, BEFORE, AFTER))
-            held = until(rig, lambda p: p["partitions"][0]["log_end"] == BEFORE + AFTER)
+            until(rig, lambda p: p["stage"] == "running")
+            end = pause(rig)
+            rig.produce(*rows(rig, end, STEP))
+            end += STEP
+            held = until(rig, lambda p: p["partitions"][0]["log_end"] == end)
             (pipeline,) = held["pipelines"]
             frontier = pipeline["partitions"][0]["frontier"]
-            assert pipeline["lag_messages"] == BEFORE + AFTER - frontier
+            assert pipeline["lag_messages"] == end - frontier
             assert held["ready"]
             broker.stop()
             away = until(rig, lambda p: p["lag_messages"] is None)
