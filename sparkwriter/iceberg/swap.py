@@ -19,6 +19,7 @@ from sparkwriter.iceberg.look import MODE, Seen, look
 from sparkwriter.iceberg.marks import HWM, nearest_mark
 from sparkwriter.iceberg.publish import MAIN, change_table, restamp
 from sparkwriter.iceberg.tombstones import tombstones_of
+from sparkwriter.kit.swaps import nothing_rebuilt
 from sparkwriter.session.java_failures import JavaFailure, java_class
 
 REBUILT = "binlogd.rebuilt"
@@ -37,10 +38,7 @@ def swap_tables(catalog: LakeCatalog, swap: Swap, new_branch: Callable[[], str])
             _rename(catalog, swap.old, swap.aside)
         _rename(catalog, swap.new, swap.old)
     elif old is None or old.property(REBUILT) != str(swap.new):
-        raise TargetRefused(
-            "nothing was written to its new table: the log holds no row of it. `binlogd tables "
-            f"rebuild {swap.old} --cancel` leaves it as it is"
-        )
+        raise TargetRefused(nothing_rebuilt(swap))
     if not swap.keep_old:
         remove_table(catalog, swap.aside)
     return look(catalog, swap.old).state

@@ -38,6 +38,8 @@ class Made:
     differs: str | None = None
     source: TableName | None = None
     dropped: str | None = None
+    rebuilt: str | None = None
+    """The name under which it was filled, before it took its present one."""
 
     def text(self) -> str:
         """As the ledger keeps it."""
@@ -50,6 +52,7 @@ class Made:
                 "differs": self.differs,
                 "source": self.source,
                 "dropped": self.dropped,
+                "rebuilt": self.rebuilt,
             },
             ensure_ascii=False,
         )
@@ -67,6 +70,7 @@ class Made:
             said["differs"],
             None if source is None else TableName(*source),
             said["dropped"],
+            said["rebuilt"],
         )
 
 
@@ -119,6 +123,10 @@ class Ledger:
             (table_name(target), marks.text(), None if made is None else made.text()),
         ).fetchone()
         return str(version)
+
+    def forget(self, target: TargetName) -> None:
+        """Show nothing of a target."""
+        self._connection.execute(f"DELETE FROM {LEDGER} WHERE target = ?", (table_name(target),))
 
     def free(self, target: TargetName, renaming: str) -> None:
         """Note which renaming may take the name."""

@@ -5,7 +5,9 @@ Rows, columns and marks change in one transaction of the file. Docs: ``docs/sink
 
 from __future__ import annotations
 
+import math
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,12 +15,20 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from actors.contract.ports import SinkUnavailable, StagedBatch, TargetRefused
+from actors.contract.ports import (
+    SinkUnavailable,
+    StagedBatch,
+    Swap,
+    SwapTooEarly,
+    TargetRefused,
+    TargetState,
+)
 from changes.model import Mode, TargetName
 from offsets.fence import Marks
 from offsets.snapshot import TargetMark
 from sparkwriter.kit.changelog import rows_above
 from sparkwriter.kit.store import Absent, Capabilities, Facts, TableChange
+from sparkwriter.kit.swaps import nothing_rebuilt
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sql.ddl_plan import DdlTable, LakeField
 from sparkwriter.sql.schema import AddLakeColumn, LakeColumn, SchemaStep, WidenColumn
@@ -30,20 +40,27 @@ BUSY_S = 10.0
 """How long a write waits for another one to the file."""
 
 
+STEPS_A_LOOK = 100_000
+"""Of SQLite's own machine, between two looks at the clock: some milliseconds."""
+
+
 class SqliteStore:
     """``sparkwriter.kit.store.TableStore`` in a file. One writer's, on its thread."""
 
     capabilities = Capabilities(positions=False, history=False)
 
-    def __init__(self, path: Path) -> None:
-        """Raises SinkUnavailable where the file can't be opened."""
+    def __init__(self, path: Path, timeout_s: float = math.inf) -> None:
+        """``timeout_s``: for one call. Raises SinkUnavailable where the file can't be opened."""
+        self._timeout_s = timeout_s
+        self._deadline = math.inf
         try:
             self._connection = sqlite3.connect(
-                path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+                path, timeout=min(BUSY_S, timeout_s), isolation_level=None, check_same_thread=False
             )
             # A reader goes on reading what was there, a writer does not wait for it.
             self._connection.execute("PRAGMA journal_mode = wal")
             self._connection.execute("PRAGMA synchronous = full")
+            self._connection.set_progress_handler(self._is_late, STEPS_A_LOOK)
             self._ledger = Ledger(self._connection)
         except sqlite3.Error as error:
             raise SinkUnavailable(f"{path}: {error}") from error
@@ -55,6 +72,7 @@ class SqliteStore:
     @contextmanager
     def call(self, target: TargetName) -> Iterator[None]:
         """SQLite's errors become the port's, and the port's name the target."""
+        self._deadline = time.monotonic() + self._timeout_s
         try:
             yield
         except sqlite3.OperationalError as error:
@@ -185,6 +203,23 @@ class SqliteStore:
         """Nothing: without positions a target is of one table, whose columns come in order."""
         return []
 
+    def swap(self, swap: Swap) -> TargetState:
+        """A rebuilt table takes the old one's name. See ``actors.contract.ports.Swaps``."""
+        with self._step():
+            old, new = self._ledger.look(swap.old), self._ledger.look(swap.new)
+            if not isinstance(new, Absent):
+                self._exchange(swap, old, new)
+            elif isinstance(old, Absent) or old.table.rebuilt != str(swap.new):
+                raise TargetRefused(nothing_rebuilt(swap))
+        return self._ledger.look(swap.old).state
+
+    def remove(self, target: TargetName) -> None:
+        """A table that was not exchanged goes, and what is known of it."""
+        with self._step():
+            if not isinstance(self._ledger.look(target), Absent):
+                self._connection.execute(f"DROP TABLE {quote(table_name(target))}")
+            self._ledger.forget(target)
+
     def read(self, target: TargetName) -> pa.Table:
         """All rows, as Arrow has them. For tests and for who verifies."""
         seen = self._ledger.look(target)
@@ -194,6 +229,10 @@ class SqliteStore:
         columns = zip(*rows, strict=True) if rows else [() for _ in fields]
         arrays = [from_sqlite(v, f.type) for f, v in zip(fields, columns, strict=True)]
         return pa.table(arrays, [field.name for field in fields])
+
+    def _is_late(self) -> bool:
+        """SQLite asks between its steps; true ends the statement with an error."""
+        return time.monotonic() > self._deadline
 
     # --- inside a transaction
 
@@ -205,6 +244,21 @@ class SqliteStore:
             if seen is not None:
                 self._ledger.check(seen)
             yield
+
+    def _exchange(self, swap: Swap, old: Row | Absent, new: Row) -> None:
+        marks = new.marks.lifted(old.marks)
+        if any(at >= swap.frontiers.get(lane, 0) for lane, at in old.marks.offsets.items()):
+            raise SwapTooEarly(old.marks.offsets)
+        if not isinstance(old, Absent):
+            if swap.keep_old:
+                self._rename(swap.old, swap.aside, old.table)
+                self._ledger.put(swap.aside, old.marks, old.table)
+            else:
+                self._connection.execute(f"DROP TABLE {quote(table_name(swap.old))}")
+        made = replace(new.table, rebuilt=str(swap.new))
+        self._rename(swap.new, swap.old, made)
+        self._ledger.put(swap.old, marks, made)
+        self._ledger.forget(swap.new)
 
     def _make(self, name: str, made: Made) -> None:
         columns = ", ".join(quote(field.name) for field in made.fields)
@@ -242,9 +296,22 @@ class SqliteStore:
         self._index(after, made)
 
 
-def sqlite_writer(path: Path) -> TargetWriter[Row]:
-    """The sink of one writer."""
-    return TargetWriter(SqliteStore(path))
+class SqliteWriter(TargetWriter[Row]):
+    """The sink of one writer: the kit's loop, and tables that change places."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        super().__init__(store)
+        self._file = store
+
+    def swap(self, swap: Swap) -> TargetState:
+        """See ``actors.contract.ports.Swaps``."""
+        with self._file.call(swap.old):
+            return self._file.swap(swap)
+
+    def remove(self, target: TargetName) -> None:
+        """See ``actors.contract.ports.Swaps``."""
+        with self._file.call(target):
+            self._file.remove(target)
 
 
 def _told(made: Made, facts: Facts) -> Made:

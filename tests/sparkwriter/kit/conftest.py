@@ -10,9 +10,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pytest
 
+from actors.contract.ports import Swaps
 from changes.model import Column, TableSchema, TargetName
 from sparkwriter.kit.store import Absent, TableStore
-from sparkwriter.sqlite.store import SqliteStore
+from sparkwriter.sqlite.store import SqliteStore, SqliteWriter
 from tests.sparkwriter.conftest import Staging
 
 _numbers = itertools.count()
@@ -24,6 +25,10 @@ class Sink(Protocol):
 
     def store(self) -> TableStore[Any]:
         """One more member's store, over the same tables."""
+        ...
+
+    def swaps(self) -> Swaps:
+        """One more member, for exchanges."""
         ...
 
     def read(self, target: TargetName) -> pa.Table:
@@ -41,6 +46,9 @@ class Sqlite:
     def store(self) -> SqliteStore:
         self._made.append(SqliteStore(self._path))
         return self._made[-1]
+
+    def swaps(self) -> Swaps:
+        return SqliteWriter(self.store())
 
     def read(self, target: TargetName) -> pa.Table:
         return self.store().read(target)
@@ -60,6 +68,11 @@ class Iceberg:
         from sparkwriter.iceberg.store import IcebergStore
 
         return IcebergStore(self._spark)
+
+    def swaps(self) -> Swaps:
+        from sparkwriter.iceberg.sink import IcebergWriter
+
+        return IcebergWriter(self._spark)
 
     def read(self, target: TargetName) -> pa.Table:
         name = ".".join(f"`{part}`" for part in target)
