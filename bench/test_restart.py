@@ -113,14 +113,14 @@ class Known:
         for event in map(json.loads, log.read_text().splitlines()):
             events.setdefault(event["event"], []).append(event)
         spark = events["spark_started"][0]
-        sparks = spark["seconds"] + spark["warm_up_seconds"]
+        sparks = spark["seconds"] + events["spark_warmed_up"][0]["seconds"]
         at = {
             name: datetime.fromisoformat(found[0]["timestamp"]).timestamp() - begun - sparks
             for name, found in events.items()
         }
         last = datetime.fromisoformat(events["written"][-1]["timestamp"]).timestamp()
         return {
-            "spark_s": spark["seconds"], "warm_up_s": spark["warm_up_seconds"],
+            "spark_s": spark["seconds"], "warm_up_s": events["spark_warmed_up"][0]["seconds"],
             "running_s": at["running"], "assigned_s": at["assigned"],
             "first_commit_s": at["written"], "last_commit_s": last - begun - sparks,
             "whole_run_s": ended - begun,

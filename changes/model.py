@@ -268,10 +268,10 @@ class Kind(Enum):
     ROWS = "rows"
     DDL = "ddl"
     NOTHING = "nothing"
-    SEVERAL = "several"
-    """Rows of several tables, or statements beside rows (``formats.base.Several``)."""
+    MULTI_ENTRY = "several"
+    """Rows of several tables, or statements beside rows (``formats.base.MultiEntry``)."""
     PART = "part"
-    """A part of a message that the producer cut up (``formats.base.Parted``)."""
+    """A part of a message that the producer cut up (``formats.base.Chunked``)."""
     PASSED_OVER = "passed over"
     """It may ask for a change, but not for sure of which table (``formats.base.InOrder``): nothing
     is done, and that is said."""

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from actors.contract import messages as msg
 from daemon.commands.progress import Show
 from daemon.config.pipelines import Config
-from daemon.observe.admin_endpoint import Outlook, OutlookError
+from daemon.observe.admin_endpoint import AdminEndpoint, AdminEndpointError
 from daemon.observe.control import Answer
 from daemon.observe.notify import Notifier
 from daemon.operate.discard import ASK, DiscardAnswer
@@ -20,11 +20,11 @@ from daemon.operate.rebuild_answer import RebuildAnswer
 from daemon.operate.running_resets import RunningResets
 from daemon.runtime.edits import Change, EditRequested
 from daemon.runtime.lifecycle import Exit
-from daemon.runtime.spark_tier import SinkTier
 from daemon.runtime.startup import StartUp, Unusable
 from daemon.runtime.stop_signals import StopSignals
 from daemon.runtime.supervisor import EventQueue, Supervisor
 from daemon.runtime.topology import Topology
+from daemon.sinks.tier import SinkTier
 from daemon.staging.collector import calm_collector
 from daemon.staging.folder import StagingFolder
 from daemon.staging.process import StageProcesses, formats
@@ -59,7 +59,7 @@ class Service:
             stores = startup.stores
             recorded = {name: startup.recorded(name, store) for name, store in stores.items()}
             parts = [startup.parts(name, recorded[name], store) for name, store in stores.items()]
-            outlook = self._outlook()
+            admin = self._admin_endpoint()
             folder = StagingFolder(config.daemon.staging_dir, self._run_id)
             stagers = StageProcesses(formats(config), folder, config.daemon.processors)
             status: Exit | None = None
@@ -70,12 +70,12 @@ class Service:
                 topology.start_writers(self._tier.sinks)
                 for part in parts:
                     topology.start_pipeline(startup.settled(part, recorded[part.name]))
-                outlook.watch(topology.directory, topology.asked, self._events)
+                admin.watch(topology.directory, topology.asked, self._events)
                 with signals.listening():
                     status = supervisor.run(topology)
             finally:
                 if status is not Exit.KILLED:  # whoever asks twice does not wait for a clean end
-                    steps = topology.stop, outlook.close, self._tier.stop
+                    steps = topology.stop, admin.close, self._tier.stop
                     for step in (*steps, stagers.close, folder.close):
                         startup.end(step)
                 else:
@@ -107,15 +107,17 @@ class Service:
             self._run_id,
         )
 
-    def _outlook(self) -> Outlook:
+    def _admin_endpoint(self) -> AdminEndpoint:
         answers: dict[str, Answer] = {
             **RunningResets(self._config, self.edit).answers,
             ASK: DiscardAnswer(self._config, self.edit),
             "tables-rebuild": RebuildAnswer(self._config, lambda: self._startup.stores, self.edit),
         }
-        outlook = Outlook(self._config, self._run_id, self._notifier, self._tier.session, answers)
+        admin = AdminEndpoint(
+            self._config, self._run_id, self._notifier, self._tier.session, answers
+        )
         try:
-            outlook.open()
-        except OutlookError as error:
+            admin.open()
+        except AdminEndpointError as error:
             raise Unusable(str(error)) from error
-        return outlook
+        return admin

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from offsets.position import NO_OFFSET, TopicPartition
 
@@ -63,16 +62,3 @@ def last_held(
         source: max(marks.get(source, NO_OFFSET), frontiers.get(source, 0) - 1)
         for source in marks.keys() | spilled.keys()
     }
-
-
-def rebuild_body(rebuild: Rebuild) -> dict[str, Any]:
-    """As JSON's members."""
-    until = {str(source): rebuild.until[source] for source in sorted(rebuild.until)}
-    flags = {name: True for name in ("keep_old", "cancelled") if getattr(rebuild, name)}
-    return {"into": rebuild.into, "until": until, **flags}
-
-
-def rebuild_of(body: Mapping[str, Any]) -> Rebuild:
-    """``rebuild_body`` read back."""
-    until = {TopicPartition.parse(source): int(last) for source, last in body["until"].items()}
-    return Rebuild(body["into"], until, bool(body.get("keep_old")), bool(body.get("cancelled")))

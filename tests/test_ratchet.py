@@ -31,7 +31,7 @@ class Measures(NamedTuple):
 
 
 MOST = {
-    "sources": Measures(669, 29, 26, 2),
+    "sources": Measures(669, 26, 25, 2),
     "tests and benchmarks": Measures(528, 34, 8, 4),
 }
 IN_CIRCLES = 6

@@ -138,11 +138,11 @@ class Stage:
     route: TargetRoute
     pieces: tuple[str, ...]
     stretches: tuple[Stretch, ...]
-    era: int = 0
+    generation: int = 0
     """Another number than the last: the target's columns were dropped, renamed or redefined since,
     so what is known of them from earlier messages is forgotten."""
     stored: TableSchema | None = None
-    """The target's columns, for messages that tell no types: with an era's first batch."""
+    """The target's columns, for messages that tell no types: with a generation's first batch."""
     tell_types: bool = False
     """Answer with the types that the rows tell also where they were answered before."""
 

@@ -267,7 +267,7 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True)
-class Hasten:
+class Flush:
     """This is all that a run reads which ends where the log ended: from the last of so many
     ``batches`` on no batch need wait for its age."""
 

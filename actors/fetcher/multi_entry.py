@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from changes.formats.base import Format, Piece, Several
+from changes.formats.base import Format, MultiEntry, Piece
 from changes.model import Ddl, Kind, TableName
 from changes.routing import Router, TargetRoute
 
@@ -46,7 +46,7 @@ class Segment:
 
 
 def by_target(
-    format_: Several,
+    format_: MultiEntry,
     value: bytes,
     rows: Callable[[Piece], Sequence[TargetRoute]],
     statements: Callable[[bytes], Sequence[Ddl]],
@@ -74,7 +74,7 @@ def by_target(
 
 
 def _target_part(
-    format_: Several, value: bytes, route: TargetRoute, pieces: list[tuple[Piece, list[Ddl]]]
+    format_: MultiEntry, value: bytes, route: TargetRoute, pieces: list[tuple[Piece, list[Ddl]]]
 ) -> TargetPart:
     rows = [piece for piece, _ in pieces if piece.kind is Kind.ROWS]
     if rows and all(_shown_by_rows(ddl) for _, ddls in pieces for ddl in ddls):
@@ -99,7 +99,7 @@ def segments(format_: Format, router: Router, route: TargetRoute, value: bytes) 
     Each statement is a segment of its own: other targets that it concerns then stand at the same
     place behind it.
     """
-    assert isinstance(format_, Several)
+    assert isinstance(format_, MultiEntry)
     found: list[tuple[TableName | None, bool, int, list[bytes]]] = []
     for done, piece in enumerate(format_.pieces(value), 1):
         ddl = piece.kind is Kind.DDL
@@ -123,6 +123,6 @@ def _concerns(
 ) -> bool:
     if piece.kind is Kind.ROWS:
         return route in router.targets(piece.table)
-    assert isinstance(format_, Several)
+    assert isinstance(format_, MultiEntry)
     statements = format_.ddl(format_.joined(value, [piece.data]))
     return any(route in router.targets(statement.table) for statement in statements)

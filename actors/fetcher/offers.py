@@ -88,9 +88,9 @@ class Offers:
         """Tell a processor how many batches it has been given in all, the last one among them."""
         return fx.Tell(to, msg.Drain(self._sent[to]))
 
-    def hasten(self) -> Iterator[fx.Tell]:
+    def flush(self) -> Iterator[fx.Tell]:
         """Tell them all that nothing follows what they have been given."""
-        return (fx.Tell(to, msg.Hasten(sent)) for to, sent in self._sent.items())
+        return (fx.Tell(to, msg.Flush(sent)) for to, sent in self._sent.items())
 
     def drains(self) -> Iterator[fx.Tell]:
         """Tell them all."""

@@ -6,13 +6,11 @@ its first part holds the frontier until then (``offsets.parts``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from actors.contract import effects as fx
 from actors.contract import messages as msg
-from changes.formats.auto import AutoFormat
-from changes.formats.base import Format, Parted
+from changes.formats.base import Chunked, Format
 from changes.model import BadMessage
 from offsets.parts import Part, PartAssembler
 from offsets.position import Run, TopicPartition
@@ -33,31 +31,19 @@ class Stretch:
     running: Mapping[str, int] = field(default_factory=dict)
     """The producer's numbers after it."""
 
-    def completed(self, out: Sequence[object]) -> list[object]:
-        """What was said of it to the committer, with the runs and what is still open."""
-        told = [place for place, effect in enumerate(out) if sent_by(effect) is not None]
-        found = list(out)
-        for place in told:
-            tell = out[place]
-            sent = sent_by(tell)
-            assert isinstance(tell, fx.Tell)
-            assert sent is not None
-            # A bad one is dispatched after all that came before it: until then it is open.
-            last = self.run is None or place == told[-1]
-            sent = replace(sent, fragments=self.open if last else self.held)
-            if place == told[-1] and sent.next_offset == self.fetched.next_offset:
-                sent = replace(sent, running=self.running)
-            if self.run is not None and sent.lanes:
-                sent = replace(sent, lanes={}, runs=dict.fromkeys(sent.lanes, (self.run,)))
-            found[place] = fx.Tell(tell.to, sent)
-        return found
+    def completed(self, sent: msg.Dispatched, *, last: bool) -> msg.Dispatched:
+        """What the committer is told of it, with the runs and what is still open.
 
-
-def sent_by(effect: object) -> msg.Dispatched | None:
-    """What an effect tells the committer about a batch, if it does."""
-    if isinstance(effect, fx.Tell) and isinstance(effect.message, msg.Dispatched):
-        return effect.message
-    return None
+        ``last``: nothing more of it is sent. A message that is bad comes after all before it: until
+        then it is open.
+        """
+        fragments = self.open if self.run is None or last else self.held
+        sent = replace(sent, fragments=fragments)
+        if last and sent.next_offset == self.fetched.next_offset:
+            sent = replace(sent, running=self.running)
+        if self.run is not None and sent.lanes:
+            sent = replace(sent, lanes={}, runs=dict.fromkeys(sent.lanes, (self.run,)))
+        return sent
 
 
 class SequenceGap(Exception):
@@ -102,7 +88,7 @@ class Reassembly:
     """The parts of all assigned partitions; used by the fetcher's thread alone."""
 
     def __init__(self, format_: Format, max_bytes: int) -> None:
-        self._format = format_ if isinstance(format_, Parted) else None
+        self._format = format_ if isinstance(format_, Chunked) else None
         self._assembler = PartAssembler(max_bytes)
         self._running: dict[TopicPartition, _Running] = {}
         self.repeated = 0
@@ -158,8 +144,7 @@ class Reassembly:
         Raises MissingPart, TooLarge, SequenceGap after what came before. Each part is a stretch of
         its own, so that what is open at any position is told exactly.
         """
-        auto = self._format if isinstance(self._format, AutoFormat) else None
-        if self._format is None or (auto and not auto.comes_in_parts(fetched.values)):
+        if self._format is None or not self._format.comes_in_parts(fetched.values):
             yield Stretch(fetched)
             return
         source, start = fetched.source, 0
@@ -203,7 +188,7 @@ class Reassembly:
             yield Stretch(rest, None, held, held, self.numbers(source))
 
 
-def _part(format_: Parted, value: bytes | None) -> tuple[str, Part] | None:
+def _part(format_: Chunked, value: bytes | None) -> tuple[str, Part] | None:
     """The part that a message is; what else is wrong with it, its routing tells."""
     try:
         return None if value is None else format_.part(value)

@@ -13,7 +13,7 @@ from itertools import islice
 
 from actors.contract import messages as msg
 from actors.contract.messages import MESSAGE_OVERHEAD
-from changes.formats.auto import AutoFormat
+from changes.formats.auto import AutoFormat, detector
 from changes.formats.base import Format, Packed, unpack
 from changes.formats.recognise import not_read, recognised, signs, unclear
 from offsets.position import TopicPartition
@@ -50,7 +50,7 @@ class Recognition:
     """
 
     def __init__(self, format_: Format, bounds: RecognitionBounds) -> None:
-        self._format = format_ if isinstance(format_, AutoFormat) else None
+        self._format = detector(format_)
         self._bounds = bounds
         self._held: dict[TopicPartition, list[msg.Fetched]] = {}
 

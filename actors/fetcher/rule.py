@@ -16,7 +16,7 @@ from actors.contract import messages as msg
 from actors.contract.figures import FetcherFigures, Figures
 from actors.contract.messages import Address
 from actors.fetcher.offers import Offers
-from actors.fetcher.reassembly import Reassembly, SequenceGap
+from actors.fetcher.reassembly import Reassembly, SequenceGap, Stretch
 from actors.fetcher.recognition import NotRecognised, Recognition, RecognitionBounds
 from actors.fetcher.sorting import PassedOver, Sorter
 from actors.runtime.mailbox import Tick
@@ -113,7 +113,7 @@ class FetcherLogic:
         self._epoch = 0
         self._offers = Offers(self._processors)
         self._stopped = False
-        self._hastened = False
+        self._flushed = False
         self._delivering = False
         self._closed = False
         self._paused = False
@@ -181,21 +181,21 @@ class FetcherLogic:
             if self._recognition.holds(source):
                 continue
             if source in self._reading and position > self._positions[source]:
-                sent = self._dispatched(source, position, {})
-                out += self._parts.moved(source, position).completed([sent])
+                nothing = self._parts.moved(source, position)
+                out.append(self._dispatched(nothing, position, {}, last=True))
         if polled.error is not None:
             out += self._fail(polled.error)
-        return out + self._never_told(polled.positions) + self._hasten()
+        return out + self._never_told(polled.positions) + self._flush()
 
-    def _hasten(self) -> list[object]:
+    def _flush(self) -> list[object]:
         """Say so where the end is reached of a run that reads what is there, and all is taken."""
         ends, reading = self._settings.until, self._reading
-        if ends is None or self._hastened or self._stopped or not self._offers.settled:
+        if ends is None or self._flushed or self._stopped or not self._offers.settled:
             return []
         if not reading or any(self._positions[s] < ends.get(s, 0) for s in reading):
             return []
-        self._hastened = True
-        return list(self._offers.hasten())
+        self._flushed = True
+        return list(self._offers.flush())
 
     def _look_at(self, fetched: msg.Fetched) -> list[object]:
         """Hold what is of a topic whose format is not known, and send on what is."""
@@ -229,12 +229,10 @@ class FetcherLogic:
         before = self._parts.repeated
         try:
             for stretch in self._parts.stretches(fetched):
-                effects: list[object] = []
                 rest: msg.Fetched | None = stretch.fetched
                 while rest is not None and not self._stopped:
-                    more, rest = self._route(rest)
-                    effects += more
-                out += stretch.completed(effects)
+                    more, rest = self._route(stretch, rest)
+                    out += more
                 if self._stopped:
                     break
         except (MissingPart, TooLarge, SequenceGap) as missing:
@@ -246,8 +244,11 @@ class FetcherLogic:
 
     # --- routing
 
-    def _route(self, fetched: msg.Fetched) -> tuple[list[object], msg.Fetched | None]:
-        """Split a batch by target: first ``Dispatched``, then a share for each processor.
+    def _route(
+        self, stretch: Stretch, fetched: msg.Fetched
+    ) -> tuple[list[object], msg.Fetched | None]:
+        """Split what is left of a stretch by target: first ``Dispatched``, then a share for each
+        processor.
 
         Gives what is left behind a message that became a dead letter, too.
         """
@@ -263,8 +264,10 @@ class FetcherLogic:
             shard = self._processors[shard_of(target, len(self._processors))]
             by_shard.setdefault(shard, []).append(share)
         self._messages += good
+        letter = problem is not None and not problem.lasting and self._settings.dead_letters
+        time_ms, epochs = fetched.time_ms, fetched.epochs
         out: list[object] = [
-            self._dispatched(source, next_offset, lanes, fetched.time_ms, fetched.epochs),
+            self._dispatched(stretch, next_offset, lanes, time_ms, epochs, last=not letter),
             *(fx.Log("warning", "ddl_not_understood", {"what": what}) for what in found.unread),
             *(fx.Log("warning", "table_named_by_schema", {"what": note}) for note in found.notes),
             *(_left_out(table, why) for table, why in found.left_out.items()),
@@ -285,12 +288,16 @@ class FetcherLogic:
             out += self._offers.give(to, batch)
         if problem is None:
             return out, None
-        if problem.lasting or not self._settings.dead_letters:
+        if not letter:
             reason = f"{source} offset {fetched.offsets[good]}: {problem.reason}"
             return out + self._fail(reason), None
-        return out + self._dead_letter(fetched, good, problem.reason), _behind(fetched, good)
+        rest = _behind(fetched, good)
+        sent = self._dead_letter(stretch, fetched, good, problem.reason, last=rest is None)
+        return out + sent, rest
 
-    def _dead_letter(self, fetched: msg.Fetched, place: int, reason: str) -> list[object]:
+    def _dead_letter(
+        self, stretch: Stretch, fetched: msg.Fetched, place: int, reason: str, *, last: bool
+    ) -> list[object]:
         """One message to be stored: pending in a lane of its own until it is."""
         source, offset = fetched.source, fetched.offsets[place]
         after = fetched.offsets[place + 1] if place + 1 < len(fetched.offsets) else None
@@ -299,29 +306,32 @@ class FetcherLogic:
         letter = msg.DeadLetter(source, epoch, offset, fetched.values[place], reason)
         self._messages += 1
         return [
-            self._dispatched(source, next_offset, {msg.DEAD_LETTERS: (offset, offset)}),
+            self._dispatched(stretch, next_offset, {msg.DEAD_LETTERS: (offset, offset)}, last=last),
             fx.Tell(self._dead_letters, letter),
         ]
 
     def _dispatched(
         self,
-        source: TopicPartition,
+        stretch: Stretch,
         next_offset: int,
         lanes: dict[str, tuple[int, int]],
         time_ms: int | None = None,
         epochs: tuple[EpochSpan, ...] = (),
+        *,
+        last: bool,
     ) -> fx.Tell:
+        source = stretch.fetched.source
         self._positions[source] = next_offset
         epoch = self._reading[source].epoch
         sent = msg.Dispatched(epoch, source, next_offset, lanes, time_ms, epochs=epochs)
-        return fx.Tell(self._committer, sent)
+        return fx.Tell(self._committer, stretch.completed(sent, last=last))
 
     # --- backpressure
 
     def _offered(self, offered: msg.Offered, now: float) -> list[object]:
         self._offers.answered(offered)
         if offered.taken:
-            return [*self._offer_parked(offered.to), *self._delivered(), *self._hasten()]
+            return [*self._offer_parked(offered.to), *self._delivered(), *self._flush()]
         if self._stopped and not self._delivering:
             # It was counted in the Drain that went out; the processor must not wait for it.
             return [self._offers.drain(offered.to)]

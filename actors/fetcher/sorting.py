@@ -10,7 +10,7 @@ from actors.contract import messages as msg
 from actors.contract.messages import MESSAGE_OVERHEAD
 from actors.fetcher.multi_entry import TargetPart, by_target
 from actors.fetcher.spellings import Spellings
-from changes.formats.base import Format, InOrder, Several
+from changes.formats.base import Format, InOrder, MultiEntry
 from changes.model import BadMessage, Ddl, Kind, TableName
 from changes.names import target_problem
 from changes.routing import RouteConflict, Router, TargetRoute
@@ -260,7 +260,7 @@ class Sorter:
     def _several(self, offset: int, value: bytes, slots: _Slots) -> list[_Slot]:
         """Give each target its part of a message of several entries; barriers are given back."""
         format_ = self._format
-        if not isinstance(format_, Several):
+        if not isinstance(format_, MultiEntry):
             raise BadMessage("a part of a message, without the others")
         parts = by_target(
             format_,

@@ -35,10 +35,10 @@ class Attempts:
     def failed(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
         """A write, or an opening, did not happen, and may later."""
         buffer.tally.failed(reason, now)
-        buffer.attempts += 1
-        wait = self._waits.after(buffer.attempts)
-        buffer.retry_at = now + wait
-        return _again(buffer, "sink_unavailable", reason, buffer.attempts, wait)
+        attempt = buffer.life.failed()
+        wait = self._waits.after(attempt)
+        buffer.life.retry_later(now + wait)
+        return _again(buffer, "sink_unavailable", reason, attempt, wait)
 
     def waits(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
         """Another target's write comes first: said once, for nothing is wrong."""
@@ -48,20 +48,19 @@ class Attempts:
 
     def raced(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
         """Another member published first: at once, unless that never ends."""
-        if buffer.races >= RACES_AT_ONCE:
+        if buffer.life.races >= RACES_AT_ONCE:
             return self.failed(buffer, reason, now)
-        buffer.races += 1
-        wait = RACE_WAIT_S * buffer.races * (0.5 + self._jitter() / 2)
-        buffer.retry_at = now + wait
+        wait = RACE_WAIT_S * buffer.life.lost_race() * (0.5 + self._jitter() / 2)
+        buffer.life.retry_later(now + wait)
         return fx.Log("debug", "race_lost", {"target": buffer.name, "retry_in_s": wait})
 
     def stage_failed(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
         """The disk did not take a staged file."""
         buffer.tally.failed(reason, now)
-        buffer.stage_attempts += 1
-        wait = self._waits.after(buffer.stage_attempts)
-        buffer.stage_again_at = now + wait
-        return _again(buffer, "stage_failed", reason, buffer.stage_attempts, wait)
+        attempt = buffer.life.stage_failed()
+        wait = self._waits.after(attempt)
+        buffer.life.stage_later(now + wait)
+        return _again(buffer, "stage_failed", reason, attempt, wait)
 
     def due(
         self,
@@ -72,14 +71,15 @@ class Attempts:
         """All that has waited long enough."""
         out: list[object] = []
         for buffer in buffers:
-            if buffer.stage_again_at is not None and buffer.stage_again_at <= now:
-                buffer.stage_again_at = None
+            life = buffer.life
+            if life.stage_again_at is not None and life.stage_again_at <= now:
+                life.stage_now()
                 out.append(stage(buffer))
-            if buffer.retry_at is None or buffer.retry_at > now:
+            if life.retry_at is None or life.retry_at > now:
                 continue
-            buffer.retry_at = None
-            if buffer.write is not None:
-                out.append(fx.Tell(WRITERS, buffer.write))
+            life.retry_now()
+            if life.write is not None:
+                out.append(fx.Tell(WRITERS, life.write))
             else:
                 out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
         return out

@@ -27,10 +27,11 @@ class Awaited:
 
     def ask(self, buffer: TargetBuffer, other: TargetName) -> list[object]:
         """Ask how it stands with the target that this one's write waits for."""
-        if buffer.write is None:
+        write = buffer.life.write
+        if write is None:
             return []
         owner = self._me._replace(number=shard_of(str(other), self._processors))
-        batch_id = buffer.write.batch.batch_id
+        batch_id = write.batch.batch_id
         return [fx.Tell(owner, msg.WaitsFor(buffer.route.name, other, batch_id, self._me))]
 
     def answer(
@@ -39,7 +40,7 @@ class Awaited:
         """Say so where the target is in quarantine. Not while it may still write what is waited
         for: by a write that was under way, or by a release; that one stops with its daemon."""
         quarantine = None if other is None else other.quarantine
-        if other is None or quarantine is None or other.write is not None:
+        if other is None or quarantine is None or other.life.write is not None:
             return []
         if quarantine.releasing and (quarantine.read_all or not draining):
             return []
@@ -49,8 +50,8 @@ class Awaited:
     def reason(self, buffer: TargetBuffer, said: msg.InQuarantine) -> str | None:
         """Why the target goes into quarantine; None where it no longer waits with that write. One
         that is just being tried again will ask again."""
-        write = buffer.write
-        if write is None or buffer.retry_at is None or write.batch.batch_id != said.batch_id:
+        write = buffer.life.waiting
+        if write is None or write.batch.batch_id != said.batch_id:
             return None
         why = bare(buffer.name, buffer.tally.error or "waits for another target")
         return (

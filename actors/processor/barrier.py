@@ -48,9 +48,9 @@ class Barrier:
 
 def notes_of(buffer: TargetBuffer, barrier: Barrier) -> list[object]:
     """Note what a barrier changes beside its write, and what is to be told of it."""
-    buffer.era += barrier.forget
-    buffer.types = dict(barrier.types)
-    buffer.stated |= barrier.added
+    buffer.columns.generation += barrier.forget
+    buffer.columns.types = dict(barrier.types)
+    buffer.columns.stated |= barrier.added
     buffer.tally.ddl_not_understood += len(barrier.unread)
     kept = [("ddl_kept", what) for what in barrier.notes]
     unread = [("ddl_not_understood", what) for what in barrier.unread]
@@ -73,7 +73,7 @@ class BarrierPlanner:
 
         Its offset is recorded by the write, so after a restart it is a replay like any other.
         """
-        barrier = Barrier(types=buffer.types)
+        barrier = Barrier(types=buffer.columns.types)
         if chunk.above(buffer.hwm(chunk.source)) is None:
             return barrier
         place = f"{chunk.source} offset {chunk.offsets[0]}"

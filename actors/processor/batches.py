@@ -11,7 +11,7 @@ from actors.contract import messages as msg
 from actors.contract.messages import WRITERS, Address
 from actors.contract.ports import StagedBatch
 from actors.processor.barrier import BarrierPlanner, notes_of
-from actors.processor.buffer import Phase, TargetBuffer
+from actors.processor.buffer import TargetBuffer
 from actors.processor.closing import (
     DataError,
     after_bad,
@@ -72,18 +72,18 @@ class Batches:
 
         Raises DataError.
         """
-        if not buffer.barrier_first:
-            return self._rows(buffer, buffer.take(self._batch_bytes), None)
+        if not buffer.queue.barrier_first:
+            return self._rows(buffer, buffer.queue.take(self._batch_bytes), None)
         if buffer.through:
             return self._rows(buffer, [], None)
-        if buffer.chunks[0].ddl and self._segments.wait_in(buffer.chunks[0]):
+        if buffer.queue.chunks[0].ddl and self._segments.wait_in(buffer.queue.chunks[0]):
             return self._segments.close(buffer, now)
-        if buffer.chunks[0].ddl:
+        if buffer.queue.chunks[0].ddl:
             return self._barrier(buffer, now)
-        buffer.era += 1
-        (first,) = buffer.take(1)
-        buffer.give_back(replace(first, anew=False))
-        return self._rows(buffer, buffer.take(self._batch_bytes), None)
+        buffer.columns.change()
+        (first,) = buffer.queue.take(1)
+        buffer.queue.give_back(replace(first, anew=False))
+        return self._rows(buffer, buffer.queue.take(self._batch_bytes), None)
 
     def _rows(
         self, buffer: TargetBuffer, chunks: list[Chunk], piece_of: TopicPartition | None
@@ -93,7 +93,7 @@ class Batches:
         others = bool(chunks and pieces) and chunks[0].table != pieces[0].table
         if (len(pieces) < len(buffer.pieces) or others) and piece_of is None:
             for chunk in reversed(chunks):
-                buffer.give_back(chunk)
+                buffer.queue.give_back(chunk)
             return self.start_staging(buffer, close_pieces(buffer, pieces))
         closing, replayed = close_rows(buffer, chunks, pieces, piece_of)
         out: list[object] = []
@@ -107,8 +107,7 @@ class Batches:
 
     def start_staging(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
         """Have what is closed staged as the batch."""
-        buffer.closing = closing
-        buffer.phase = Phase.STAGING
+        buffer.life.stage(closing)
         return [self.stage(buffer)]
 
     def _covered(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
@@ -118,14 +117,14 @@ class Batches:
         return self.nothing_to_write(buffer) if closing.piece_of is None else []
 
     def _barrier(self, buffer: TargetBuffer, now: float) -> list[object]:
-        chunk = buffer.take(1)[0]
+        chunk = buffer.queue.take(1)[0]
         buffer.cover({chunk.source: chunk.offsets[-1]}, {chunk.source: chunk.epoch})
         try:
             check_step(buffer, chunk.source, chunk.offsets[-1])
             barrier = self._barriers.plan(buffer, chunk, self.next_id())
         except DataError:
             buffer.through.clear()  # nothing came before it in this write: it waits again
-            buffer.give_back(chunk)
+            buffer.queue.give_back(chunk)
             raise
         out = notes_of(buffer, barrier)
         if barrier.batch is None:
@@ -155,35 +154,34 @@ class Batches:
 
     def stage(self, buffer: TargetBuffer) -> fx.Stage:
         """Ask for what is closed to be staged, for the first time or again."""
-        closing = buffer.closing
+        closing = buffer.life.closing
         assert closing is not None
         paths = tuple(piece.path for piece in closing.pieces)
         stretches = tuple(part.stretch for part in closing.parts)
-        # Once is enough, and cheaper: the decoder remembers, and a hundred types take 1 ms to send.
-        stored = None if buffer.reminded == buffer.era else buffer.state.schema
-        buffer.reminded = buffer.era
-        forgotten = not buffer.types
-        return fx.Stage(buffer.route, paths, stretches, buffer.era, stored, tell_types=forgotten)
+        columns = buffer.columns
+        stored = columns.reminder(buffer.state.schema)
+        generation, forgotten = columns.generation, not columns.types
+        return fx.Stage(buffer.route, paths, stretches, generation, stored, tell_types=forgotten)
 
     def spill(self, buffer: TargetBuffer) -> list[object]:
         """Decode and stage what waits behind the write, one lane a piece, up to a barrier."""
         chunks: list[Chunk] = []
-        while buffer.chunks and not buffer.barrier_first:
-            first = buffer.chunks[0]
+        while buffer.queue.chunks and not buffer.queue.barrier_first:
+            first = buffer.queue.chunks[0]
             if chunks and (first.source, first.table) != (chunks[0].source, chunks[0].table):
                 break
-            chunks += buffer.take(1)
+            chunks += buffer.queue.take(1)
         if not chunks:
             return []
         return self._rows(buffer, chunks, chunks[0].source)
 
     def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[object]:
         """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
-        closing = buffer.closing
+        closing = buffer.life.closing
         assert closing is not None
         staged = with_configured_keys(staged, buffer.route.keys)
         if staged.told is not None:
-            buffer.types |= {name.lower(): words for name, words in staged.told.items()}
+            buffer.columns.learn(staged.told)
         news = self._news(buffer, closing, staged)
         if closing.segment is not None:
             return news + self._segments.staged(buffer, staged, now)
@@ -192,9 +190,7 @@ class Batches:
         if closing.piece_of is None:
             check_steps(buffer, closing, staged)
         check_lanes(buffer, closing, staged)
-        buffer.closing = None
-        buffer.stage_again_at, buffer.stage_attempts = None, 0
-        buffer.phase = Phase.WRITING if buffer.write is not None else Phase.READY
+        buffer.life.staged()
         buffer.pieces = [piece for piece in buffer.pieces if piece not in closing.pieces]
         buffer.tally.rows_read += staged.changes
         buffer.tally.values_nulled += staged.nulled
@@ -207,7 +203,7 @@ class Batches:
             out += self._condemn(buffer, closing, staged.bad, now)
         elif problem is not None:
             buffer.doomed = problem
-            buffer.clear()
+            buffer.queue.clear()
         if closing.piece_of is not None:
             return out + self._piece_staged(buffer, closing, staged)
         return out + self._batch_staged(buffer, closing, staged, now)
@@ -223,7 +219,7 @@ class Batches:
     def _begins_anew(self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt) -> bool:
         """Whether a message only does not go together with those before it. One that does not
         though nothing was known before it is a bad one."""
-        return bad.of_table and buffer.began_anew != record_at(closing, bad)
+        return bad.of_table and buffer.columns.began_anew != record_at(closing, bad)
 
     def _begin_anew(
         self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
@@ -231,8 +227,8 @@ class Batches:
         """Have what came before it written, and it and the rest decoded as if it were the first:
         the sink then tells what becomes of the stored columns, and refuses by name what can't."""
         for chunk in reversed(after_bad(closing, bad, now, anew=True)):
-            buffer.give_back(chunk)
-        buffer.began_anew = record_at(closing, bad)
+            buffer.queue.give_back(chunk)
+        buffer.columns.begin_anew(record_at(closing, bad))
         fields = {"target": buffer.name, "what": problem_of(closing, bad)}
         return [fx.Log("warning", "columns_differ", fields)]
 
@@ -242,8 +238,8 @@ class Batches:
         """Have the bad record stored; what follows it waits, undecoded, at the front."""
         assert self._dead_letters is not None
         for chunk in reversed(after_bad(closing, bad, now)):
-            buffer.give_back(chunk)
-        source, epoch, offset = buffer.condemned = record_at(closing, bad)
+            buffer.queue.give_back(chunk)
+        source, epoch, offset = buffer.pending_letter = record_at(closing, bad)
         value = closing.parts[bad.stretch].stretch.values[bad.index]
         name = buffer.route.name
         letter = msg.DeadLetter(source, epoch, offset, value, bad.reason, name, self._me)
@@ -287,17 +283,15 @@ class Batches:
     ) -> list[object]:
         """Hand a batch to the writers. ``through``: what may be acknowledged when it is written."""
         batch = replace(batch, group=self._group)
-        if batch.path is not None and buffer.news:
-            batch = replace(batch, doubts=(*batch.doubts, *buffer.news.values()))
+        if batch.path is not None and buffer.columns.news:
+            batch = replace(batch, doubts=(*batch.doubts, *buffer.columns.news.values()))
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
         for source, last in through.items():
             if buffer.through.get(source, last + 1) <= last:  # no piece waits behind this write
                 buffer.through.pop(source)
                 buffer.epochs.pop(source)
-        buffer.write = write
+        buffer.life.submit(write)
         buffer.tally.write_since = now
-        buffer.phase = Phase.WRITING
-        buffer.attempts = 1
         return [fx.Tell(WRITERS, write)]
 
     def next_id(self) -> str:

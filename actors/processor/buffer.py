@@ -6,16 +6,16 @@ A passive record with the small rules that need nothing but it; the processor de
 from __future__ import annotations
 
 import zlib
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from actors.contract import messages as msg
 from actors.contract.figures import Tally, TargetFigures, WriteFigures
-from actors.contract.ports import Doubt, StagedBatch, TargetState
-from actors.processor.waiting import Chunk, Closing, Piece
+from actors.contract.ports import StagedBatch, TargetState
+from actors.processor.columns import Columns, DeadRecord
+from actors.processor.life import Life, Phase
+from actors.processor.waiting import Chunk, Piece, Queue
 from changes.routing import TargetRoute
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, Step, TopicPartition
@@ -23,14 +23,6 @@ from offsets.snapshot import TargetMark
 
 if TYPE_CHECKING:  # which is about buffers
     from actors.processor.quarantine import Quarantine
-
-
-class DeadRecord(NamedTuple):
-    """A record of a lane that becomes a dead letter."""
-
-    source: TopicPartition
-    epoch: int
-    offset: int
 
 
 class Passed(NamedTuple):
@@ -44,22 +36,6 @@ class Passed(NamedTuple):
     done: int
 
 
-class Phase(Enum):
-    """Where a target stands."""
-
-    OPENING = "opening"
-    """Its marks are not known yet: nothing may be written."""
-    READY = "ready"
-    WRITING = "writing"
-    """A write is in flight, or waits for its next attempt: there is one at a time."""
-    STAGING = "staging"
-    """A closed batch could not be staged yet."""
-    QUARANTINED = "quarantined"
-    """The sink refuses it: its messages are spilled until it is released."""
-    STOPPED = "stopped"
-    """A data error: nothing more is applied, so the frontier stays below it."""
-
-
 @dataclass(slots=True)
 class TargetBuffer:
     """All that a processor holds for one target."""
@@ -70,11 +46,9 @@ class TargetBuffer:
     pace: float = field(init=False)
     """At which part of the age a batch is due, from a half to the whole: each target its own.
     Targets that began together would else be decoded all at once, and nothing in between."""
-    phase: Phase = Phase.OPENING
+    life: Life = field(default_factory=Life)
     state: TargetState = field(default_factory=TargetState)
-    chunks: deque[Chunk] = field(default_factory=deque)
-    messages: int = 0
-    size: int = 0
+    queue: Queue = field(default_factory=Queue)
     pieces: list[Piece] = field(default_factory=list)
     through: dict[TopicPartition, int] = field(default_factory=dict)
     epochs: dict[TopicPartition, int] = field(default_factory=dict)
@@ -91,44 +65,14 @@ class TargetBuffer:
     """Those of these lanes of which nobody knows how far they were read before."""
     fenced_at: Mapping[TopicPartition, int] | None = None
     """The marks as they were known when a write was fenced, until they are read again."""
-    closing: Closing | None = None
-    write: msg.WriteBatch | None = None
     write_from: Mapping[TopicPartition, int] = field(default_factory=dict)
     """The first message of each lane in the last write that was handed over."""
-    retry_at: float | None = None
-    """When the sink is asked again, for the write or the opening. None: not waiting."""
-    attempts: int = 0
-    races: int = 0
-    """How often in a row another member published first."""
-    stage_again_at: float | None = None
-    """When staging is tried again. On its own: a piece may fail to stage while a write waits."""
-    stage_attempts: int = 0
-    condemned: DeadRecord | None = None
+    pending_letter: DeadRecord | None = None
     """The next message can't be applied and is being stored: nothing is closed before it is."""
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
     passed: Passed | None = None
-    types: dict[str, str] = field(default_factory=dict)
-    """The columns' types in the source's words, by names in small letters, as far as known.
-
-    They go with what is planned and staged, ahead of what the target shows: whenever that is looked
-    at again they are forgotten, for what they came from may be given up, or another member's."""
-    stated: set[str] = field(default_factory=set)
-    """Columns that statements added, after their tables: rows that have them are no news."""
-    defaulted: set[str] = field(default_factory=set)
-    """Columns of which it was said that inserts don't carry their default."""
-    filled: set[str] = field(default_factory=set)
-    """Columns of which it was said that their NULLs may come as the default, after their tables."""
-    begun: bool = False
-    """Its first change of this run was looked at."""
-    news: dict[str, Doubt] = field(default_factory=dict)
-    """What rows told of their columns and no statement did, until a write has published it."""
-    era: int = 0
-    """How often what is known of the columns was out of date, by a DDL or by other columns."""
-    reminded: int | None = None
-    """The last era of which whoever decodes was told the stored columns."""
-    began_anew: DeadRecord | None = None
-    """The latest message with which the columns began anew."""
+    columns: Columns = field(default_factory=Columns)
     quarantine: Quarantine | None = None
     tally: Tally = field(default_factory=Tally)
 
@@ -146,36 +90,7 @@ class TargetBuffer:
         if chunk.epoch not in (msg.OF_SPILL, self.marked.get(chunk.source)):
             self.marked[chunk.source] = chunk.epoch
             self.reopen = True
-        self.chunks.append(chunk)
-        self.messages += len(chunk.offsets)
-        self.size += chunk.size
-
-    def take(self, limit: int) -> list[Chunk]:
-        """Remove chunks of one table from the front: up to a barrier, or until ``limit`` bytes are
-        reached.
-
-        A barrier (DDL) at the front is taken alone. Chunks are never split: a message's changes
-        belong to one batch.
-        """
-        taken: list[Chunk] = []
-        size = 0
-        while self.chunks and size < limit:
-            if taken and (self.chunks[0].is_barrier or self.chunks[0].table != taken[0].table):
-                break
-            chunk = self.chunks.popleft()
-            self.messages -= len(chunk.offsets)
-            self.size -= chunk.size
-            taken.append(chunk)
-            size += chunk.size
-            if chunk.ddl:
-                break
-        return taken
-
-    def give_back(self, chunk: Chunk) -> None:
-        """Put a chunk back at the front: it was taken too early."""
-        self.chunks.appendleft(chunk)
-        self.messages += len(chunk.offsets)
-        self.size += chunk.size
+        self.queue.add(chunk)
 
     @property
     def held_bytes(self) -> int:
@@ -183,38 +98,24 @@ class TargetBuffer:
 
         What is being staged is as good as gone: the answer comes before the next message.
         """
-        refused = self.closing is not None and self.stage_again_at is not None
-        closing = self.closing.size if self.closing and refused else 0
-        return self.size + closing + (self.quarantine.waiting_bytes if self.quarantine else 0)
+        refused = self.life.closing if self.life.stage_again_at is not None else None
+        closing = 0 if refused is None else refused.size
+        return self.queue.size + closing + (self.quarantine.waiting_bytes if self.quarantine else 0)
 
-    def clear(self) -> None:
-        """Let go of all that waits: it will be read again after a restart."""
-        self.chunks.clear()
-        self.messages = self.size = 0
-
-    def stop(self) -> None:
-        """Hold nothing and take nothing any more."""
-        self.clear()
+    def let_go(self) -> list[str]:
+        """Hold nothing any more but a write; the staged files that it leaves."""
+        gone = [piece.path for piece in self.pieces]
+        self.queue.clear()
         self.pieces.clear()
         self.through.clear()
         self.epochs.clear()
-        self.closing = self.write = self.retry_at = self.stage_again_at = None
-        self.condemned = self.passed = None
-        self.phase = Phase.STOPPED
-
-    @property
-    def barrier_first(self) -> bool:
-        """Whether the next message is a barrier: what came before must be written first."""
-        return bool(self.chunks) and self.chunks[0].is_barrier
-
-    @property
-    def since(self) -> float | None:
-        """When the oldest waiting message came, None when none waits."""
-        return self.chunks[0].since if self.chunks else None
+        self.pending_letter = self.passed = None
+        return gone
 
     def due_at(self, age_s: float) -> float | None:
         """When the oldest waiting message makes a batch due, None when none waits."""
-        return self.chunks[0].since + age_s * self.pace if self.chunks else None
+        since = self.queue.since
+        return None if since is None else since + age_s * self.pace
 
     @property
     def empty(self) -> bool:
@@ -224,15 +125,15 @@ class TargetBuffer:
     @property
     def at_rest(self) -> bool:
         """Whether there is nothing to do for it until something happens to it."""
-        waits = self.reopen or self.retry_at is not None or self.stage_again_at is not None
-        ready = self.phase in (Phase.READY, Phase.STOPPED)
-        return ready and self.settled and self.quarantine is None and not waits
+        ready = self.life.phase in (Phase.READY, Phase.STOPPED)
+        return ready and self.settled and self.quarantine is None and not self.reopen
 
     @property
     def settled(self) -> bool:
         """Whether nothing is on its way to the target."""
-        idle = self.closing is None and self.write is None and self.condemned is None
-        return idle and not self.chunks and not self.pieces and not self.through
+        life = self.life
+        idle = life.closing is None and life.write is None and self.pending_letter is None
+        return idle and not self.queue.chunks and not self.pieces and not self.through
 
     def hwm(self, source: TopicPartition) -> int:
         """The lane's high-water mark as the target shows it."""
@@ -254,12 +155,13 @@ class TargetBuffer:
 
     def waits_of(self, source: TopicPartition, epoch: int) -> bool:
         """Tell whether something waits of a lane under that assignment: all that does, or none."""
-        parts = () if self.closing is None else self.closing.parts
-        read = {c.epoch for c in self.chunks if c.source == source}
+        closing = self.life.closing
+        parts = () if closing is None else closing.parts
+        read = {c.epoch for c in self.queue.chunks if c.source == source}
         read |= {part.epoch for part in parts if part.stretch.source == source}
-        holders = (self, self.closing) if self.closing is not None else (self,)
+        holders = (self, closing) if closing is not None else (self,)
         read |= {each.epochs[source] for each in holders if source in each.epochs}
-        dead = self.condemned is not None and self.condemned[:2] == (source, epoch)
+        dead = self.pending_letter is not None and self.pending_letter[:2] == (source, epoch)
         return dead or epoch in read
 
     def forget(self, sources: frozenset[TopicPartition]) -> tuple[str, ...]:
@@ -268,18 +170,11 @@ class TargetBuffer:
         A write in flight goes on: its marks fence it, its acknowledgement is stale. A batch that
         could not be staged yet goes on with the lanes that stay.
         """
-        if self.condemned is not None and self.condemned.source in sources:
-            self.condemned = None
-        kept = [chunk for chunk in self.chunks if chunk.source not in sources]
-        self.chunks = deque(kept)
-        self.messages = sum(len(chunk.offsets) for chunk in kept)
-        self.size = sum(chunk.size for chunk in kept)
-        if self.closing is not None:
-            self.closing = self.closing.without(sources)
-            if self.closing is None:
-                self.stage_again_at = None
-                if self.phase is Phase.STAGING:
-                    self.phase = Phase.WRITING if self.write is not None else Phase.READY
+        if self.pending_letter is not None and self.pending_letter.source in sources:
+            self.pending_letter = None
+        self.queue.forget(sources)
+        if self.life.closing is not None:
+            self.life.narrow(self.life.closing.without(sources))
         gone = tuple(piece.path for piece in self.pieces if piece.source in sources)
         self.pieces = [piece for piece in self.pieces if piece.source not in sources]
         for source in sources:
@@ -292,10 +187,10 @@ class TargetBuffer:
         tally = self.tally
         return TargetFigures(
             target=self.name,
-            phase=self.phase.value,
-            buffered_messages=self.messages,
-            buffered_bytes=self.size,
-            waiting_s=None if self.since is None else now - self.since,
+            phase=self.life.phase.value,
+            buffered_messages=self.queue.messages,
+            buffered_bytes=self.queue.size,
+            waiting_s=None if self.queue.since is None else now - self.queue.since,
             staged_files=len(self.pieces),
             staged_bytes=sum(piece.size for piece in self.pieces),
             messages_read=tally.messages_read,
@@ -315,12 +210,13 @@ class TargetBuffer:
         )
 
     def _write_figures(self, now: float) -> WriteFigures | None:
-        if self.write is None:
+        write, retry_at = self.life.write, self.life.retry_at
+        if write is None:
             return None
-        since, retry_at = self.tally.write_since, self.retry_at
+        since = self.tally.write_since
         return WriteFigures(
-            rows=self.write.batch.rows,
-            attempt=max(self.attempts, 1),
+            rows=write.batch.rows,
+            attempt=max(self.life.attempts, 1),
             age_s=0.0 if since is None else now - since,
             retry_in_s=None if retry_at is None else max(0.0, retry_at - now),
         )
@@ -329,14 +225,15 @@ class TargetBuffer:
         """One line that names what is held, None when nothing is."""
         if self.empty:
             return None
-        parts = [f"{self.messages} messages waiting"] if self.chunks else []
+        parts = [f"{self.queue.messages} messages waiting"] if self.queue.chunks else []
         if self.quarantine is not None and not self.quarantine.idle:
             parts.append(f"{self.quarantine.waiting_bytes} bytes not spilled yet")
-        if self.condemned is not None:
-            parts.append(f"offset {self.condemned.offset} waits for the dead-letter store")
-        if self.pieces or self.closing:
-            parts.append(f"{len(self.pieces) + (self.closing is not None)} staged")
-        if self.write is not None:
-            batch: StagedBatch = self.write.batch
-            parts.append(f"a write of {batch.rows} rows in flight (attempt {self.attempts})")
+        if self.pending_letter is not None:
+            parts.append(f"offset {self.pending_letter.offset} waits for the dead-letter store")
+        life = self.life
+        if self.pieces or life.closing:
+            parts.append(f"{len(self.pieces) + (life.closing is not None)} staged")
+        if life.write is not None:
+            batch: StagedBatch = life.write.batch
+            parts.append(f"a write of {batch.rows} rows in flight (attempt {life.attempts})")
         return f"{self.name}: {', '.join(parts)}"

@@ -9,7 +9,8 @@ from itertools import chain, groupby
 from actors.contract.effects import Stretch
 from actors.contract.messages import MESSAGE_OVERHEAD, BadMessageAt, Staged
 from actors.contract.ports import StagedBatch
-from actors.processor.buffer import DeadRecord, TargetBuffer
+from actors.processor.buffer import TargetBuffer
+from actors.processor.columns import DeadRecord
 from actors.processor.one_lane import has_order, second_lane
 from actors.processor.waiting import Chunk, Closing, Part, Piece
 from changes.model import TableName
@@ -183,7 +184,8 @@ def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
     kept = staged.positions if buffer.state.schema is None else buffer.state.positions
     if has_order(staged.mode, staged.positions, kept):
         return
-    flying = () if buffer.write is None else buffer.write.batch.lanes
+    write = buffer.life.write
+    flying = () if write is None else write.batch.lanes
     known = {*buffer.state.hwms, *buffer.through, *flying}
     for part in closing.parts:
         source, offsets = part.stretch.source, part.stretch.offsets

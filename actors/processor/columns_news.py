@@ -49,11 +49,11 @@ def take_news(
     if others and not shared():
         found |= others
     for key, (what, amid) in found.items():
-        if (noted := buffer.news.get(key)) is not None:
-            buffer.news[key] = replace(noted, amid=noted.amid or amid)
+        if (noted := buffer.columns.news.get(key)) is not None:
+            buffer.columns.news[key] = replace(noted, amid=noted.amid or amid)
             continue
         text = f"{what} {place}"
-        buffer.news[key] = Doubt(text, amid=amid)
+        buffer.columns.news[key] = Doubt(text, amid=amid)
         fields = {"target": buffer.name, "what": text, "help": WAY_OUT}
         out.append(fx.Log("warning", "columns_changed", fields))
     # A column that is new, beside rows of before it, is told as such.
@@ -74,9 +74,9 @@ def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[ob
     mark: of a compacted topic the first changes are gone, and its rows are all there. With
     positions an older change may come after it, in another partition.
     """
-    if buffer.begun or not staged.begins:
+    if buffer.columns.begun or not staged.begins:
         return []
-    buffer.begun = True
+    buffer.columns.begun = True
     keyed = (staged.mode or buffer.route.mode) is Mode.UPSERT and staged.positions is None
     if buffer.state.schema is not None or staged.begins == "I" or not keyed:
         return []
@@ -89,11 +89,13 @@ def _take_defaults(buffer: TargetBuffer, left_out: Sequence[ColumnNews]) -> list
     out: list[object] = []
     for news in left_out:
         name = news.column.lower()
-        if name in buffer.defaulted:
+        if name in buffer.columns.defaulted:
             continue
-        buffer.defaulted.add(name)
+        buffer.columns.defaulted.add(name)
         # Without a place, so that the mark says it once, over restarts too.
-        doubt = buffer.news[f"default {name}"] = Doubt(f"{buffer.name}: {news.what}", amid=True)
+        doubt = buffer.columns.news[f"default {name}"] = Doubt(
+            f"{buffer.name}: {news.what}", amid=True
+        )
         help_ = "binlog_row_image = FULL at the source; then have it send the rows again"
         fields = {"target": buffer.name, "what": doubt.what, "help": help_}
         out.append(fx.Log("warning", "rows_may_differ", fields))
@@ -109,8 +111,8 @@ def _take_filled(buffer: TargetBuffer, news: Sequence[ColumnNews]) -> list[objec
     found: dict[str, list[str]] = {}
     for each in news:
         key = f"{each.table} {each.column}"
-        if each.kind == "filled" and key not in buffer.filled:
-            buffer.filled.add(key)
+        if each.kind == "filled" and key not in buffer.columns.filled:
+            buffer.columns.filled.add(key)
             found.setdefault(each.table, []).append(each.column)
     out: list[object] = []
     for table, columns in found.items():
@@ -122,9 +124,11 @@ def _take_filled(buffer: TargetBuffer, news: Sequence[ColumnNews]) -> list[objec
 
 def forget_news(buffer: TargetBuffer) -> None:
     """What the last write carried is published."""
-    if buffer.write is not None:
-        carried = set(buffer.write.batch.doubts)
-        buffer.news = {key: each for key, each in buffer.news.items() if each not in carried}
+    if (write := buffer.life.write) is not None:
+        carried = set(write.batch.doubts)
+        buffer.columns.news = {
+            key: each for key, each in buffer.columns.news.items() if each not in carried
+        }
 
 
 def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[_Told]:
@@ -132,7 +136,9 @@ def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[_Told]:
     for news in staged.news:
         if news.kind == "filled":
             continue
-        stated = news.kind == "new" and f"{news.table} {news.column.lower()}" in buffer.stated
+        stated = (
+            news.kind == "new" and f"{news.table} {news.column.lower()}" in buffer.columns.stated
+        )
         if news.table and not stated:
             yield f"{news.kind} {news.column.lower()}", (f"{news.table}: {news.what}", news.amid)
 

@@ -64,7 +64,7 @@ def doubts_of(
 
 def remarks_of(buffer: TargetBuffer, shown: TargetState) -> list[object]:
     """What is told of a statement once its target carries the mark."""
-    batch = None if buffer.write is None else buffer.write.batch
+    batch = None if buffer.life.write is None else buffer.life.write.batch
     if batch is None or not batch.is_barrier:
         return []
     return [

@@ -22,7 +22,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.messages import Address
 from actors.contract.ports import TargetState
-from actors.processor.buffer import Phase, TargetBuffer
+from actors.processor.buffer import TargetBuffer
 from offsets.position import NO_OFFSET, TopicPartition
 
 Epochs = dict[TopicPartition, int]
@@ -45,11 +45,10 @@ def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[obje
 
     What comes of these lanes before they are read again has a gap before it: stale from now on.
     """
-    write, buffer.write = buffer.write, None
+    write = buffer.life.write
     assert write is not None
-    buffer.retry_at, buffer.attempts, buffer.races = None, 0, 0
-    if buffer.phase is Phase.WRITING:  # else a piece is being staged behind it
-        buffer.phase = Phase.READY
+    buffer.life.ended()
+    buffer.life.calm()
     buffer.reopen = True
     mine = {s: epoch for s, epoch in write.epochs.items() if epoch >= epochs.get(s, 0)}
     # A lane may be over because another target's write was given up: what waits of it here is still
@@ -117,8 +116,8 @@ class Settlements:
         flying = {
             source
             for buffer in buffers
-            if buffer.write is not None and buffer.retry_at is None
-            for source in buffer.write.epochs
+            if (write := buffer.life.flying) is not None
+            for source in write.epochs
         }
         done = [asked for asked in self._asked if flying.isdisjoint(asked.sources)]
         self._asked = [asked for asked in self._asked if asked not in done]

@@ -18,8 +18,9 @@ from actors.contract import messages as msg
 from actors.contract.figures import QuarantineFigures, bare
 from actors.contract.messages import Address
 from actors.contract.ports import SpillRecord, SpillState
-from actors.processor.buffer import Phase, TargetBuffer
-from actors.processor.undone import chunks_of, covered, no_more_at_hand, stop_all_but_flying
+from actors.processor.buffer import TargetBuffer
+from actors.processor.life import Phase
+from actors.processor.undone import chunks_of, covered, into_quarantine, no_more_at_hand
 from actors.processor.waiting import Chunk
 from actors.runtime.waits import Waits
 from offsets.position import NO_OFFSET, TopicPartition
@@ -117,7 +118,7 @@ class Quarantines:
             for source, epoch, first, last in no_more_at_hand(buffer)
             if epochs.get(source) == epoch
         )
-        chunks = [*chunks_of(buffer.closing, now), *buffer.chunks]
+        chunks = [*chunks_of(buffer.life.closing, now), *buffer.queue.chunks]
         for source, (epoch, last) in covered(buffer).items():
             if epochs.get(source) == epoch:
                 quarantine.through[source] = last
@@ -132,8 +133,8 @@ class Quarantines:
             else:
                 quarantine.through[chunk.source] = chunk.offsets[-1]
                 quarantine.epochs[chunk.source] = chunk.epoch
-        gone = stop_all_but_flying(buffer)
-        buffer.phase, buffer.quarantine = Phase.QUARANTINED, quarantine
+        gone = into_quarantine(buffer)
+        buffer.quarantine = quarantine
         buffer.tally.failed(reason, now)
         fields = {"target": buffer.name, "reason": reason}
         out: list[object] = [fx.RemoveStaged(tuple(gone))] if gone else []
@@ -143,9 +144,8 @@ class Quarantines:
         """A release broke off: the spill is whole, the target's marks say what of it is written."""
         quarantine = buffer.quarantine
         assert quarantine is not None
-        gone = stop_all_but_flying(buffer)
+        gone = into_quarantine(buffer)
         buffer.doomed = None
-        buffer.phase = Phase.QUARANTINED
         quarantine.position, quarantine.reason = None, reason
         buffer.tally.failed(reason, now)
         fields = {"target": buffer.name, "reason": reason}
@@ -191,7 +191,7 @@ class Quarantines:
         """Spill, replay or end it, whatever is due."""
         quarantine = buffer.quarantine
         assert quarantine is not None
-        if buffer.phase is Phase.STOPPED or quarantine.busy:
+        if buffer.life.phase is Phase.STOPPED or quarantine.busy:
             return []
         if draining and quarantine.full and quarantine.waiting:
             return self._let_go(buffer, quarantine)
@@ -199,7 +199,7 @@ class Quarantines:
             return []
         if self._spill_due(quarantine, now, draining):
             return self._spill(buffer)
-        if not (quarantine.releasing and buffer.phase is Phase.READY and buffer.settled):
+        if not (quarantine.releasing and buffer.life.phase is Phase.READY and buffer.settled):
             return []
         quarantine.again_at = None
         name, position = buffer.route.name, quarantine.position
@@ -215,7 +215,7 @@ class Quarantines:
     def due_at(self, buffer: TargetBuffer) -> float | None:
         """When there is something to do without a message; None: not by itself."""
         quarantine = buffer.quarantine
-        if quarantine is None or quarantine.full or buffer.phase is Phase.STOPPED:
+        if quarantine is None or quarantine.full or buffer.life.phase is Phase.STOPPED:
             return None
         if quarantine.again_at is not None:
             return quarantine.again_at

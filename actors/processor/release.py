@@ -11,7 +11,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.messages import MESSAGE_OVERHEAD, OF_SPILL, WRITERS, Address
 from actors.contract.ports import SpillRecord
-from actors.processor.buffer import Phase, TargetBuffer
+from actors.processor.buffer import TargetBuffer
 from actors.processor.waiting import Chunk
 from changes.model import TableName
 from changes.values import Values
@@ -32,15 +32,17 @@ class Releases:
             return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name} is not in quarantine"))]
         if quarantine.releasing:
             return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name} is being released already"))]
-        if draining or buffer.write is not None:
-            why = "the daemon is stopping" if draining else "a write of it has not ended yet"
+        if draining or not buffer.life.releasable:
+            what = "an opening" if buffer.life.write is None else "a write"
+            why = "the daemon is stopping" if draining else f"{what} of it has not ended yet"
             return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name}: {why}"))]
         if quarantine.rereads:
             # They come before all that waits in memory; without them the replay has a hole.
             line = f"{buffer.name}: its spill could not be written yet"
             return [fx.Reply(msg.RetryAnswer(False, line))]
         quarantine.position, quarantine.full = 0, False
-        buffer.phase, buffer.reopen = Phase.OPENING, False
+        buffer.life.look()
+        buffer.reopen = False
         spill = quarantine.spill
         held = f"{spill.messages} spilled messages ({spill.bytes} bytes)"
         said = f"{buffer.name}: {held} are being replayed"

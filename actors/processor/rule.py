@@ -17,11 +17,12 @@ from actors.contract.messages import WRITERS, Address
 from actors.processor.attempts import Attempts
 from actors.processor.awaited import Awaited
 from actors.processor.batches import Batches
-from actors.processor.buffer import Phase, TargetBuffer
+from actors.processor.buffer import TargetBuffer
 from actors.processor.closing import DataError
 from actors.processor.columns_news import forget_news
 from actors.processor.doubts import remarks_of
 from actors.processor.handover import Settlements, as_staged, give_up, moved_back, over
+from actors.processor.life import Life, Phase
 from actors.processor.quarantine import Quarantine, Quarantines, QuarantineSettings
 from actors.processor.release import Releases
 from actors.processor.rolled_back import fed, gap_in, published, remarks
@@ -94,12 +95,12 @@ class ProcessorLogic:
         self._recorded = dict(recorded or {})
         for spill in spills:
             buffer = self._new_buffer(spill.route)
-            buffer.phase = Phase.QUARANTINED
+            buffer.life = Life(quarantined=True)
             buffer.quarantine = Quarantine(spill.reason, spill.state)
             buffer.tally.failed(spill.reason, None)
         self._drain_after: int | None = None
         self._drained = False
-        self._hasten_after: int | None = None
+        self._flush_after: int | None = None
         self._held = False
         self._now = 0.0
         self._flying = 0
@@ -134,8 +135,8 @@ class ProcessorLogic:
             case msg.Drain(batches):
                 self._drain_after = batches
                 out = []
-            case msg.Hasten(batches):
-                self._hasten_after = batches
+            case msg.Flush(batches):
+                self._flush_after = batches
                 out = []
             case msg.Spilled() | msg.SpillFailed() | msg.SpillRead() | msg.SpillEnded():
                 out = self._of_spill(message, now)
@@ -158,7 +159,7 @@ class ProcessorLogic:
                 raise TypeError(f"a processor does not know {message!r}")
         # One that waits for its next attempt holds no writer: what it waits for may need that one.
         self._flying = sum(
-            b.phase is Phase.WRITING and b.retry_at is None for b in self._awake.values()
+            b.life.phase is Phase.WRITING and b.life.waiting is None for b in self._awake.values()
         )
         for buffer in sorted(self._awake.values(), key=_waiting_since):
             out += self._advance(buffer, now)
@@ -201,7 +202,7 @@ class ProcessorLogic:
                 out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
             fed(buffer, batch)
             buffer.tally.messages_read += len(share.offsets)
-            if buffer.phase is Phase.STOPPED or buffer.doomed is not None:
+            if buffer.life.phase is Phase.STOPPED or buffer.doomed is not None:
                 buffer.tally.messages_dropped += len(share.offsets)
             else:
                 chunk = Chunk(
@@ -237,19 +238,19 @@ class ProcessorLogic:
         out: list[object] = []
         if buffer.quarantine is not None:
             out += self._quarantines.advance(buffer, now, self._draining)
-        if buffer.reopen and buffer.phase is Phase.READY:
+        if buffer.reopen and buffer.life.phase is Phase.READY:
             buffer.reopen = False
-            buffer.phase = Phase.OPENING
+            buffer.life.look()
             out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
         while (
-            buffer.phase is Phase.READY
-            and buffer.condemned is None
+            buffer.life.phase is Phase.READY
+            and buffer.pending_letter is None
             and self._is_due(buffer, now)
             and self._writer_free
         ):
             out += self._guarded(buffer, self._batches.close)
-            self._flying += buffer.phase in (Phase.WRITING, Phase.STAGING)
-        if self._may_spill(buffer) and buffer.size >= self._settings.buffer_bytes:
+            self._flying += buffer.life.phase in (Phase.WRITING, Phase.STAGING)
+        if self._may_spill(buffer) and buffer.queue.size >= self._settings.buffer_bytes:
             out += self._batches.spill(buffer)
         return out
 
@@ -257,9 +258,9 @@ class ProcessorLogic:
         """Behind a write or while no writer is free; but not when partitions were revoked: what is
         read again must wait for the marks as they will be, or rows of a write in flight would be
         staged anew."""
-        waits = buffer.phase is Phase.READY and not self._writer_free
-        free = not buffer.reopen and buffer.condemned is None
-        return (buffer.phase is Phase.WRITING or waits) and free
+        waits = buffer.life.phase is Phase.READY and not self._writer_free
+        free = not buffer.reopen and buffer.pending_letter is None
+        return (buffer.life.phase is Phase.WRITING or waits) and free
 
     @property
     def _writer_free(self) -> bool:
@@ -274,9 +275,9 @@ class ProcessorLogic:
             self._draining
             or self._hurried
             or buffer.quarantine is not None
-            or buffer.messages >= settings.batch_messages
-            or buffer.size >= settings.batch_bytes
-            or buffer.barrier_first
+            or buffer.queue.messages >= settings.batch_messages
+            or buffer.queue.size >= settings.batch_bytes
+            or buffer.queue.barrier_first
             or now >= due_at
         )
 
@@ -300,41 +301,42 @@ class ProcessorLogic:
         Not if its partition went away meanwhile: then it is read again, and stored again.
         """
         buffer = self._of(str(stored.target))
-        if buffer.condemned == (stored.source, stored.epoch, stored.offset):
-            buffer.condemned = None
+        if buffer.pending_letter == (stored.source, stored.epoch, stored.offset):
+            buffer.pending_letter = None
             buffer.tally.dead_letters += 1
             buffer.cover({stored.source: stored.offset}, {stored.source: stored.epoch})
         return []
 
     def _letter_refused(self, buffer: TargetBuffer, reason: str) -> list[object]:
         """The record stays open: what came before it is written, then its target stops."""
-        if buffer.doomed is None and buffer.phase is not Phase.STOPPED:
-            buffer.condemned, buffer.doomed = None, reason
-            buffer.clear()
+        if buffer.doomed is None and buffer.life.phase is not Phase.STOPPED:
+            buffer.pending_letter, buffer.doomed = None, reason
+            buffer.queue.clear()
         return self._stop_if_doomed(buffer)
 
     # --- writing
 
     def _written(self, written: msg.Written) -> list[object]:
         buffer = self._of(written.target)
-        if buffer.phase is Phase.QUARANTINED:
+        if buffer.life.phase is Phase.QUARANTINED:
             # It was in flight when something else broke: the replay will find its marks.
-            buffer.write = None
+            buffer.life.ended()
             return []
         buffer.tally.rows_written += written.changes
         assert written.state is not None
         out = remarks_of(buffer, written.state)
         forget_news(buffer)
-        renamed = buffer.write is not None and buffer.write.batch.changes_name
+        write = buffer.life.write
+        renamed = write is not None and write.batch.changes_name
         published(buffer, written, renamed)
-        if buffer.write is not None:
-            buffer.tally.rows_stored += buffer.write.batch.rows
+        if write is not None:
+            buffer.tally.rows_stored += write.batch.rows
             buffer.tally.lasting = False
             if renamed:
                 # The name has another table now, or none: its other marks are not those of before.
                 buffer.reopen = True
-        buffer.write = None
-        buffer.retry_at, buffer.attempts, buffer.races = None, 0, 0
+        buffer.life.ended()
+        buffer.life.calm()
         # Its own lanes' marks only: one who writes a lane from another's mark, whose partition
         # went without his noticing, would fence its owner.
         own = {source: written.state.hwms[source] for source in written.epochs}
@@ -342,21 +344,21 @@ class ProcessorLogic:
         steps |= {s: step for s, step in written.state.steps.items() if s in written.epochs}
         hwms = {**buffer.state.hwms, **own}
         buffer.state = replace(written.state, hwms=hwms, steps=steps)
-        if buffer.phase is Phase.WRITING:
-            buffer.phase = Phase.READY
         return out + self._stop_if_doomed(buffer)
 
     def _failed(self, failed: msg.Failed, now: float) -> list[object]:
         buffer = self._of(failed.target)
-        if buffer.phase is Phase.QUARANTINED:
+        if buffer.life.phase is Phase.QUARANTINED:
             # All that was in it is in the spill, or will be read again.
-            path = buffer.write.batch.path if buffer.write is not None else None
-            buffer.write = None
+            path = _path(buffer.life.write)
+            buffer.life.ended()
             return [fx.RemoveStaged((path,))] if path is not None else []
+        if buffer.life.phase is Phase.STOPPED:
+            return []  # what it held was let go, and that was said
         kind = failed.kind
         straggler = kind is msg.FailureKind.STRAGGLER
         fenced = straggler or kind is msg.FailureKind.FENCED
-        write = None if kind is msg.FailureKind.REFUSED else buffer.write
+        write = None if kind is msg.FailureKind.REFUSED else buffer.life.write
         if write is not None and (straggler or over(write, self._epochs)):
             buffer.fenced_at = dict(buffer.state.hwms) if fenced else None
             return self._give_up(buffer, failed.reason)
@@ -379,9 +381,9 @@ class ProcessorLogic:
 
     def _ended_in_refusal(self, buffer: TargetBuffer, reason: str) -> list[object]:
         """A write, or an opening, has ended, and what was in it is not written."""
-        path = buffer.write.batch.path if buffer.write is not None else None
+        path = _path(buffer.life.write)
         out = self._refused(buffer, reason)
-        buffer.write = None
+        buffer.life.ended()
         # Where it stops altogether that is said already.
         if path is not None and buffer.quarantine is not None:
             out.append(fx.RemoveStaged((path,)))
@@ -397,7 +399,7 @@ class ProcessorLogic:
 
     def _opened(self, opened: msg.Opened) -> list[object]:
         buffer, state = self._of(opened.target), opened.state
-        buffer.retry_at, buffer.attempts = None, 0
+        awaited = buffer.life.looked()
         if (rolled_back := moved_back(buffer, opened)) is not None:
             said = f"{rolled_back}. {ways_out(self._me.pipeline, buffer.name)}"
             return self._stop_target(buffer, said)
@@ -410,12 +412,12 @@ class ProcessorLogic:
         if (gap := gap_in(buffer, state, self._me.pipeline)) is not None:
             return self._refused(buffer, gap)
         out = remarks(buffer, state)
-        buffer.state, buffer.passed, buffer.types = as_staged(buffer, state), None, {}
-        if buffer.phase is Phase.OPENING:
+        buffer.state, buffer.passed = as_staged(buffer, state), None
+        buffer.columns.forget_types()
+        if awaited:
             passed = self._releases.passed(buffer)
             if passed is not None:
                 return self._quarantines.relapse(buffer, passed, self._now)
-            buffer.phase = Phase.READY
             buffer.tally.lasting = False
         return out
 
@@ -423,7 +425,7 @@ class ProcessorLogic:
 
     def _stop_if_doomed(self, buffer: TargetBuffer) -> list[object]:
         """A bad record stops its target once all that came before it is written."""
-        if buffer.doomed is None or buffer.phase is not Phase.READY or buffer.through:
+        if buffer.doomed is None or buffer.life.phase is not Phase.READY or buffer.through:
             return []
         if buffer.quarantine is not None:
             return self._quarantines.relapse(buffer, buffer.doomed, self._now)
@@ -435,7 +437,7 @@ class ProcessorLogic:
         """The target can't be had as it is: into quarantine, or back into it, or all stops."""
         if buffer.quarantine is not None:
             return self._quarantines.relapse(buffer, reason, self._now)
-        if not (self._settings.quarantine or quarantine) or buffer.phase is Phase.STOPPED:
+        if not (self._settings.quarantine or quarantine) or buffer.life.phase is Phase.STOPPED:
             return self._stop_target(buffer, reason)
         return self._quarantines.begin(buffer, reason, self._epochs, self._now)
 
@@ -462,13 +464,13 @@ class ProcessorLogic:
 
     def _stop_target(self, buffer: TargetBuffer, reason: str) -> list[object]:
         """Apply nothing more: the frontier stays below, and the pipeline is told to stop."""
-        if buffer.phase is Phase.STOPPED:
+        if buffer.life.phase is Phase.STOPPED:
             return []
         buffer.tally.failed(reason, self._now)
-        paths = [piece.path for piece in buffer.pieces]
-        if buffer.write is not None and buffer.write.batch.path is not None:
-            paths.append(buffer.write.batch.path)
-        buffer.stop()
+        paths = buffer.let_go()
+        if (path := _path(buffer.life.write)) is not None:
+            paths.append(path)
+        buffer.life.stop()
         out: list[object] = [fx.RemoveStaged(tuple(paths))] if paths else []
         failed = msg.PipelineFailed(self._me.pipeline, reason)
         return [*out, fx.Tell(self._supervisor, failed)]
@@ -484,7 +486,7 @@ class ProcessorLogic:
             gone += buffer.forget(frozenset(sources))
             if buffer.quarantine is not None:
                 out += self._quarantines.forget(buffer, frozenset(sources), self._now)
-            waiting = buffer.write if buffer.retry_at is not None else None
+            waiting = buffer.life.waiting
             if waiting is not None and over(waiting, self._epochs):
                 out += self._give_up(buffer)
         return [fx.RemoveStaged(tuple(gone)), *out] if gone else out
@@ -497,14 +499,14 @@ class ProcessorLogic:
 
     @property
     def _hurried(self) -> bool:
-        return self._hasten_after is not None and self._received >= self._hasten_after
+        return self._flush_after is not None and self._received >= self._flush_after
 
     def _relieve(self) -> list[object]:
         """Stage the largest buffers while too much is held; leave data waiting when none can be."""
         settings = self._settings
         out: list[object] = []
-        candidates = [b for b in self._awake.values() if self._may_spill(b) and b.chunks]
-        candidates.sort(key=lambda b: b.size)
+        candidates = [b for b in self._awake.values() if self._may_spill(b) and b.queue.chunks]
+        candidates.sort(key=lambda b: b.queue.size)
         staged = sum(p.size for b in self._awake.values() for p in b.pieces)
         held = sum(b.held_bytes for b in self._awake.values())
         while held > settings.memory_bytes and candidates and staged <= settings.staged_bytes:
@@ -524,20 +526,21 @@ class ProcessorLogic:
         if (
             not self._drained
             and self._received == self._drain_after
-            and all(b.empty or b.phase is Phase.STOPPED for b in self._awake.values())
+            and all(b.empty or b.life.phase is Phase.STOPPED for b in self._awake.values())
         ):
             self._drained = True
             out.append(fx.Tell(self._supervisor, msg.Drained(self._me)))
         spilling = (self._quarantines.due_at(b) for b in self._awake.values())
         times = [at for at in spilling if at is not None]
-        times += [b.retry_at for b in self._awake.values() if b.retry_at is not None]
-        times += [b.stage_again_at for b in self._awake.values() if b.stage_again_at is not None]
+        lives = [b.life for b in self._awake.values()]
+        times += [life.retry_at for life in lives if life.retry_at is not None]
+        times += [life.stage_again_at for life in lives if life.stage_again_at is not None]
         times += [
             due_at
             for b in self._awake.values()
             # With no writer free it is a write's end that wakes, not the clock.
-            if b.phase is Phase.READY
-            and b.condemned is None
+            if b.life.phase is Phase.READY
+            and b.pending_letter is None
             and self._writer_free
             and (due_at := b.due_at(self._settings.batch_age_s)) is not None
         ]
@@ -547,14 +550,20 @@ class ProcessorLogic:
 
 def _waiting_since(buffer: TargetBuffer) -> float:
     """The order in which targets get a free writer: the longest wait first."""
-    return buffer.since if buffer.since is not None else float("-inf")
+    return buffer.queue.since if buffer.queue.since is not None else float("-inf")
+
+
+def _path(write: msg.WriteBatch | None) -> str | None:
+    """The file of a write, if it has one."""
+    return None if write is None else write.batch.path
 
 
 def _place(buffer: TargetBuffer) -> str:
     """Which messages a refused write was made of."""
-    if buffer.write is None:
+    write = buffer.life.write
+    if write is None:
         return ""
-    batch = buffer.write.batch
+    batch = write.batch
     if batch.step is not None:
         (source,) = batch.lanes
         return f" ({source} offset {batch.step.offset}, up to its entry {batch.step.done})"

@@ -17,10 +17,11 @@ from actors.contract.effects import Stretch
 from actors.contract.ports import StagedBatch
 from actors.fetcher.multi_entry import Segment, segments
 from actors.processor.barrier import BarrierPlanner, notes_of
-from actors.processor.buffer import DeadRecord, Passed, Phase, TargetBuffer
+from actors.processor.buffer import Passed, TargetBuffer
 from actors.processor.closing import DataError, check_lanes, problem_of, record_at, rows_batch
+from actors.processor.columns import DeadRecord
 from actors.processor.waiting import Chunk, Closing, Part
-from changes.formats.base import Format, Several
+from changes.formats.base import Format, MultiEntry
 from changes.model import Mode, TableSchema
 from changes.routing import Router
 from offsets.fence import Span
@@ -67,11 +68,13 @@ class Segments:
 
     def wait_in(self, chunk: Chunk) -> bool:
         """Whether a barrier is a message that has to be taken apart: it has several entries."""
-        return isinstance(self._format, Several) and len(self._format.pieces(chunk.values[0])) > 1
+        return (
+            isinstance(self._format, MultiEntry) and len(self._format.pieces(chunk.values[0])) > 1
+        )
 
     def close(self, buffer: TargetBuffer, now: float) -> list[object]:
         """Begin with the next segment of the message at the front. Raises DataError."""
-        chunk = buffer.chunks[0]
+        chunk = buffer.queue.chunks[0]
         if chunk.above(buffer.hwm(chunk.source)) is None:
             return self._end(buffer, chunk, now)
         out: list[object] = []
@@ -92,22 +95,22 @@ class Segments:
         Also of a bad record: what stands behind it may be a statement, which is never reached by
         leaving rows out.
         """
-        closing = buffer.closing
+        closing = buffer.life.closing
         assert closing is not None
         assert closing.segment is not None
         problem = problem_of(closing, staged.bad)
         if staged.bad is not None and staged.bad.of_table and staged.path is None:
             record = record_at(closing, staged.bad)
-            if buffer.began_anew != record:
+            if buffer.columns.began_anew != record:
                 return _begin_anew(buffer, record, problem)
         if problem is not None:
             raise DataError(problem, *(() if staged.path is None else (staged.path,)))
         check_lanes(buffer, closing, staged)
-        _let_go(buffer)
+        buffer.life.staged()
         buffer.tally.rows_read += staged.changes
         buffer.tally.values_nulled += staged.nulled
         if staged.path is None:
-            _pass(buffer, buffer.chunks[0], closing.segment)
+            _pass(buffer, buffer.queue.chunks[0], closing.segment)
             return []
         table = closing.table
         batch = rows_batch(self._writes.next_id(), buffer.route, staged, {}, table)
@@ -139,12 +142,12 @@ class Segments:
         The mark goes up to it at once. All below is in: a statement there that had nothing to do
         when it came may have, once the table is there, and must not come behind this message's.
         """
-        chunk = buffer.chunks[0]
+        chunk = buffer.queue.chunks[0]
         source, epoch, offset = _place(chunk)
         shown, hwm = _shown(buffer, chunk), buffer.hwm(source)
         through: dict[TopicPartition, int] = {}
         if segment.last:
-            buffer.take(1)
+            buffer.queue.take(1)
             through = {source: offset}
         buffer.write_from = dict(through)
         batch = replace(
@@ -160,7 +163,7 @@ class Segments:
         source, epoch, offset = _place(chunk)
         shown = _shown(buffer, chunk)
         if not shown.done or buffer.hwm(source) >= offset:
-            buffer.take(1)
+            buffer.queue.take(1)
             buffer.cover({source: offset}, {source: epoch})
             return self._writes.nothing_to_write(buffer)
         state = buffer.state
@@ -174,18 +177,11 @@ class Segments:
         return self._submit(buffer, batch, Segment(b"", True, shown.done, True), 0, now)
 
 
-def _let_go(buffer: TargetBuffer) -> None:
-    """The staging is over."""
-    buffer.closing = None
-    buffer.stage_again_at, buffer.stage_attempts = None, 0
-    buffer.phase = Phase.READY
-
-
 def _begin_anew(buffer: TargetBuffer, record: DeadRecord, what: str | None) -> list[object]:
     """The rows only do not go together with those before: they are decoded as if the first."""
-    _let_go(buffer)
-    buffer.began_anew = record
-    buffer.era += 1
+    buffer.life.staged()
+    buffer.columns.begin_anew(record)
+    buffer.columns.change()
     return [fx.Log("warning", "columns_differ", {"target": buffer.name, "what": what})]
 
 

@@ -11,17 +11,13 @@ from actors.processor.waiting import Chunk, Closing
 from offsets.position import TopicPartition
 
 
-def stop_all_but_flying(buffer: TargetBuffer) -> list[str]:
-    """Let go of all but a write in flight: its end is still to come, and before that no other may
-    begin. One that waits for its next attempt is let go, nobody would end it. Gives the files."""
-    gone = [piece.path for piece in buffer.pieces]
-    write = buffer.write
-    if write is not None and buffer.retry_at is not None:
-        if write.batch.path is not None:
-            gone.append(write.batch.path)
-        write = None
-    buffer.stop()
-    buffer.write = write
+def into_quarantine(buffer: TargetBuffer) -> list[str]:
+    """Let go of all but a write in flight. Gives the files that are to be removed."""
+    gone = buffer.let_go()
+    waiting = buffer.life.waiting
+    if waiting is not None and waiting.batch.path is not None:
+        gone.append(waiting.batch.path)
+    buffer.life.quarantine()
     return gone
 
 
@@ -29,9 +25,10 @@ def no_more_at_hand(buffer: TargetBuffer) -> list[tuple[TopicPartition, int, int
     """Of each lane the stretch that is unwritten and of which only staged rows are left: source,
     epoch, first, last. A bad record that waits for its store is among it: it is not stored yet."""
     found: dict[TopicPartition, tuple[int, int, int]] = {}
-    if buffer.write is not None:
+    write = buffer.life.write
+    if write is not None:
         for source, first in buffer.write_from.items():
-            found[source] = (buffer.write.epochs[source], first, buffer.write.through[source])
+            found[source] = (write.epochs[source], first, write.through[source])
     for piece in buffer.pieces:
         # A lane that was taken away has no piece, but maybe a write of its earlier epoch.
         epoch, first = buffer.epochs[piece.source], piece.first
@@ -39,8 +36,8 @@ def no_more_at_hand(buffer: TargetBuffer) -> list[tuple[TopicPartition, int, int
         if before is not None and before[0] == epoch:
             first = before[1]
         found[piece.source] = (epoch, first, piece.through)
-    if buffer.condemned is not None:
-        source, epoch, offset = buffer.condemned
+    if buffer.pending_letter is not None:
+        source, epoch, offset = buffer.pending_letter
         before = found.get(source)
         first = before[1] if before is not None and before[0] == epoch else offset
         found[source] = (epoch, first, offset)
@@ -51,14 +48,14 @@ def covered(buffer: TargetBuffer) -> dict[TopicPartition, tuple[int, int]]:
     """The epoch of each lane and how far it is decoded: those messages are in the write, in
     pieces, without rows, or the last one is the bad record that waits for its store."""
     found: dict[TopicPartition, tuple[int, int]] = {}
-    for held in (buffer.write, buffer.closing, buffer):
+    for held in (buffer.life.write, buffer.life.closing, buffer):
         if held is None:
             continue
         for source, last in held.through.items():
             here = (held.epochs[source], last)
             found[source] = max(here, found.get(source, here))
-    if buffer.condemned is not None:
-        source, epoch, offset = buffer.condemned
+    if buffer.pending_letter is not None:
+        source, epoch, offset = buffer.pending_letter
         found[source] = max((epoch, offset), found.get(source, (epoch, offset)))
     return found
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from actors.contract import messages as msg
@@ -46,6 +47,70 @@ class Chunk:
         values = self.values[cut:]
         size = self.size * len(values) // len(self.values)
         return replace(self, offsets=self.offsets[cut:], values=values, size=size)
+
+
+@dataclass(slots=True)
+class Queue:
+    """Raw messages of a target in their order, with their sums."""
+
+    chunks: deque[Chunk] = field(default_factory=deque)
+    messages: int = 0
+    size: int = 0
+
+    def add(self, chunk: Chunk) -> None:
+        """At the end of its lane."""
+        self.chunks.append(chunk)
+        self.messages += len(chunk.offsets)
+        self.size += chunk.size
+
+    def give_back(self, chunk: Chunk) -> None:
+        """At the front: it was taken too early."""
+        self.chunks.appendleft(chunk)
+        self.messages += len(chunk.offsets)
+        self.size += chunk.size
+
+    def take(self, limit: int) -> list[Chunk]:
+        """Remove chunks of one table from the front: up to a barrier, or until ``limit`` bytes are
+        reached.
+
+        A barrier (DDL) at the front is taken alone. Chunks are never split: a message's changes
+        belong to one batch.
+        """
+        taken: list[Chunk] = []
+        size = 0
+        while self.chunks and size < limit:
+            if taken and (self.chunks[0].is_barrier or self.chunks[0].table != taken[0].table):
+                break
+            chunk = self.chunks.popleft()
+            self.messages -= len(chunk.offsets)
+            self.size -= chunk.size
+            taken.append(chunk)
+            size += chunk.size
+            if chunk.ddl:
+                break
+        return taken
+
+    def forget(self, sources: frozenset[TopicPartition]) -> None:
+        """Partitions went away."""
+        kept = [chunk for chunk in self.chunks if chunk.source not in sources]
+        self.clear()
+        for chunk in kept:
+            self.add(chunk)
+
+    def clear(self) -> None:
+        """Let go of all: it will be read again after a restart."""
+        self.chunks.clear()
+        self.messages = self.size = 0
+
+    @property
+    def barrier_first(self) -> bool:
+        """Whether the next message is a barrier: what came before must be written first."""
+        return bool(self.chunks) and self.chunks[0].is_barrier
+
+    @property
+    def since(self) -> float | None:
+        """When the oldest message came, None when none waits."""
+        return self.chunks[0].since if self.chunks else None
 
 
 @dataclass(frozen=True, slots=True)

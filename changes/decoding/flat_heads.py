@@ -13,7 +13,7 @@ MOST_HEADS = 500
 looked at anew: more would be thrown away there."""
 
 NOTHING = Head(Kind.NOTHING, None)
-SEVERAL = Head(Kind.SEVERAL, None)
+MULTI_ENTRY = Head(Kind.MULTI_ENTRY, None)
 
 Quick = Callable[[Sequence[bytes]], Sequence[Head | None] | None]
 """Tells heads; None, for one or for all, where it has to be looked at by itself."""
@@ -59,7 +59,7 @@ class Tables:
         found = set(self.heads(databases, tables))
         if not found:
             return NOTHING
-        return found.pop() if len(found) == 1 else SEVERAL
+        return found.pop() if len(found) == 1 else MULTI_ENTRY
 
 
 def stretches(flat: Sequence[Any], mark: object, count: int) -> list[Sequence[Any]]:

@@ -14,15 +14,15 @@ from changes.column_news import ColumnNews
 from changes.formats import FORMATS
 from changes.formats.base import (
     VALUE_AT,
+    Chunked,
+    Confidence,
     Format,
     InOrder,
+    MultiEntry,
     Packed,
-    Parted,
     Piece,
     Reminded,
     RowChange,
-    Several,
-    Sign,
     Statement,
     TableDecoder,
     TellsColumns,
@@ -69,6 +69,11 @@ def make_format(name: str, options: FormatOptions, topics: TopicFormats | None =
     return AutoFormat(options, topics) if name == AUTO else FORMATS[name](options)
 
 
+def detector(format_: Format) -> AutoFormat | None:
+    """The format as what tells topics' formats; None where the configuration names it."""
+    return format_ if isinstance(format_, AutoFormat) else None
+
+
 class AutoFormat:
     """The ``Format`` of topics whose formats are told from their messages.
 
@@ -97,9 +102,9 @@ class AutoFormat:
         self._anything = {m for m, each in self._formats.items() if _reads_anything(each)}
 
     @staticmethod
-    def recognise(record: Packed) -> Sign:
+    def recognise(record: Packed) -> Confidence:
         """As sure as the surest of all formats."""
-        return max(signs(record).values(), default=Sign.NO)
+        return max(signs(record).values(), default=Confidence.NO)
 
     def problem(self, name: str) -> str | None:
         """Why a format can't be read with the pipeline's options, None where it can."""
@@ -120,7 +125,7 @@ class AutoFormat:
     def comes_in_parts(self, values: Sequence[bytes | None]) -> bool:
         """Whether a partition's records may be parts of messages: they are all of one format."""
         value = values[0] if values else None
-        return value is None or isinstance(self._formats.get(mark_in(value)), Parted)
+        return value is None or isinstance(self._formats.get(mark_in(value)), Chunked)
 
     # --- a Format, and what it may also be
 
@@ -162,11 +167,11 @@ class AutoFormat:
 
     def pieces(self, value: bytes) -> Sequence[Piece]:
         format_, plain = self._opened(value)
-        return format_.pieces(_present(plain)) if isinstance(format_, Several) else ()
+        return format_.pieces(_present(plain)) if isinstance(format_, MultiEntry) else ()
 
     def joined(self, value: bytes, pieces: Sequence[bytes]) -> bytes:
         format_, plain = self._opened(value)
-        assert isinstance(format_, Several)
+        assert isinstance(format_, MultiEntry)
         return self._closed(value, format_, format_.joined(_present(plain), pieces))
 
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
@@ -191,15 +196,15 @@ class AutoFormat:
 
     def part(self, value: bytes) -> tuple[str, Part] | None:
         format_, plain = self._opened(value)
-        return format_.part(_present(plain)) if isinstance(format_, Parted) else None
+        return format_.part(_present(plain)) if isinstance(format_, Chunked) else None
 
     def running(self, value: bytes) -> tuple[str, int | None]:
         format_, plain = self._opened(value)
-        return format_.running(_present(plain)) if isinstance(format_, Parted) else ("", None)
+        return format_.running(_present(plain)) if isinstance(format_, Chunked) else ("", None)
 
     def whole(self, value: bytes, data: bytes) -> bytes:
         format_, plain = self._opened(value)
-        assert isinstance(format_, Parted)
+        assert isinstance(format_, Chunked)
         return self._closed(value, format_, format_.whole(_present(plain), data))
 
     # --- marks
@@ -248,7 +253,10 @@ class AutoFormat:
         """Raises BadMessage for another format's message, which this one would take for a row."""
         told = signs(unpack(value))
         other = recognised(told)
-        if other not in (None, format_.name) and told.get(format_.name, Sign.NO) <= Sign.OPEN:
+        if (
+            other not in (None, format_.name)
+            and told.get(format_.name, Confidence.NO) <= Confidence.OPEN
+        ):
             raise BadMessage(f"a message of {other} in a topic of {format_.name}")
 
     def _closed(self, value: bytes, format_: Format, made: bytes) -> bytes:

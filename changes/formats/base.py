@@ -122,7 +122,7 @@ def packed_header(packed: bytes, name: str) -> bytes | None:
     return next((value for key, value in reversed(found) if key == name), None)
 
 
-class Sign(IntEnum):
+class Confidence(IntEnum):
     """What a format says of one record: is it its own? The surest one is believed."""
 
     NO = 0
@@ -244,7 +244,7 @@ class Format(Protocol):
         ...
 
     @staticmethod
-    def recognise(record: Packed) -> Sign:
+    def recognise(record: Packed) -> Confidence:
         """Tell whether a record, of which nothing is known, is of this format; raises nothing.
 
         For ``format = "auto"``: what is wrong with a record of its own does not count.
@@ -293,7 +293,7 @@ class Piece(NamedTuple):
 
 
 @runtime_checkable
-class Several(Protocol):
+class MultiEntry(Protocol):
     """What a ``Format`` also offers whose ``peek`` may say SEVERAL."""
 
     def pieces(self, value: bytes) -> Sequence[Piece]:
@@ -306,8 +306,12 @@ class Several(Protocol):
 
 
 @runtime_checkable
-class Parted(Protocol):
+class Chunked(Protocol):
     """What a ``Format`` also offers whose ``peek`` may say PART."""
+
+    def comes_in_parts(self, values: Sequence[bytes | None]) -> bool:
+        """Whether a partition's neighbouring records may be parts of messages."""
+        ...
 
     def part(self, value: bytes) -> tuple[str, Part] | None:
         """Tell of which stream (shard) a part is, and the part; None of a whole message.

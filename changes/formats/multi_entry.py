@@ -8,7 +8,7 @@ from changes.model import Head, Kind, TableName
 
 _NOTHING = Head(Kind.NOTHING, None)
 _DDL = Head(Kind.DDL, None)
-_SEVERAL = Head(Kind.SEVERAL, None)
+_SEVERAL = Head(Kind.MULTI_ENTRY, None)
 
 
 def head_of(entries: Iterable[tuple[Kind, TableName]]) -> Head:

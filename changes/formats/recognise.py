@@ -11,23 +11,23 @@ from collections.abc import Iterable, Mapping
 
 from changes.decoding.glance import members
 from changes.formats import FORMATS
-from changes.formats.base import Packed, Sign
+from changes.formats.base import Confidence, Packed
 from changes.formats.foreign import foreign
 
 
-def signs(record: Packed) -> dict[str, Sign]:
+def signs(record: Packed) -> dict[str, Confidence]:
     """What each format says of a record, of those that don't rule it out."""
     told = {name: kind.recognise(record) for name, kind in FORMATS.items()}
-    return {name: sign for name, sign in told.items() if sign is not Sign.NO}
+    return {name: sign for name, sign in told.items() if sign is not Confidence.NO}
 
 
-def recognised(told: Mapping[str, Sign]) -> str | None:
+def recognised(told: Mapping[str, Confidence]) -> str | None:
     """The format of a record by what all say of it: the one that is surest, if it is likely.
 
     None where none is, or two are equally sure.
     """
-    best = max(told.values(), default=Sign.NO)
-    if best < Sign.LIKELY:
+    best = max(told.values(), default=Confidence.NO)
+    if best < Confidence.LIKELY:
         return None
     names = [name for name, sign in told.items() if sign is best]
     return names[0] if len(names) == 1 else None

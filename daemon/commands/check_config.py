@@ -25,10 +25,10 @@ def check_config(
     settings = load_config(config)
     # Late, as in `run`.
     from daemon.config import check
-    from daemon.runtime.spark_tier import SparkTier
+    from daemon.sinks.tier import ConfiguredSinks
 
     def start_tier() -> None:
-        tier = SparkTier()
+        tier = ConfiguredSinks()
         try:
             tier.start(settings)
         finally:

@@ -18,7 +18,7 @@ from changes.model import BadMessage
 from daemon.commands.decode import as_line
 from daemon.commands.detected_records import format_of
 from daemon.config.pipelines import Config
-from daemon.letters.index import Shelf, Stored, Unreadable, Wanted, read_shelf
+from daemon.letters.index import LetterIndex, Stored, Unreadable, Wanted, read_index
 from daemon.letters.letter import Letter, parse_place, told
 from daemon.runtime.lifecycle import Exit
 from offsets.store import StoreError
@@ -57,13 +57,13 @@ def wanted_of(
     return Wanted(tuple(map(parse_place, letters)), topic, table, reason, begin, state)
 
 
-def shelves(config: Config, pipelines: Iterable[str]) -> Iterator[Shelf]:
+def indexes(config: Config, pipelines: Iterable[str]) -> Iterator[LetterIndex]:
     """Each pipeline's letters; what is damaged is told on standard error. Raises Unreadable."""
     for pipeline in pipelines:
-        shelf = read_shelf(config, pipeline)
-        for line in shelf.damage:
+        index = read_index(config, pipeline)
+        for line in index.damage:
             print(f"binlogd: {config.redactor.text(line)}", file=sys.stderr)
-        yield shelf
+        yield index
 
 
 def list_letters(
@@ -71,24 +71,24 @@ def list_letters(
 ) -> int:
     """Print one line for each letter; the exit status, 1 where some can't be read."""
     try:
-        found = list(shelves(config, pipelines))
+        found = list(indexes(config, pipelines))
     except Unreadable as error:
         return _complain(config, str(error))
-    stored = [each for shelf in found for each in shelf.pick(wanted)]
+    stored = [each for index in found for each in index.pick(wanted)]
     if as_json:
         print(json.dumps([_listed(each) for each in stored], ensure_ascii=False, indent=1))
     else:
         _print_table(console, stored)
-    return Exit.PIPELINE_FAILED.value if any(shelf.damage for shelf in found) else Exit.OK.value
+    return Exit.PIPELINE_FAILED.value if any(index.damage for index in found) else Exit.OK.value
 
 
 def show_letter(config: Config, pipelines: Iterable[str], wanted: Wanted, as_json: bool) -> int:
     """Print the letters of one record in full; the exit status, 2 where there is none."""
     try:
-        found = list(shelves(config, pipelines))
+        found = list(indexes(config, pipelines))
     except Unreadable as error:
         return _complain(config, str(error))
-    stored = [each for shelf in found for each in shelf.pick(wanted)]
+    stored = [each for index in found for each in index.pick(wanted)]
     if not stored:
         ((source, offset),) = wanted.places
         print(f"binlogd: no dead letter at {source}:{offset}", file=sys.stderr)

@@ -16,10 +16,10 @@ from typing import BinaryIO, TextIO
 import msgspec
 
 from changes.decoding.bare_numbers import with_text_for_bare_numbers
-from changes.formats.auto import AutoFormat
-from changes.formats.base import Format, Parted, RowChange, Statement, pack, unpack
+from changes.formats.auto import AutoFormat, detector
+from changes.formats.base import Chunked, Format, RowChange, Statement, pack, unpack
 from changes.model import BadMessage
-from daemon.commands.detected_format import FormatUnclear, told_format
+from daemon.commands.detected_format import FormatUnclear, detected_format
 from daemon.spills.binary_file import binary_messages
 from offsets.parts import MissingPart, PartAssembler, TooLarge
 from offsets.position import TopicPartition
@@ -107,8 +107,8 @@ def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: Tex
 def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, errors: TextIO) -> bool:
     good = True
     lines: Iterable[bytes] = file
-    if isinstance(format_, AutoFormat):
-        told, lines = _told(file, format_)
+    if (auto := detector(format_)) is not None:
+        told, lines = _told(file, auto)
         if told is None:
             return True
         format_ = told
@@ -151,7 +151,7 @@ def _told(file: BinaryIO, auto: AutoFormat) -> tuple[Format | None, Iterable[byt
     else:
         found = (unpack(keyed_record(text)) for _, text in messages(_text(lines())))
     try:
-        return told_format(auto, found), itertools.chain(taken, rest)
+        return detected_format(auto, found), itertools.chain(taken, rest)
     except FormatUnclear as unclear:
         raise NotText(str(unclear)) from unclear
 
@@ -204,7 +204,7 @@ def _whole_ones(
     open_: list[tuple[int, bytes]] = []
     for place, value in values:
         try:
-            found = format_.part(value) if isinstance(format_, Parted) else None
+            found = format_.part(value) if isinstance(format_, Chunked) else None
             whole = None if found is None else parts.take(_FILE, found[0], place, found[1])
         except (BadMessage, MissingPart, TooLarge):
             yield from (*open_, (place, value))
@@ -216,7 +216,7 @@ def _whole_ones(
         elif whole is None:
             open_.append((place, value))
         else:
-            assert isinstance(format_, Parted)
+            assert isinstance(format_, Chunked)
             open_ = []
             yield place, format_.whole(value, whole.data)
     yield from open_

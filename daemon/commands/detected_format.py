@@ -17,7 +17,7 @@ class FormatUnclear(Exception):
     """A file's format can't be told, or not be read with the options: one line."""
 
 
-def told_format(auto: AutoFormat, records: Iterable[Packed]) -> Format | None:
+def detected_format(auto: AutoFormat, records: Iterable[Packed]) -> Format | None:
     """The format of the first record that tells it, with the options of ``auto``.
 
     None without any record. Raises FormatUnclear.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changes.formats.auto import AUTO, AutoFormat, make_format
+from changes.formats.auto import AUTO, detector, make_format
 from changes.formats.base import Format, pack
 from changes.formats.recognise import TopicFormats
 from daemon.commands.offset_transfer import export_snapshot
@@ -10,20 +10,22 @@ from daemon.config.pipelines import Config
 from daemon.source.port import LogRecord
 
 
-def given(format_: Format, topic: str, record: LogRecord) -> bytes | None:
+def as_consumed(format_: Format, topic: str, record: LogRecord) -> bytes | None:
     """The value, the packed record where the format wants that, with its mark under ``auto``."""
     if not format_.keyed:
         return record.value
     packed = pack(record.key, record.value, record.headers)
-    if not isinstance(format_, AutoFormat) or format_.topics.of(topic) is None:
+    auto = detector(format_)
+    if auto is None or auto.topics.of(topic) is None:
         return packed
-    return format_.marked(topic, packed)
+    return auto.marked(topic, packed)
 
 
 def topics_format(format_: Format, topic: str) -> Format:
     """The format of one topic's records: under ``auto`` the one that was told, else itself."""
-    name = format_.topics.of(topic) if isinstance(format_, AutoFormat) else None
-    return format_ if name is None or not isinstance(format_, AutoFormat) else format_.named(name)
+    auto = detector(format_)
+    name = None if auto is None else auto.topics.of(topic)
+    return format_ if auto is None or name is None else auto.named(name)
 
 
 def format_of(config: Config, pipeline: str) -> Format:

@@ -16,7 +16,8 @@ from daemon.source.opening import open_source
 from daemon.source.port import BrokerUnreachable, NotAnswered, Source, TopicMissing, committed
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, StartAt, Watermarks, check_mark, start_position
-from offsets.snapshot import DamagedSnapshot, Snapshot, decode
+from offsets.snapshot import Snapshot
+from offsets.snapshot_text import DamagedSnapshot, decode
 from offsets.store import Loaded, OffsetStore, StoreError
 
 

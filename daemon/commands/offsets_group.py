@@ -20,7 +20,7 @@ from daemon.commands.snapshot_table import print_snapshot
 from daemon.config.pipelines import Config
 from daemon.positions.offset_file import OffsetFile
 from daemon.runtime.lifecycle import Exit
-from offsets.snapshot import encode
+from offsets.snapshot_text import encode
 from offsets.store import Loaded, StoreError
 
 app = typer.Typer(help="What is recorded of positions.", no_args_is_help=True)

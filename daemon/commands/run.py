@@ -37,16 +37,16 @@ def run(
         refuse(f"log.file {settings.log.file} can't be written: {error}")
     # Late: pyspark costs most of a second, which `offsets show` need not wait for.
     from daemon.observe.notify import Notifier
-    from daemon.runtime.spark_tier import SparkTier
     from daemon.runtime.startup import Unusable
     from daemon.service import Service
+    from daemon.sinks.tier import ConfiguredSinks
 
     _redact_tracebacks(settings.redactor)
     notifier = Notifier.from_environment()
 
     show = Bar() if progress else Quiet()
     try:
-        status = Service(settings, until_caught_up, show, SparkTier(), notifier).run()
+        status = Service(settings, until_caught_up, show, ConfiguredSinks(), notifier).run()
     except Unusable as error:
         show.close()
         refuse(settings.redactor.text(str(error)))

@@ -8,51 +8,29 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from actors.contract.ports import NotKept, SinkUnavailable
 from changes.formats.auto import AUTO
 from changes.routing import Route
-from daemon.config.check_spark import spark_warnings
 from daemon.config.pipelines import Config, PipelineSection
 from daemon.config.secrets import MASK, SHORTEST, looks_secret
 from daemon.kafka.dead_letter_topic_made import find_topic
 from daemon.kafka.settings import refused
+from daemon.sinks.kinds import sinks_of
+from daemon.sinks.spark import spark_problems, spark_warnings
 from daemon.source.opening import open_source
 from daemon.source.port import BrokerUnreachable, TopicMissing
-from sparkwriter.iceberg.warehouse import check_warehouse
-from sparkwriter.session.jars import JarsError, lake_jars, local_jar
-from sparkwriter.session.java import JavaMissing, find_java
 
 StartTier = Callable[[], None]
-"""Starts the real sinks and stops them again. Raises SinkUnavailable, JarsError, JavaMissing."""
+"""Starts the real sinks and stops them again. Raises SinkUnavailable."""
 
 MOST_KAFKA_PROBLEMS = 20
 """librdkafka tells one wrong property at a time: so many are looked for, then it is enough."""
-
-
-CATALOG_TYPES: Mapping[str, tuple[str, ...]] = {
-    "jdbc": ("uri", "warehouse"),
-    "hadoop": ("warehouse",),
-    "rest": ("uri",),
-    "hive": (),
-    "glue": (),
-    "nessie": (),
-    "bigquery": (),
-}
-"""What Iceberg's ``type`` may be, and without what such a catalog can't be opened."""
-
-_HADOOP = (
-    "a hadoop catalog is for one daemon: two members of a group, or another tool that writes, may "
-    "overwrite each other's commits; and it renames no table"
-)
-"""Its commit is the renaming of a file, which only one process at a time does safely."""
 
 
 def problems(config: Config) -> Iterator[str]:
@@ -60,14 +38,10 @@ def problems(config: Config) -> Iterator[str]:
     yield from _unusable_folders(config)
     for name in config.pipeline:
         yield from _kafka_problems(config, name)
-    for name, sink in config.sink.items():
-        yield from (f"sink.{name}.catalog.{line}" for line in _catalog_problems(sink.catalog))
-    try:
-        find_java()
-        lake_jars()
-        local_jar()
-    except (JavaMissing, JarsError) as error:
-        yield str(error)
+    for name, sink in sinks_of(config).items():
+        yield from (f"sink.{name}.{line}" for line in sink.problems())
+    if _uses_spark(config):
+        yield from spark_problems()
 
 
 def warnings(config: Config, path: Path) -> Iterator[str]:
@@ -91,10 +65,12 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
         )
     if config.daemon.commit_interval_s > 60:
         yield "daemon.commit_interval_s: after a crash that much is read again"
-    yield from spark_warnings(config)
-    for name, sink in config.sink.items():
-        if sink.catalog.get("type") == "hadoop":
-            yield f"sink.{name}.catalog.type: {_HADOOP}"
+    if _uses_spark(config):
+        yield from spark_warnings(config)
+    elif "spark" in config.model_fields_set:
+        yield "spark: no sink is written with it, so none is started"
+    for name, sink in sinks_of(config).items():
+        yield from (f"sink.{name}.{line}" for line in sink.warnings(config.spark))
     for name, pipeline in config.pipeline.items():
         yield from (f"pipeline.{name}.offset_stores: {line}" for line in _weak_stores(pipeline))
         if pipeline.start.at == "latest":
@@ -115,7 +91,7 @@ def _weak_stores(pipeline: PipelineSection) -> Iterator[str]:
 
 
 def connect_problems(config: Config, start_tier: StartTier) -> Iterator[str]:
-    """What broker and catalogs say. Spark is started only where a catalog needs it."""
+    """What broker and sinks say. They are started only where one can't be tried otherwise."""
     for name, pipeline in config.pipeline.items():
         try:
             open_source(config, name).topic_ids()
@@ -127,18 +103,16 @@ def connect_problems(config: Config, start_tier: StartTier) -> Iterator[str]:
                 find_topic(config.kafka_of(name), topic, make=False)
             except NotKept as error:
                 yield f"pipeline.{name}.dead_letters: {error}"
-    needs_spark = False
-    for name, sink in config.sink.items():
+    tried = True
+    for sink in sinks_of(config).values():
         try:
-            check_warehouse(name, sink.catalog)
-            if not open_sqlite_catalog(name, sink.catalog):
-                needs_spark = True
+            tried = sink.probe() and tried
         except SinkUnavailable as error:
             yield str(error)
-    if needs_spark:
+    if not tried:
         try:
             start_tier()
-        except (SinkUnavailable, JarsError, JavaMissing) as error:
+        except SinkUnavailable as error:
             yield str(error)
 
 
@@ -147,7 +121,8 @@ def plan(config: Config) -> Iterator[str]:
     where = config.redactor.text(str(config.kafka["bootstrap.servers"]))
     yield f"broker {where}"
     for name, sink in config.sink.items():
-        shown = ", ".join(f"{k} = {_shown(config, k, v)}" for k, v in sorted(sink.catalog.items()))
+        settings = sorted(sink.settings().items())
+        shown = ", ".join(f"{key} = {_shown(config, key, value)}" for key, value in settings)
         yield f"sink {name}: {sink.kind}; {shown}"
     for name, pipeline in config.pipeline.items():
         topics = ", ".join(pipeline.topics)
@@ -170,31 +145,8 @@ def plan(config: Config) -> Iterator[str]:
     yield f"state in {config.daemon.state_dir}, staged files in {config.daemon.staging_dir}"
 
 
-def open_sqlite_catalog(sink: str, catalog: Mapping[str, str]) -> bool:
-    """Whether it is the embedded catalog; if so it was tried. Raises SinkUnavailable.
-
-    A file that is not there yet is made by the first start: its folder must take one.
-    """
-    uri = catalog.get("uri", "")
-    if catalog.get("type") != "jdbc" or not uri.startswith("jdbc:sqlite:"):
-        return False
-    path = Path(uri.removeprefix("jdbc:sqlite:").removeprefix("file:").split("?")[0])
-    if not path.exists():
-        if not os.access(path.parent, os.W_OK | os.X_OK):
-            raise SinkUnavailable(f"sink {sink}: can't make the catalog {path}")
-        return True
-    try:
-        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=5)
-        try:
-            connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchall()
-            writable = os.access(path, os.W_OK)
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
-        raise SinkUnavailable(f"sink {sink}: can't open the catalog {path}: {error}") from error
-    if not writable:
-        raise SinkUnavailable(f"sink {sink}: can't write the catalog {path}")
-    return True
+def _uses_spark(config: Config) -> bool:
+    return any(sink.catalog() is not None for sink in sinks_of(config).values())
 
 
 def _unusable_folders(config: Config) -> Iterator[str]:
@@ -222,19 +174,6 @@ def _kafka_problems(config: Config, name: str) -> Iterator[str]:
         if key is None:
             return
         del settings[key]
-
-
-def _catalog_problems(catalog: Mapping[str, str]) -> Iterator[str]:
-    """What Iceberg would say only once Spark has started."""
-    if "catalog-impl" in catalog:  # a class of somebody's own, which knows what it needs
-        return
-    kind = catalog.get("type", "hive").lower()
-    if kind not in CATALOG_TYPES:
-        known = ", ".join(sorted(CATALOG_TYPES))
-        yield f"type: {catalog['type']!r} is none of {known}; others are named by catalog-impl"
-    for key in CATALOG_TYPES.get(kind, ()):
-        if not catalog.get(key):
-            yield f"{key}: is missing; a catalog of type {kind} needs it"
 
 
 def _kafka_warnings(config: Config) -> Iterator[str]:
@@ -276,7 +215,7 @@ def _tables(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield "kafka", config.kafka
     yield "spark.conf", config.spark.conf
     for name, sink in config.sink.items():
-        yield f"sink.{name}.catalog", sink.catalog
+        yield f"sink.{name}", sink.settings()
     for name, pipeline in config.pipeline.items():
         yield f"pipeline.{name}.kafka", pipeline.kafka
 

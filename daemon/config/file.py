@@ -19,14 +19,14 @@ from daemon.config.secrets import MASK, Redactor, SecretMissing, looks_secret, r
 from daemon.config.sections import (
     BatchSection,
     DaemonSection,
+    DdlSection,
     LogSection,
-    MaintenanceSection,
     MemorySection,
     MetricsSection,
     Section,
-    SinkSection,
     SparkSection,
 )
+from daemon.sinks.sections import KINDS
 
 _REFERENCE = re.compile(
     r"\$\{(?:(file|credential):(?!-)([^}]+)|([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?)\}"
@@ -109,24 +109,8 @@ def _absolute(config: Config, folder: Path) -> Config:
     log = config.log
     if log.file:
         log = log.model_copy(update={"file": str(folder / log.file)})
-    sinks = {
-        name: sink.model_copy(update={"catalog": _absolute_catalog(sink.catalog, folder)})
-        for name, sink in config.sink.items()
-    }
+    sinks = {name: sink.absolute(folder) for name, sink in config.sink.items()}
     return config.model_copy(update={"daemon": daemon, "log": log, "sink": sinks})
-
-
-def _absolute_catalog(catalog: dict[str, str], folder: Path) -> dict[str, str]:
-    """Make a local warehouse and an SQLite file independent of the working directory."""
-    made = dict(catalog)
-    warehouse = made.get("warehouse", "")
-    if warehouse and "://" not in warehouse and not warehouse.startswith("file:"):
-        made["warehouse"] = str(folder / warehouse)
-    prefix = "jdbc:sqlite:"
-    uri = made.get("uri", "")
-    if uri.startswith(prefix) and not uri.startswith(prefix + "file:"):
-        made["uri"] = prefix + str(folder / uri.removeprefix(prefix))
-    return made
 
 
 def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
@@ -173,9 +157,14 @@ def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
 def _explain(error: ValidationError) -> Iterator[str]:
     """Pydantic's findings as lines that name the key and what is allowed there."""
     for found in error.errors():
-        at = ".".join(str(part) for part in found["loc"])
+        model, path = _place(found["loc"])
+        at = ".".join(path)
         if found["type"] == "extra_forbidden":
-            yield f"{at}: unknown key; allowed: {', '.join(_allowed(found['loc']))}"
+            yield f"{at}: unknown key; allowed: {', '.join(sorted(model.model_fields))}"
+        elif found["type"] == "union_tag_not_found":
+            yield f"{at}.kind: missing; allowed: {', '.join(sorted(KINDS))}"
+        elif found["type"] == "union_tag_invalid":
+            yield f"{at}.kind: {found['ctx']['tag']!r} is none of {', '.join(sorted(KINDS))}"
         elif found["type"] == "missing":
             yield f"{at}: missing"
         elif found["type"] in ("too_short", "string_too_short"):
@@ -190,8 +179,8 @@ def _explain(error: ValidationError) -> Iterator[str]:
             yield f"{at}: {found['msg']}, not {shown}"
 
 
-def _allowed(location: tuple[int | str, ...]) -> list[str]:
-    """The keys that are known where an unknown one stands."""
+def _place(location: tuple[int | str, ...]) -> tuple[type[Section], list[str]]:
+    """The section in which a finding's last part stands, and its path as it is written."""
     sections: dict[str, type[Section]] = {
         "daemon": DaemonSection,
         "log": LogSection,
@@ -199,17 +188,25 @@ def _allowed(location: tuple[int | str, ...]) -> list[str]:
         "batch": BatchSection,
         "memory": MemorySection,
         "spark": SparkSection,
-        "sink": SinkSection,
         "pipeline": PipelineSection,
     }
+    parts = [str(part) for part in location]
+    if parts[:1] == ["sink"] and len(parts) > 2 and parts[2] in KINDS:
+        # Pydantic puts the kind behind the name.
+        kind: type[Section] = KINDS[parts.pop(2)]
+        field = kind.model_fields.get(parts[2]) if len(parts) > 3 else None
+        inner: object = None if field is None else field.annotation
+        if isinstance(inner, type) and issubclass(inner, Section):
+            kind = inner
+        return kind, parts
     model: type[Section] = Config
-    for part in location[:-1]:
+    for part in parts[:-1]:
         if part == "route":
             model = RouteSection
         elif part == "start":
             model = StartSection
-        elif part == "maintenance":
-            model = MaintenanceSection
+        elif part == "ddl":
+            model = DdlSection
         elif model is Config:
-            model = sections.get(str(part), Config)
-    return sorted(model.model_fields)
+            model = sections.get(part, Config)
+    return model, parts

@@ -29,10 +29,10 @@ from daemon.config.sections import (
     MemorySection,
     MetricsSection,
     Section,
-    SinkSection,
     SparkSection,
     flatten,
 )
+from daemon.sinks.sections import AnySink
 from offsets.position import TopicPartition
 from offsets.recovery import StartAt
 
@@ -98,7 +98,7 @@ class RouteSection(Section):
     exclude: list[str] = Field(default_factory=list)
     target: str
     mode: Literal["upsert", "append"] = "upsert"
-    write: Literal["merge", "equality"] | None = None
+    write: str | None = None
     keys: list[str] | None = Field(None, min_length=1)
     types: dict[str, str] = Field(default_factory=dict)
 
@@ -122,7 +122,7 @@ class PipelineSection(FaultSection):
     encryption_key: str | None = Field(None, min_length=1)
     target: str | None = None
     mode: Literal["upsert", "append"] = "upsert"
-    write: Literal["merge", "equality"] | None = None
+    write: str | None = None
     keys: list[str] | None = Field(None, min_length=1)
     types: dict[str, str] = Field(default_factory=dict)
     route: list[RouteSection] = Field(default_factory=list)
@@ -275,7 +275,7 @@ class Config(Section):
     """The whole file. ``[kafka]`` passes any librdkafka setting through."""
 
     kafka: dict[str, str | int | float | bool]
-    sink: dict[str, SinkSection] = Field(min_length=1)
+    sink: dict[str, AnySink] = Field(min_length=1)
     pipeline: dict[str, PipelineSection] = Field(min_length=1)
     daemon: DaemonSection = Field(default_factory=DaemonSection)
     log: LogSection = Field(default_factory=LogSection)
@@ -290,11 +290,22 @@ class Config(Section):
     def _flat(cls, value: Any) -> Any:
         return _check_kafka(value)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _writers(cls, value: Any) -> Any:
+        """``spark.writers`` is what ``daemon.writers`` was called while all sinks were Spark's."""
+        if not isinstance(value, dict) or "writers" not in (value.get("spark") or {}):
+            return value
+        spark, daemon = dict(value["spark"]), value.get("daemon", {})
+        if "writers" in daemon:
+            raise ValueError("daemon.writers and spark.writers say the same: set daemon.writers")
+        return value | {"daemon": daemon | {"writers": spark.pop("writers")}, "spark": spark}
+
     @model_validator(mode="after")
     def _whole(self) -> Self:
         problems = [
             *self._unusable_names(),
-            *self._unknown_sinks(),
+            *self._unfit_routes(),
             *self._shared_groups(),
             *shared_targets({name: p.routes() for name, p in self.pipeline.items()}),
             *self._owned_spark(),
@@ -317,8 +328,9 @@ class Config(Section):
         return [self._with_options(route) for route in self.pipeline[pipeline].routes()]
 
     def _with_options(self, route: Route) -> Route:
-        of_sink = self.sink[route.template.split(".")[0]].route_options()
-        return replace(route, options=tuple((of_sink | dict(route.options)).items()))
+        sink = self.sink[route.template.split(".")[0]]
+        options = sink.route_options(dict(route.options).get("write"))
+        return replace(route, options=tuple(options.items()))
 
     def kafka_of(self, pipeline: str) -> dict[str, str | int | float | bool]:
         """The client's settings of a pipeline: its own before the common ones."""
@@ -335,7 +347,7 @@ class Config(Section):
             self.kafka,
             self.spark.conf,
             *(pipeline.kafka for pipeline in self.pipeline.values()),
-            *(sink.catalog for sink in self.sink.values()),
+            *(sink.settings() for sink in self.sink.values()),
             *({"encryption_key": pipeline.encryption_key} for pipeline in self.pipeline.values()),
         ]
         return self._secrets.union(*map(secrets_in, tables))
@@ -349,11 +361,9 @@ class Config(Section):
         for key in self.spark.conf:
             if key in SPARK_OWNED:
                 yield f"spark.conf.{key}: is set by binlogd itself: {SPARK_OWNED[key]}"
-            for name in self.sink:
-                if key == f"spark.sql.catalog.{name}" or key.startswith(
-                    f"spark.sql.catalog.{name}."
-                ):
-                    yield f"spark.conf.{key}: belongs into [sink.{name}.catalog]"
+            for name, sink in self.sink.items():
+                if (section := sink.owns(name, key)) is not None:
+                    yield f"spark.conf.{key}: belongs into [{section}]"
 
     def _unusable_names(self) -> Iterator[str]:
         for kind, names in (("pipeline", self.pipeline), ("sink", self.sink)):
@@ -361,13 +371,18 @@ class Config(Section):
                 if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
                     yield f"{kind}.{name}: a name is letters, digits, - and _, a letter first"
 
-    def _unknown_sinks(self) -> Iterator[str]:
+    def _unfit_routes(self) -> Iterator[str]:
         for name, pipeline in self.pipeline.items():
             for route in pipeline.routes():
-                sink = route.template.split(".")[0]
-                if sink not in self.sink:
+                sink = self.sink.get(route.template.split(".")[0])
+                if sink is None:
                     known = ", ".join(sorted(self.sink))
                     yield f"pipeline.{name}: target {route.template!r} names no sink; have: {known}"
+                    continue
+                try:
+                    sink.route_options(dict(route.options).get("write"))
+                except ValueError as error:
+                    yield f"pipeline.{name}: target {route.template!r}: {error}"
 
     def _shared_groups(self) -> Iterator[str]:
         groups: dict[str, str] = {}

@@ -1,6 +1,7 @@
-"""The configuration's sections but those of pipelines: the daemon's own, Spark's, the sinks'.
+"""The configuration's sections of the daemon itself, and Spark's.
 
-Each says what its keys may be and their defaults; ``pipelines.py`` puts them together.
+Each says what its keys may be and their defaults; ``pipelines.py`` has those of pipelines and puts
+all together, ``daemon/sinks/sections.py`` those of sinks.
 """
 
 from __future__ import annotations
@@ -29,6 +30,14 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+def as_many_as_cores() -> int:
+    """Writers where none are asked for: what a write costs is mostly this machine's processor time,
+    and more at once are more, smaller writes (decision 34). Two at least: one target's long write
+    must not hold all others.
+    """
+    return min(max(2, len(os.sched_getaffinity(0))), 8)
+
+
 class DaemonSection(Section):
     """``[daemon]``: where it keeps its files and how it commits and ends."""
 
@@ -37,6 +46,7 @@ class DaemonSection(Section):
     commit_interval_s: float = Field(5.0, gt=0, strict=False)
     drain_timeout_s: float = Field(60.0, gt=0, strict=False)
     processors: int = Field(3, ge=1, le=64)
+    writers: int = Field(default_factory=as_many_as_cores, ge=1, le=64)
     stuck_after_s: float = Field(120.0, gt=0, strict=False)
     frontier_debt_messages: int = Field(1_000_000, ge=1)
     frontier_debt_s: float = Field(300.0, gt=0, strict=False)
@@ -118,19 +128,10 @@ class DdlSection(Section):
         return DdlPolicy(**self.model_dump())
 
 
-def as_many_as_cores() -> int:
-    """Writers where none are asked for: what a write costs is mostly this machine's processor time,
-    and more at once are more, smaller writes (decision 34). Two at least: one target's long write
-    must not hold all others.
-    """
-    return min(max(2, len(os.sched_getaffinity(0))), 8)
-
-
 class SparkSection(Section):
     """``[spark]``: the one session. ``[spark.conf]`` passes any Spark setting through."""
 
     master: str = "local[*]"
-    writers: int = Field(default_factory=as_many_as_cores, ge=1, le=64)
     warm_up: bool = True
     conf: dict[str, str] = Field(default_factory=dict)
 
@@ -138,47 +139,6 @@ class SparkSection(Section):
     @classmethod
     def _flat(cls, value: Any) -> Any:
         return flatten(value) if isinstance(value, dict) else value
-
-
-class MaintenanceSection(Section):
-    """``[sink.NAME.maintenance]``: when a table's history is cut, when a branch is dead."""
-
-    expire_snapshots_older_than_s: float = Field(3600.0, ge=0, strict=False)
-    retain_last: int = Field(10, ge=1)
-    interval_s: float = Field(300.0, ge=0, strict=False)
-    foreign_branches_older_than_s: float = Field(86400.0, ge=3600, strict=False)
-    expire_tombstones_older_than_s: float = Field(604800.0, ge=0, strict=False)
-
-
-class CompactionSection(Section):
-    """``[sink.NAME.compaction]``: when files of a table are put together, and how much at once."""
-
-    enabled: bool = True
-    max_deletes: int = Field(16, ge=1)
-    max_deleted_keys: int = Field(1_000_000, ge=1)
-    small_files: int = Field(32, ge=2)
-    file_bytes: int = Field(128 << 20, ge=1 << 20)
-    round_bytes: int = Field(256 << 20, ge=1 << 20)
-
-
-class SinkSection(Section):
-    """``[sink.NAME]``: a sink; targets begin with its name. ``catalog`` passes through."""
-
-    kind: Literal["iceberg"]
-    catalog: dict[str, str]
-    write: Literal["merge", "equality"] = "merge"
-    write_timeout_s: float = Field(1800.0, gt=0, strict=False)
-    maintenance: MaintenanceSection = Field(default_factory=MaintenanceSection)
-    compaction: CompactionSection = Field(default_factory=CompactionSection)
-
-    @field_validator("catalog", mode="before")
-    @classmethod
-    def _flat(cls, value: Any) -> Any:
-        return flatten(value) if isinstance(value, dict) else value
-
-    def route_options(self) -> dict[str, str]:
-        """What each route to it asks of it, where the route says nothing else."""
-        return {"write": self.write}
 
 
 def flatten(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -14,15 +14,15 @@ from typing import NamedTuple
 from changes.formats.base import Format, TableDecoder
 from changes.model import BadMessage, BadRecord
 from changes.routing import RouteConflict, Router
-from daemon.commands.detected_records import given
+from daemon.commands.detected_records import as_consumed
 from daemon.letters.keys import (
+    AffectedTarget,
     Key,
-    Touch,
+    affected_targets,
     decoder_of,
     keeps_rows,
     keys_of,
     statements,
-    touches,
 )
 from daemon.letters.letter import parse_place
 from daemon.source.port import LogRecord
@@ -140,10 +140,10 @@ class Later:
                 candidate.replayed_at.append(record.offset)
         if record.offset in self._together:
             return  # it is replayed too, or ``doubt_peers`` sees that it is not
-        value = given(self._format, self._source.topic, record)
+        value = as_consumed(self._format, self._source.topic, record)
         at = standing(self._source, record)
         try:
-            found = touches(self._format, self._router, value)
+            found = affected_targets(self._format, self._router, value)
         except (BadMessage, RouteConflict) as error:
             if (self._source, record.offset, None) not in self._letters:
                 self._doubt(at, f"offset {record.offset} can't be read: {error}")
@@ -158,7 +158,7 @@ class Later:
         for target in self._lanes:
             self._decode(target)
 
-    def _touched(self, target: str, message: _Message, touch: Touch) -> None:
+    def _touched(self, target: str, message: _Message, touch: AffectedTarget) -> None:
         if not touch.ddl:
             if target not in self._lanes:
                 self._lanes[target] = _Lane(decoder_of(self._format, touch.route))
@@ -239,7 +239,7 @@ def read_now(
     """What would become of a record if it came now. ``value`` is what the format is given."""
     candidate = Candidate(source, record)
     try:
-        found = touches(format_, router, value)
+        found = affected_targets(format_, router, value)
         if not found:
             candidate.problems.append("there is nothing in it that a route wants")
         for touch in found:

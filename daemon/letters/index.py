@@ -24,7 +24,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A letter on its shelf. ``store`` is ``file`` or ``topic:NAME``; ``mark`` is the last one."""
+    """A stored letter. ``store`` is ``file`` or ``topic:NAME``; ``mark`` is the last one."""
 
     letter: Letter
     store: str
@@ -67,7 +67,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class LetterIndex:
     """A pipeline's letters in the order of the log. A letter that is there twice is met once."""
 
     stored: tuple[Stored, ...]
@@ -82,7 +82,7 @@ class Shelf:
         return frozenset((s.letter.id.source, s.letter.id.offset) for s in self.stored)
 
 
-def read_shelf(config: Config, pipeline: str) -> Shelf:
+def read_index(config: Config, pipeline: str) -> LetterIndex:
     """Read the files of the state directory, and the topic if one is configured.
 
     Files are read in any case: the configuration may have named them before. Needs the broker for
@@ -98,7 +98,7 @@ def read_shelf(config: Config, pipeline: str) -> Shelf:
             letters[item.id] = (item, store)
     order = sorted(letters.values(), key=lambda pair: _order(pair[0].id))
     found = tuple(Stored(letter, store, marks.get(letter.id)) for letter, store in order)
-    return Shelf(found, tuple(damage))
+    return LetterIndex(found, tuple(damage))
 
 
 def _items(config: Config, pipeline: str, damage: list[str]) -> Iterator[tuple[Letter | Mark, str]]:

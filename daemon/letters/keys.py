@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from actors.fetcher.multi_entry import by_target, segments
-from changes.formats.base import Format, Several, TableDecoder
+from changes.formats.base import Format, MultiEntry, TableDecoder
 from changes.model import AddColumn, BadMessage, ChangeColumn, Changes, Ddl, Kind, Mode
 from changes.routing import Router, TargetRoute
 
@@ -17,7 +17,7 @@ Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class AffectedTarget:
     """What one target gets of a message: rows, or statements; first these, where it gets both."""
 
     route: TargetRoute
@@ -30,7 +30,7 @@ class Touch:
         return str(self.route.name)
 
 
-def touches(format_: Format, router: Router, value: bytes | None) -> list[Touch]:
+def affected_targets(format_: Format, router: Router, value: bytes | None) -> list[AffectedTarget]:
     """Split a message by target, as the fetcher does; empty where no route wants it.
 
     Raises BadMessage, and what the fetcher stops with: RouteConflict.
@@ -42,15 +42,15 @@ def touches(format_: Format, router: Router, value: bytes | None) -> list[Touch]
         raise BadMessage("a part of a message, without the others")
     if kind is Kind.ROWS:
         assert table is not None
-        return [Touch(route, value, ddl=False) for route in router.targets(table)]
+        return [AffectedTarget(route, value, ddl=False) for route in router.targets(table)]
     if kind is Kind.DDL:
         routes = {
             str(route.name): route
             for ddl in format_.ddl(value)
             for route in router.targets(ddl.table)
         }
-        return [Touch(route, value, ddl=True) for route in routes.values()]
-    assert isinstance(format_, Several)
+        return [AffectedTarget(route, value, ddl=True) for route in routes.values()]
+    assert isinstance(format_, MultiEntry)
     parts = by_target(
         format_,
         value,
@@ -60,14 +60,16 @@ def touches(format_: Format, router: Router, value: bytes | None) -> list[Touch]
     )
     found = []
     for part in parts:
-        found.append(Touch(part.route, part.value, part.ddl))
+        found.append(AffectedTarget(part.route, part.value, part.ddl))
         if part.ddl:
             every = segments(format_, router, part.route, value)
-            found += [Touch(part.route, each.value, ddl=False) for each in every if not each.ddl]
+            found += [
+                AffectedTarget(part.route, each.value, ddl=False) for each in every if not each.ddl
+            ]
     return found
 
 
-def statements(format_: Format, router: Router, touch: Touch) -> Sequence[Ddl]:
+def statements(format_: Format, router: Router, touch: AffectedTarget) -> Sequence[Ddl]:
     """The statements that concern the target; raises BadMessage."""
     return [
         ddl

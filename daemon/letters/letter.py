@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 from actors.contract.messages import DeadLetter
 from actors.contract.ports import LogAway
 from changes.formats.base import Format, unpack
-from daemon.commands.detected_records import given
+from daemon.commands.detected_records import as_consumed
 from daemon.kafka.log_reader import LogReader
 from daemon.source.port import LogRecord, LogUnreadable
 from daemon.spills.spills import tables_of
@@ -95,7 +95,7 @@ class Letter:
         """What the format is given of it, packed where it wants that: the target's part of it, or
         the ``whole`` record."""
         value = self.value if whole or self.part is None else self.part
-        return given(format_, self.id.source.topic, self.record._replace(value=value))
+        return as_consumed(format_, self.id.source.topic, self.record._replace(value=value))
 
 
 def reason_of(target: str | None, error: str) -> Reason:
@@ -127,12 +127,12 @@ class LetterMaker:
             found = self._records.record(letter.source, letter.offset)
         except LogUnreadable as error:
             raise LogAway(f"its key and headers can't be read again: {error}") from error
-        given = letter.value
-        if self._format.keyed and given is not None:
-            given = unpack(given).value
+        as_consumed = letter.value
+        if self._format.keyed and as_consumed is not None:
+            as_consumed = unpack(as_consumed).value
         target = None if letter.target is None else str(letter.target)
         _, tables = (None, ()) if letter.value is None else tables_of(self._format, letter.value)
-        original = found or LogRecord(letter.offset, None, given, (), None)
+        original = found or LogRecord(letter.offset, None, as_consumed, (), None)
         return Letter(
             id=LetterId(self._pipeline, letter.source, letter.offset, target),
             key=original.key,
@@ -144,7 +144,7 @@ class LetterMaker:
             reason=reason_of(target, letter.reason),
             error=letter.reason,
             when=self._now(),
-            part=None if given == original.value else given,
+            part=None if as_consumed == original.value else as_consumed,
         )
 
 

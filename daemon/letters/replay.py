@@ -10,7 +10,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from daemon.commands.dead_letters import shelves
+from daemon.commands.dead_letters import indexes
 from daemon.config.pipelines import Config
 from daemon.kafka.append import Appender, AppendFailed, Outgoing
 from daemon.kafka.dead_letter_topic import MARK
@@ -84,10 +84,10 @@ class Replay:
     # --- planning
 
     def _plan(self) -> tuple[Planner, Plan]:
-        (shelf,) = shelves(self._config, [self._pipeline])
-        planner = Planner(self._config, self._pipeline, shelf)
+        (index,) = indexes(self._config, [self._pipeline])
+        planner = Planner(self._config, self._pipeline, index)
         # By a filter those that are open are meant; who names one may mean it once more.
-        picked = [s for s in shelf.pick(self._wanted) if self._wanted.places or s.mark is None]
+        picked = [s for s in index.pick(self._wanted) if self._wanted.places or s.mark is None]
         return planner, planner.plan([s for s in picked if s.letter.id.place not in self._done])
 
     def _allowed(self, plan: Plan) -> list[Candidate]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from changes.formats.base import Format, Parted
+from changes.formats.base import Chunked, Format
 from changes.routing import Router
 from daemon.commands.detected_records import format_of, topics_format
 from daemon.config.pipelines import Config
 from daemon.letters.conflicts import Candidate, Later, Letters, by_source, doubt_peers, read_now
-from daemon.letters.index import Shelf, Stored
+from daemon.letters.index import LetterIndex, Stored
 from daemon.source.opening import open_source
 from daemon.source.port import LogGone, LogUnreadable, NotAnswered, Questions
 from offsets.position import TopicPartition
@@ -34,7 +34,7 @@ class Plan:
 class Planner:
     """Plans for one pipeline, by its format and routes as they are configured now."""
 
-    def __init__(self, config: Config, pipeline: str, shelf: Shelf) -> None:
+    def __init__(self, config: Config, pipeline: str, index: LetterIndex) -> None:
         self._config = config
         self._pipeline = pipeline
         self._section = config.pipeline[pipeline]
@@ -42,7 +42,7 @@ class Planner:
         self._source = open_source(config, pipeline)
         self._router = Router(config.routes(pipeline))
         self._letters: Letters = frozenset(
-            (s.letter.id.source, s.letter.id.offset, s.letter.id.target) for s in shelf.stored
+            (s.letter.id.source, s.letter.id.offset, s.letter.id.target) for s in index.stored
         )
 
     def _format(self) -> Format:
@@ -101,7 +101,7 @@ class Planner:
         letter = letters[0].letter
         format_ = self._format()
         own = topics_format(format_, letter.id.source.topic)
-        if isinstance(own, Parted):
+        if isinstance(own, Chunked):
             candidate = Candidate(letter.id.source, letter.record)
             candidate.problems.append(
                 f"{own.name} numbers its messages, so one that is appended again is dropped. "

@@ -28,11 +28,11 @@ from daemon.operate.retry import Retry
 from sparkwriter.session.keeper import SessionFigures
 
 
-class OutlookError(Exception):
+class AdminEndpointError(Exception):
     """A socket or port can't be had: one line."""
 
 
-class Outlook:
+class AdminEndpoint:
     """Opened by the main thread before anything slow is started, closed by it at the end."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Outlook:
         config: Config,
         run_id: str,
         notifier: Notifier,
-        session: Callable[[], SessionFigures],
+        session: Callable[[], SessionFigures | None],
         answers: Mapping[str, Answer] | None = None,
     ) -> None:
         """``session`` tells how the sinks' session stands; it is asked on any thread. ``answers``
@@ -76,14 +76,14 @@ class Outlook:
         try:
             self._control.start()
         except OSError as error:
-            raise OutlookError(f"the control socket can't be made: {error}") from error
+            raise AdminEndpointError(f"the control socket can't be made: {error}") from error
         if self._listen is not None:
             host, port = self._listen
             try:
                 self._web = WebServer(self._listen, self.status)
             except OSError as error:
                 self._control.close()
-                raise OutlookError(
+                raise AdminEndpointError(
                     f"metrics.listen {host}:{port}: {error.strerror or error}"
                 ) from error
             self._web.start()

@@ -12,7 +12,8 @@ import os
 from pathlib import Path
 from typing import IO
 
-from offsets.snapshot import DamagedSnapshot, NewerSnapshot, Snapshot, decode, encode
+from offsets.snapshot import Snapshot
+from offsets.snapshot_text import DamagedSnapshot, NewerSnapshot, decode, encode
 from offsets.store import Loaded
 from sparkwriter.private_files import close_folder, private_opener
 

@@ -6,15 +6,15 @@ topic, and compaction keeps each one's newest word. A tombstone takes an entry a
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition
-from offsets.rebuild import rebuild_body, rebuild_of
 from offsets.running import Running
-from offsets.snapshot import PartitionState, Snapshot, TargetMark, moves_body, moves_of
+from offsets.snapshot import PartitionState, Snapshot, TargetMark
+from offsets.snapshot_text import MovesForm, RebuildForm
 from offsets.store import Loaded
 
 VERSION = 1
@@ -43,7 +43,7 @@ class _Target(msgspec.Struct, omit_defaults=True):
     version: int
     published: str | None
     hwms: dict[str, int]
-    moves: dict[str, dict[str, int]] | None = None
+    moves: MovesForm | None = None
     rows_may_differ: str | None = None
 
 
@@ -51,7 +51,7 @@ class _Pipeline(msgspec.Struct, omit_defaults=True):
     version: int
     topic_ids: dict[str, str]
     forced: str | None
-    rebuilds: dict[str, dict[str, Any]] = {}
+    rebuilds: dict[str, RebuildForm] = {}
 
 
 class Record(NamedTuple):
@@ -96,7 +96,7 @@ def records(batch: Snapshot) -> Records:
                     VERSION,
                     mark.version,
                     {str(s): hwm for s, hwm in mark.hwms.items()},
-                    None if mark.moves is None else moves_body(mark.moves),
+                    None if mark.moves is None else MovesForm.of(mark.moves),
                     mark.rows_may_differ,
                 ),
             )
@@ -108,7 +108,7 @@ def records(batch: Snapshot) -> Records:
                 VERSION,
                 dict(batch.topic_ids),
                 batch.forced,
-                {name: rebuild_body(rebuild) for name, rebuild in batch.rebuilds.items()},
+                {name: RebuildForm.of(rebuild) for name, rebuild in batch.rebuilds.items()},
             ),
         ),
     )
@@ -173,7 +173,7 @@ class Entries:
                     case ["target", name]:
                         mark = _read(value, _Target)
                         hwms = {TopicPartition.parse(s): hwm for s, hwm in mark.hwms.items()}
-                        moves = None if mark.moves is None else moves_of(mark.moves)
+                        moves = None if mark.moves is None else mark.moves.value()
                         targets[name] = TargetMark(
                             mark.published, hwms, moves, mark.rows_may_differ
                         )
@@ -193,7 +193,7 @@ class Entries:
                 partitions,
                 targets,
                 rest.forced,
-                rebuilds={name: rebuild_of(body) for name, body in rest.rebuilds.items()},
+                rebuilds={name: form.value() for name, form in rest.rebuilds.items()},
                 formats=formats,
             ),
             tuple(damage),

@@ -31,8 +31,8 @@ from daemon.positions.topic_ids import check_topic_ids
 from daemon.runtime.edits import (
     recorded_of,
 )
-from daemon.runtime.spark_tier import SinkTier
 from daemon.runtime.topology import PipelineParts, stand_ins
+from daemon.sinks.tier import SinkTier
 from daemon.source.opening import open_source
 from daemon.source.port import BrokerUnreachable, NotAnswered, Start, TopicMissing
 from daemon.spills.file import Found, SpillError, SpillFolder
@@ -41,8 +41,6 @@ from daemon.staging.folder import clean_staging
 from offsets.recovery import PositionError
 from offsets.snapshot import Snapshot, SpillMark, TargetMark
 from offsets.store import StoreError
-from sparkwriter.session.jars import JarsError
-from sparkwriter.session.java import JavaMissing
 
 
 class Unusable(Exception):
@@ -142,7 +140,7 @@ class StartUp:
         """Start what the sinks write with. Raises Unusable."""
         try:
             self._tier.start(self._config)
-        except (SinkUnavailable, JarsError, JavaMissing) as error:
+        except SinkUnavailable as error:
             raise Unusable(str(error)) from error
 
     def parts(self, name: str, recorded: Snapshot, store: StoreChain) -> PipelineParts:

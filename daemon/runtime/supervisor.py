@@ -29,9 +29,9 @@ from daemon.runtime.edits import (
     store_edit,
 )
 from daemon.runtime.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, NameRemaining
-from daemon.runtime.spark_tier import SinkTier
 from daemon.runtime.startup import BrokerAway, StartUp, Unusable
 from daemon.runtime.topology import PipelineParts, Topology
+from daemon.sinks.tier import SinkTier
 from offsets.store import StoreError
 
 SHOW_INTERVAL_S = 0.2

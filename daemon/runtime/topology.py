@@ -99,7 +99,7 @@ class Topology:
     def start_writers(self, sinks: Callable[[], Mapping[str, BatchWriter]]) -> None:
         """Start the writers. ``sinks`` makes each its own sessions, once for each writer."""
         answers = WritersDirectory(self.directory, self._requests)
-        for index in range(self._config.spark.writers):
+        for index in range(self._config.daemon.writers):
             address = Address("", "writer", index)
             effects = WriterEffects(sinks(), self._stagers)
             mailbox = Mailbox(self._work.data)
@@ -204,7 +204,7 @@ class Topology:
             batch_messages=config.batch.max_messages,
             batch_bytes=config.batch.max_bytes,
             batch_age_s=config.batch.max_age_s,
-            writers=config.spark.writers,
+            writers=config.daemon.writers,
             dead_letters=section.on_bad_record == "dead-letter",
             quarantine=section.on_refused_target == "quarantine",
             quarantine_bytes=section.quarantine_bytes,

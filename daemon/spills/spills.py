@@ -14,11 +14,11 @@ from actors.contract.ports import NotKept, SpillBroken, SpillRecord, SpillState
 from actors.fetcher.multi_entry import TargetPart, by_target
 from actors.fetcher.reassembly import Reassembly, SequenceGap
 from actors.processor.settings import OpenSpill
-from changes.formats.auto import AUTO, AutoFormat
-from changes.formats.base import Format, Parted, Several, mark_in
+from changes.formats.auto import AUTO, detector
+from changes.formats.base import Chunked, Format, MultiEntry, mark_in
 from changes.model import BadMessage, Kind, TableName, TargetName
 from changes.routing import Router, TargetRoute
-from daemon.commands.detected_records import given
+from daemon.commands.detected_records import as_consumed
 from daemon.source.port import LogGone, LogUnreadable, Reader
 from daemon.spills.file import Found, SpillError, SpillFolder
 from offsets.parts import MissingPart, TooLarge
@@ -80,7 +80,7 @@ class PipelineSpills:
         records = whole_records(self.format, self.log, reread)
         for offset, value in records:
             kind, tables = tables_of(self.format, value)
-            if kind is Kind.SEVERAL:
+            if kind is Kind.MULTI_ENTRY:
                 for part in self._split(value):
                     if part.route.name == target:
                         yield SpillRecord(reread.source, offset, part.ddl, part.value)
@@ -104,7 +104,7 @@ class PipelineSpills:
         yield record._replace(table=next(iter(owners), None))
 
     def _split(self, value: bytes) -> Sequence[TargetPart]:
-        assert isinstance(self.format, Several)
+        assert isinstance(self.format, MultiEntry)
         targets = self.router.targets
         return by_target(
             self.format,
@@ -130,7 +130,7 @@ def whole_records(format_: Format, log: Reader, reread: Reread) -> Iterator[tupl
     """
     source, first, last = reread
     start = first
-    while isinstance(format_, Parted) and _reaches_back(
+    while isinstance(format_, Chunked) and _reaches_back(
         format_, log, Reread(source, start, last), first
     ):
         if start == 0:
@@ -139,7 +139,7 @@ def whole_records(format_: Format, log: Reader, reread: Reread) -> Iterator[tupl
     parts = Reassembly(format_, _PART_BYTES)
     parts.begin(source, at_frontier=True)
     for record in log.read(source, start, last):
-        value = given(format_, source.topic, record)
+        value = as_consumed(format_, source.topic, record)
         one = Fetched(source, [record.offset], [value], record.offset + 1)
         try:
             found = [stretch.fetched for stretch in parts.stretches(one)]
@@ -153,10 +153,10 @@ def whole_records(format_: Format, log: Reader, reread: Reread) -> Iterator[tupl
 
 def _reaches_back(format_: Format, log: Reader, reread: Reread, first: int) -> bool:
     """Tell whether a message that has parts at ``first`` or later began before the stretch."""
-    assert isinstance(format_, Parted)
+    assert isinstance(format_, Chunked)
     begun: set[str] = set()
     for record in log.read(*reread):
-        value = given(format_, reread.source.topic, record)
+        value = as_consumed(format_, reread.source.topic, record)
         found = None if value is None else format_.part(value)
         if found is not None and found[1].number == 0:
             begun.add(found[0])
@@ -171,7 +171,7 @@ def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...
         kind, table = format_.peek(value)
         if kind is Kind.DDL:
             return kind, tuple(statement.table for statement in format_.ddl(value))
-        if kind is Kind.SEVERAL and isinstance(format_, Several):
+        if kind is Kind.MULTI_ENTRY and isinstance(format_, MultiEntry):
             rows = tuple(p.table for p in format_.pieces(value) if p.kind is Kind.ROWS)
             return kind, rows + tuple(statement.table for statement in format_.ddl(value))
     except BadMessage:
@@ -198,7 +198,7 @@ def spills_at_start(
 def check_marks(found: Iterable[Found], format_: Format) -> None:
     """Raise SpillError for messages kept under ``format = "auto"`` where that is not configured
     any more, and the other way round: they name their format, or they don't."""
-    auto = isinstance(format_, AutoFormat)
+    auto = detector(format_) is not None
     for spill in found:
         if bool(mark_in(spill.first.value)) != auto:
             then = "without" if auto else "with"

@@ -70,13 +70,13 @@ class StageWork:
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
         """Do what is asked. A full disk is an answer; what else goes wrong is raised."""
         target = request.route.name
-        era, decoder = self._decoders.get(target, (request.era, None))
-        if decoder is None or era != request.era:
+        generation, decoder = self._decoders.get(target, (request.generation, None))
+        if decoder is None or generation != request.generation:
             route = request.route
             decoder = self._format.table_decoder(route.mode, route.keys, route.types)
             if request.stored is not None and isinstance(decoder, Reminded):
                 decoder.remind(request.stored)
-            self._decoders[target] = request.era, decoder
+            self._decoders[target] = request.generation, decoder
             self._told.pop(target, None)
         decoded, bad = _decode_all(decoder, request.stretches)
         changes = sum(part.count for part in decoded)

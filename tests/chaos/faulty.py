@@ -15,10 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 from actors.contract import effects as fx
-from actors.runtime import effect_handlers as performers
+from actors.runtime import effect_handlers as handlers
 from daemon.kafka import source as kafka_source
 from daemon.positions import offset_file
-from daemon.runtime import spark_tier
+from daemon.sinks import tier
 from sparkwriter.iceberg import compact as iceberg_compact
 from sparkwriter.iceberg import sink as iceberg
 
@@ -58,7 +58,7 @@ def _is(kind: type) -> Callable[..., bool]:
 
 def after_stage(times: int) -> None:
     """A batch is staged; nobody has written it."""
-    _cut(performers.ProcessorEffects, "__call__", times, _is(fx.Stage), after=True)
+    _cut(handlers.ProcessorEffects, "__call__", times, _is(fx.Stage), after=True)
 
 
 def in_merge(times: int) -> None:
@@ -81,12 +81,12 @@ def in_compaction(times: int) -> None:
 
 def after_commit(times: int) -> None:
     """The write is published; neither the committer nor the processor has heard of it."""
-    _cut(performers.WriterEffects, "__call__", times, _is(fx.Publish), after=True)
+    _cut(handlers.WriterEffects, "__call__", times, _is(fx.Publish), after=True)
 
 
 def between_file_and_kafka(times: int) -> None:
     """The local file holds the frontier; Kafka does not."""
-    _cut(performers.FetcherEffects, "__call__", times, _is(fx.Commit), after=False)
+    _cut(handlers.FetcherEffects, "__call__", times, _is(fx.Commit), after=False)
 
 
 def in_rebalance(times: int) -> None:
@@ -101,7 +101,7 @@ def during_start(times: int) -> None:
         threading.Timer(3.0 * times, _die).start()
         return inner(*args)
 
-    _wrap(spark_tier.SparkTier, "start", around)
+    _wrap(tier.ConfiguredSinks, "start", around)
 
 
 def disk_full(times: int) -> None:

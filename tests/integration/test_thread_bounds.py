@@ -19,9 +19,9 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from daemon.config.file import load
-from daemon.runtime.spark_tier import SparkTier
+from daemon.sinks.tier import ConfiguredSinks
 
-tier = SparkTier()
+tier = ConfiguredSinks()
 tier.start(load(Path(sys.argv[1])))
 context = SparkContext.getOrCreate()
 spark = SparkSession(context)

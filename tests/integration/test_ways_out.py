@@ -17,7 +17,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaPartition
 from typer.testing import CliRunner, Result
 
-from actors.processor.buffer import Phase
+from actors.processor.life import Phase
 from daemon.cli import app
 from daemon.config.file import load
 from daemon.observe.logs import set_up_logs

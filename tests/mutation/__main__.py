@@ -142,7 +142,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what came before a statement is written first",
-        "actors/processor/buffer.py",
+        "actors/processor/waiting.py",
         "if taken and (self.chunks[0].is_barrier or self.chunks[0].table != taken[0].table):",
         "if taken and self.chunks[0].table != taken[0].table:",
         (f"{SIMULATION}/test_flow.py",),
@@ -157,7 +157,7 @@ MUTATIONS = (
     Mutation(
         "a dead letter is stored before the mark passes it",
         "actors/processor/rule.py",
-        "            and buffer.condemned is None\n            and self._is_due",
+        "            and buffer.pending_letter is None\n            and self._is_due",
         "            and self._is_due",
         ("tests/actors/test_dead_letters.py", SIMULATION),
     ),

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from offsets.position import TopicPartition
 from offsets.rebuild import Rebuild, missing_in_log
 from offsets.rebuild_steps import begun, cancelled, delayed, ended, is_complete, lanes_of
-from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark, decode, encode
+from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
+from offsets.snapshot_text import decode, encode
 
 ONE, TWO, OTHER = (TopicPartition("shop", n) for n in range(3))
 T, NEW = "lake.s.t", "lake.s.t__rebuild_1"

@@ -20,7 +20,8 @@ from offsets.reset import (
     Surroundings,
     plan_reset,
 )
-from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark, decode, encode
+from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
+from offsets.snapshot_text import decode, encode
 
 S = TopicPartition("shop", 0)
 OTHER = TopicPartition("shop", 1)

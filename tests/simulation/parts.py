@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from changes.formats.canal.json import CanalJson
 from changes.model import Head, Kind
@@ -38,6 +39,9 @@ class SplitCanalJson(CanalJson):
 
     def part(self, value: bytes) -> tuple[str, Part] | None:
         return uncut(value)
+
+    def comes_in_parts(self, _values: Sequence[bytes | None]) -> bool:
+        return True
 
     def running(self, _value: bytes) -> tuple[str, int | None]:
         return "", None

@@ -111,7 +111,7 @@ class PlainStaging:
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
         target, mode = request.route.name, request.route.mode
         good, bad = _decoded(request)
-        columns = self._known(str(target), request.era)
+        columns = self._known(str(target), request.generation)
         for _, _, message in good:
             columns |= dict.fromkeys(message.columns)
         changes = sum(len(message.letters) for _, _, message in good)
@@ -138,10 +138,10 @@ class PlainStaging:
         content: Content = self.files[path]
         return content
 
-    def _known(self, target: str, era: int) -> dict[str, None]:
+    def _known(self, target: str, generation: int) -> dict[str, None]:
         known = self._columns.get(target)
-        if known is None or known[0] != era:
-            known = self._columns[target] = (era, {})
+        if known is None or known[0] != generation:
+            known = self._columns[target] = (generation, {})
         return known[1]
 
     def _nets(self, pieces: list[list[Net]], good: list[tuple[int, int, _Parsed]]) -> list[Net]:

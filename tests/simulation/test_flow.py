@@ -26,7 +26,7 @@ FAILING = {"sink_fails": 0.3, "disk_fails": 0.2, "refusals": 2}
 ONE_LANE = Shape(
     ddl=0.2, bad=0.1, split=0.3, minimal=True, quarantine=True, policy=DdlPolicy("keep", "follow")
 )
-SEVERAL = Shape(ddl=0.3, several=0.6, quarantine=True, policy=DdlPolicy("keep", "follow"))
+MULTI_ENTRY = Shape(ddl=0.3, several=0.6, quarantine=True, policy=DdlPolicy("keep", "follow"))
 TOLD = Shape(ddl=0.1, bad=0.5, auto=True, quarantine=True)
 LANES = Shape(ddl=0.1, bad=0.1, split=0.3, lanes=True, quarantine=True, quarantine_bytes=1500)
 
@@ -70,8 +70,8 @@ def test_tables_equal_where_the_format_is_told_from_the_messages(seed: int) -> N
         (PLAIN, 40, FAILING),
         (ONE_LANE, 30, FAILING),
         (LANES, 30, FAILING),
-        (SEVERAL, 20, {}),
-        (SEVERAL, 20, FAILING),
+        (MULTI_ENTRY, 20, {}),
+        (MULTI_ENTRY, 20, FAILING),
     ],
     ids=[
         "smooth",
@@ -222,7 +222,7 @@ def test_a_stalled_sink_pauses_reading_at_the_bound() -> None:
         for address, logic in world.logics.items()
         if address.role == "processor"
         for buffer in logic._buffers.values()
-        for chunk in buffer.chunks
+        for chunk in buffer.queue.chunks
     )
     waiting = sum(batch.size for queue in world.data.values() for batch in queue)
     parked = world.logics[FETCHER]._offers.parked_bytes

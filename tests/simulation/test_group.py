@@ -13,7 +13,7 @@ from tests.simulation.stream import random_stream
 
 pytestmark = pytest.mark.long
 
-SEVERAL = Shape(ddl=0.2, several=0.6)
+MULTI_ENTRY = Shape(ddl=0.2, several=0.6)
 
 
 @pytest.mark.parametrize("seed", range(1000))
@@ -26,7 +26,7 @@ def test_hand_overs_in_mid_stream(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(300))
 def test_hand_overs_amid_messages_of_several_entries(seed: int) -> None:
     """Who gets a partition goes on with the next segment of a message, and who lost it does not."""
-    hand_over(seed, SEVERAL)
+    hand_over(seed, MULTI_ENTRY)
 
 
 def hand_over(seed: int, shape: Shape) -> None:

@@ -18,7 +18,7 @@ from changes.formats.aliyun.record import (
 )
 from changes.formats.aliyun.rows import LETTERS, AliyunTableDecoder
 from changes.formats.aliyun.values import MYSQL_SOURCES, as_told_by_numbers
-from changes.formats.base import Packed, RowChange, Sign, Statement
+from changes.formats.base import Confidence, Packed, RowChange, Statement
 from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 from changes.mysql.ddl import read_ddl
 
@@ -46,17 +46,17 @@ class AliyunDtsAvro:
         self._known: dict[tuple[str, str | None], Head] = {}
 
     @staticmethod
-    def recognise(record: Packed) -> Sign:
+    def recognise(record: Packed) -> Confidence:
         if not record.value:
-            return Sign.OPEN
+            return Confidence.OPEN
         try:
             found = read_record(record.value)
         except Refused:
-            return Sign.NO
+            return Confidence.NO
         if found.object_name or found.tags:
-            return Sign.CERTAIN
+            return Confidence.CERTAIN
         # A few zeros are a record, too: an INSERT into nothing.
-        return Sign.OPEN if found.operation in LETTERS else Sign.LIKELY
+        return Confidence.OPEN if found.operation in LETTERS else Confidence.LIKELY
 
     def peek(self, value: bytes | None) -> Head:
         if not value:

@@ -15,7 +15,7 @@ from changes.decoding import glance
 from changes.decoding.convert import check_zone
 from changes.decoding.json_text import why_not
 from changes.decoding.layout import Refused
-from changes.formats.base import Packed, RowChange, Sign, Statement
+from changes.formats.base import Confidence, Packed, RowChange, Statement
 from changes.formats.canal.ddl import read_statement
 from changes.formats.canal.explain import explain_rows, moment
 from changes.formats.canal.rows import CanalTableDecoder
@@ -97,14 +97,14 @@ class CanalJson:
         self._again = RenamedAgain()
 
     @staticmethod
-    def recognise(record: Packed) -> Sign:
+    def recognise(record: Packed) -> Confidence:
         found = glance.members(record.value)
         if glance.word(found, "type") not in _KINDS:
-            return Sign.NO
+            return Confidence.NO
         if found.keys() & _OWN:
-            return Sign.CERTAIN
+            return Confidence.CERTAIN
         listed = glance.is_list(found, "data") or glance.word(found, "sql")
-        return Sign.LIKELY if listed else Sign.OPEN
+        return Confidence.LIKELY if listed else Confidence.OPEN
 
     def peek(self, value: bytes | None) -> Head:
         if not value:  # Canal writes none: whoever did, there is no change in it

@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from changes.decoding.proto_files import messages
-from changes.formats.base import Sign
+from changes.formats.base import Confidence
 from changes.model import BadMessage, Kind, TableName
 
 _PACKET = messages("canal/packet.proto")
@@ -62,24 +62,24 @@ def entries_of(value: bytes) -> Sequence[bytes]:
     return entries
 
 
-def packet_sign(value: bytes) -> Sign:
+def packet_sign(value: bytes) -> Confidence:
     """Tell whether a message is a packet of Canal's. Fields that nobody knows make it less sure."""
     try:
         packet = _packet(value)
         if packet.type not in (_ACK, MESSAGES, _HEARTBEAT):
-            return Sign.NO
+            return Confidence.NO
         if packet.type != MESSAGES or packet.compression not in PLAIN:
-            return Sign.NO if _odd(packet) else Sign.LIKELY
+            return Confidence.NO if _odd(packet) else Confidence.LIKELY
         body = _messages(packet.body)
         entries = [_entry(raw) for raw in body.messages]
     except DecodeError:
-        return Sign.NO
+        return Confidence.NO
     if any(not each.HasField("header") for each in entries):
-        return Sign.NO
+        return Confidence.NO
     odd = any(map(_odd, (packet, body, *entries)))
     if not entries:
-        return Sign.NO if odd else Sign.LIKELY
-    return Sign.LIKELY if odd else Sign.CERTAIN
+        return Confidence.NO if odd else Confidence.LIKELY
+    return Confidence.LIKELY if odd else Confidence.CERTAIN
 
 
 def _odd(message: Any) -> bool:

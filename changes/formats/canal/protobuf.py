@@ -9,7 +9,7 @@ from changes.decoding.convert import Converter, check_zone
 from changes.decoding.flat_heads import heads_of_all
 from changes.decoding.layout import Refused
 from changes.decoding.row_images import explain_rows
-from changes.formats.base import Packed, Piece, RowChange, Sign, Statement
+from changes.formats.base import Confidence, Packed, Piece, RowChange, Statement
 from changes.formats.canal.ddl import read_statement
 from changes.formats.canal.flat import heads_of_many
 from changes.formats.canal.packet import (
@@ -41,8 +41,8 @@ class CanalProtobuf:
         self._options = options
 
     @staticmethod
-    def recognise(record: Packed) -> Sign:
-        return Sign.NO if record.value is None else packet_sign(record.value)
+    def recognise(record: Packed) -> Confidence:
+        return Confidence.NO if record.value is None else packet_sign(record.value)
 
     def peek(self, value: bytes | None) -> Head:
         return head_of(self._entries(value))

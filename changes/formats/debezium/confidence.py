@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from changes.decoding.glance import Members, is_empty, is_object, members, word
 from changes.decoding.layout import Refused
-from changes.formats.base import Packed, Sign
+from changes.formats.base import Confidence, Packed
 from changes.formats.debezium.parts import NEW_KEY, OLD_KEY, WRAPPED
 from changes.formats.debezium.record import MARKS, is_envelope
 from changes.formats.debezium.side import side_topic
@@ -13,61 +13,61 @@ from changes.formats.foreign import foreign, nested_member
 _OPS = frozenset("crudtm")
 
 
-def sign_of(record: Packed) -> Sign:
+def sign_of(record: Packed) -> Confidence:
     """An envelope tells itself, and so does what the side topics have.
 
     A row without an envelope does by the members that are no columns. Without those it may be
-    anybody's, as may a tombstone whose key has no schema: ``Sign.OPEN``. An object with objects in
-    it is no row.
+    anybody's, as may a tombstone whose key has no schema: ``Confidence.OPEN``.
+    An object with objects in it is no row.
     """
     if any(name in (OLD_KEY, NEW_KEY) for name, _ in record.headers):
-        return Sign.CERTAIN
+        return Confidence.CERTAIN
     if is_empty(record.value):
         return _of_tombstone(record.key)
     top = members(record.value)
     if not top or (foreign(top) is not None and not top.keys() & MARKS):
-        return Sign.NO
+        return Confidence.NO
     if not ("payload" in top and top.keys() <= WRAPPED):
         return _of_payload(top, record.key)
     if is_empty(bytes(top["payload"])):
         return _of_tombstone(record.key)
     payload = members(top["payload"])
     if not payload:
-        return Sign.NO
+        return Confidence.NO
     found = _of_payload(payload, record.key)
     # Connect's own converter makes it: of all formats only this one has such schemas.
-    return max(found, Sign.LIKELY) if is_object(top, "schema") else found
+    return max(found, Confidence.LIKELY) if is_object(top, "schema") else found
 
 
-def _of_tombstone(key: bytes | None) -> Sign:
+def _of_tombstone(key: bytes | None) -> Confidence:
     found = members(key)
     if not ("payload" in found and found.keys() <= WRAPPED):
-        return Sign.OPEN
+        return Confidence.OPEN
     named = word(members(found.get("schema")), "name").endswith(".Key")
-    return Sign.CERTAIN if named else Sign.LIKELY
+    return Confidence.CERTAIN if named else Confidence.LIKELY
 
 
-def _of_payload(found: Members, key: bytes | None) -> Sign:
+def _of_payload(found: Members, key: bytes | None) -> Confidence:
     if word(found, "op").lower() in _OPS and is_envelope(found):
         source = members(found.get("source"))
         told = source.keys() & {"connector", "db", "table", "lsn", "file"}
-        return Sign.CERTAIN if told else Sign.LIKELY
+        return Confidence.CERTAIN if told else Confidence.LIKELY
     if found.keys() & MARKS:
-        return Sign.CERTAIN if found.keys() & {"__op", "__deleted"} else Sign.LIKELY
+        return Confidence.CERTAIN if found.keys() & {"__op", "__deleted"} else Confidence.LIKELY
     if "ddl" in found and found.keys() & {"databaseName", "tableChanges"}:
-        return Sign.CERTAIN
+        return Confidence.CERTAIN
     return _of_side_topic(found, key)
 
 
-def _of_side_topic(found: Members, key: bytes | None) -> Sign:
+def _of_side_topic(found: Members, key: bytes | None) -> Confidence:
     try:
         side = side_topic(found, None)
     except Refused:
-        return Sign.LIKELY  # its own format says why it can't be read
+        return Confidence.LIKELY  # its own format says why it can't be read
     if side == "heartbeat":
         inner = members(key)
         inner = members(inner["payload"]) if "payload" in inner else inner
-        return Sign.LIKELY if "serverName" in inner else Sign.OPEN
+        return Confidence.LIKELY if "serverName" in inner else Confidence.OPEN
     if side is None:
-        return Sign.OPEN if nested_member(found) is None else Sign.NO
-    return Sign.LIKELY
+        return Confidence.OPEN if nested_member(found) is None else Confidence.NO
+    return Confidence.LIKELY

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from changes.decoding.convert import check_zone
 from changes.decoding.layout import Refused
-from changes.formats.base import VALUE_AT, Packed, RowChange, Sign, Statement, sizes
+from changes.formats.base import VALUE_AT, Confidence, Packed, RowChange, Statement, sizes
 from changes.formats.debezium import record as careful
 from changes.formats.debezium.again import SentAgain
 from changes.formats.debezium.confidence import sign_of
@@ -110,7 +110,7 @@ class DebeziumJson:
         self._again = SentAgain()
 
     @staticmethod
-    def recognise(record: Packed) -> Sign:
+    def recognise(record: Packed) -> Confidence:
         return sign_of(record)
 
     def peek(self, value: bytes | None) -> Head:

@@ -49,8 +49,10 @@ class Opener:
         """Give the message as it was before ``encrypted`` took the place of some of its members,
         or of all. Raises Refused."""
         try:
-            sealed = _envelope.decode(value).encrypted
-            text = self._decrypted(base64.b64decode(sealed.bytes), base64.b64decode(sealed.iv))
+            ciphertext = _envelope.decode(value).encrypted
+            text = self._decrypted(
+                base64.b64decode(ciphertext.bytes), base64.b64decode(ciphertext.iv)
+            )
             inner = _members.decode(text)
             outer = _members.decode(value)
         except binascii.Error as error:
@@ -60,15 +62,15 @@ class Opener:
         del outer["encrypted"]
         return msgspec.json.encode(outer | inner)
 
-    def _decrypted(self, sealed: bytes, iv: bytes) -> bytes:
+    def _decrypted(self, ciphertext: bytes, iv: bytes) -> bytes:
         """Raises ValueError."""
         from cryptography.hazmat.primitives.ciphers import Cipher
         from cryptography.hazmat.primitives.ciphers.modes import CBC
 
-        if len(iv) != _BLOCK_BYTES or not sealed or len(sealed) % _BLOCK_BYTES:
+        if len(iv) != _BLOCK_BYTES or not ciphertext or len(ciphertext) % _BLOCK_BYTES:
             raise ValueError("not whole blocks")
         decryptor = Cipher(self._aes, CBC(iv)).decryptor()
-        padded = decryptor.update(sealed) + decryptor.finalize()
+        padded = decryptor.update(ciphertext) + decryptor.finalize()
         count = padded[-1]
         if not 1 <= count <= _BLOCK_BYTES or padded[-count:] != bytes([count]) * count:
             raise ValueError("the padding is wrong")

@@ -14,7 +14,7 @@ from changes.decoding.json_explain import explain_row
 from changes.decoding.json_rows import JsonTableDecoder
 from changes.decoding.json_text import why_not
 from changes.decoding.layout import Refused
-from changes.formats.base import VALUE_AT, Packed, RowChange, Sign, Statement, sizes
+from changes.formats.base import VALUE_AT, Confidence, Packed, RowChange, Statement, sizes
 from changes.formats.maxwell.ddl import TYPES, read_statement, statement_of
 from changes.formats.maxwell.encrypted import NO_KEY, Opener
 from changes.formats.maxwell.keys import body, is_record_key
@@ -70,19 +70,19 @@ class MaxwellJson:
         self._again = RenamedAgain()
 
     @staticmethod
-    def recognise(record: Packed) -> Sign:
+    def recognise(record: Packed) -> Confidence:
         if glance.is_empty(record.value):
-            return Sign.CERTAIN if is_record_key(record.key) else Sign.OPEN
+            return Confidence.CERTAIN if is_record_key(record.key) else Confidence.OPEN
         found = glance.members(record.value)
         if glance.members(found.get("encrypted")).keys() >= {"iv", "bytes"}:
-            return Sign.CERTAIN
+            return Confidence.CERTAIN
         if glance.word(found, "type") not in _KINDS and "reason" not in found:
-            return Sign.NO
+            return Confidence.NO
         told = [glance.is_object(found, "data"), glance.is_object(found, "def"), "sql" in found]
         named = bool(glance.word(found, "database"))
         if named and any(told) and found.keys() & {"ts", "xid", "reason"}:
-            return Sign.CERTAIN
-        return Sign.LIKELY if told[0] or named else Sign.OPEN
+            return Confidence.CERTAIN
+        return Confidence.LIKELY if told[0] or named else Confidence.OPEN
 
     def peek(self, value: bytes | None) -> Head:
         text = b"" if value is None else body(value)

@@ -13,7 +13,7 @@ from changes.decoding.json_explain import explain_row
 from changes.decoding.json_rows import JsonTableDecoder
 from changes.decoding.json_text import why_not
 from changes.decoding.layout import Refused
-from changes.formats.base import Packed, RowChange, Sign, Statement
+from changes.formats.base import Confidence, Packed, RowChange, Statement
 from changes.formats.ogg.rows import LETTERS, OggDialect, moment, read_message, table_name
 from changes.model import (
     BadMessage,
@@ -66,16 +66,16 @@ class OggJson:
         self._dialect = OggDialect()
 
     @staticmethod
-    def recognise(record: Packed) -> Sign:
+    def recognise(record: Packed) -> Confidence:
         if glance.is_empty(record.value):
-            return Sign.OPEN
+            return Confidence.OPEN
         found = glance.members(record.value)
         op = glance.word(found, "op_type")
         if op not in LETTERS and op != _TRUNCATE:
-            return Sign.NO
+            return Confidence.NO
         if glance.word(found, "table") and found.keys() & {"op_ts", "current_ts", "pos"}:
-            return Sign.CERTAIN
-        return Sign.LIKELY if found.keys() & {"before", "after", "table"} else Sign.OPEN
+            return Confidence.CERTAIN
+        return Confidence.LIKELY if found.keys() & {"before", "after", "table"} else Confidence.OPEN
 
     def peek(self, value: bytes | None) -> Head:
         if not value:

@@ -14,7 +14,7 @@ from changes.decoding.convert import Converter, check_zone
 from changes.decoding.flat_heads import heads_of_all
 from changes.decoding.layout import Refused
 from changes.decoding.row_images import explain_rows
-from changes.formats.base import Packed, Piece, RowChange, Sign, Statement
+from changes.formats.base import Confidence, Packed, Piece, RowChange, Statement
 from changes.formats.multi_entry import head_of
 from changes.formats.tencent.flat import heads_of_many
 from changes.formats.tencent.message import (
@@ -73,8 +73,8 @@ class TencentDts:
         self._options = options
 
     @staticmethod
-    def recognise(record: Packed) -> Sign:
-        return Sign.NO if record.value is None else envelope_sign(record)
+    def recognise(record: Packed) -> Confidence:
+        return Confidence.NO if record.value is None else envelope_sign(record)
 
     def peek(self, value: bytes | None) -> Head:
         packed = check_packed(value)
@@ -87,6 +87,9 @@ class TencentDts:
 
     def part(self, value: bytes) -> tuple[str, Part] | None:
         return part_of(check_packed(value))
+
+    def comes_in_parts(self, values: Sequence[bytes | None]) -> bool:
+        return True
 
     def running(self, value: bytes) -> tuple[str, int | None]:
         return running_of(check_packed(value))

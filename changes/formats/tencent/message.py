@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from changes.decoding.proto_files import messages
-from changes.formats.base import VALUE_AT, Packed, Sign, pack, packed_headers, sizes
+from changes.formats.base import VALUE_AT, Confidence, Packed, pack, packed_headers, sizes
 from changes.model import BadMessage, Kind, TableName
 from offsets.parts import Part
 
@@ -75,7 +75,7 @@ def envelope_of(packed: bytes) -> Any:
     return envelope
 
 
-def envelope_sign(record: Packed) -> Sign:
+def envelope_sign(record: Packed) -> Confidence:
     """Tell whether a record is an envelope. Fields that nobody knows make it less sure.
 
     Of a part, whose bytes mean nothing by themselves, only its headers can make sure.
@@ -83,18 +83,18 @@ def envelope_sign(record: Packed) -> Sign:
     try:
         envelope = _envelope(record.value or b"")
         if envelope.version != VERSION or envelope.index >= envelope.total or not envelope.data:
-            return Sign.NO
+            return Confidence.NO
         if any(name in (_SHARD, _RUNNING) for name, _ in record.headers):
-            return Sign.CERTAIN
+            return Confidence.CERTAIN
         if envelope.total > 1:
-            return Sign.LIKELY
+            return Confidence.LIKELY
         entries = _heads(envelope.data)
     except DecodeError:
-        return Sign.NO
+        return Confidence.NO
     if not entries.items or not all(each.HasField("header") for each in entries.items):
-        return Sign.NO
+        return Confidence.NO
     odd = any(len(UnknownFieldSet(each)) for each in (envelope, entries, *entries.items))
-    return Sign.LIKELY if odd else Sign.CERTAIN
+    return Confidence.LIKELY if odd else Confidence.CERTAIN
 
 
 def part_of(packed: bytes) -> tuple[str, Part] | None:

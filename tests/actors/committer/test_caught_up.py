@@ -37,7 +37,7 @@ def test_what_is_the_last_of_a_bounded_run_need_not_get_old() -> None:
     rig = ProcessorRig(batch_age_s=60.0)
     rig.send("t", (0, canal("t", 1, "a")))
     rig.write()  # its opening
-    rig.feed(msg.Hasten(2))
+    rig.feed(msg.Flush(2))
     assert not rig.work
     rig.send("t", (1, canal("t", 2, "b")))
     rig.write()

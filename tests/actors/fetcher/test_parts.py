@@ -228,7 +228,7 @@ def test_tables_that_share_a_target_keep_their_order_in_a_message() -> None:
     found = shares(logic, logic.handle(polled(value), 0.0))
     assert [share.offsets for share in found] == [[0]]
     assert ids(found, CANAL) == [1, 2, 3]
-    assert CANAL.peek(found[0].values[0]).kind is Kind.SEVERAL
+    assert CANAL.peek(found[0].values[0]).kind is Kind.MULTI_ENTRY
 
 
 def test_a_statement_beside_rows_of_other_tables_is_their_barrier_not() -> None:

@@ -62,7 +62,7 @@ def failure(out: list[object]) -> str | None:
 
 def hastened(out: list[object]) -> list[tuple[Address, int]]:
     told = [e for e in out if isinstance(e, fx.Tell)]
-    return [(e.to, e.message.batches) for e in told if isinstance(e.message, msg.Hasten)]
+    return [(e.to, e.message.batches) for e in told if isinstance(e.message, msg.Flush)]
 
 
 def test_at_the_end_of_a_bounded_run_nobody_waits_for_more() -> None:

@@ -16,6 +16,7 @@ from actors.contract.ports import Doubt, TargetState
 from actors.processor.barrier import Barrier, BarrierPlanner, notes_of
 from actors.processor.buffer import TargetBuffer
 from actors.processor.closing import DataError
+from actors.processor.columns import Columns
 from actors.processor.doubts import remarks_of
 from actors.processor.waiting import Chunk
 from changes.formats.canal.json import CanalJson
@@ -51,7 +52,7 @@ def plan(
     router = Router([route])
     planner = BarrierPlanner(CanalJson(FormatOptions()), router, policy or DdlPolicy())
     (target,) = router.targets(TableName("s", "t"))
-    buffer = TargetBuffer(target, state=state, types=dict(types or {}))
+    buffer = TargetBuffer(target, state=state, columns=Columns(dict(types or {})))
     body = {"database": "s", "table": "t", "type": "ALTER", "isDdl": True, "sql": sql}
     value = json.dumps(body).encode()
     buffer.cover({P0: 6}, {P0: 1})
@@ -121,11 +122,11 @@ def test_types_are_followed_from_statement_to_statement() -> None:
         TYPES,
     )
     notes_of(buffer, barrier)
-    assert buffer.types == {"id": "bigint", "title": "varchar(10) not null", "m": "int(11)"}
+    assert buffer.columns.types == {"id": "bigint", "title": "varchar(10) not null", "m": "int(11)"}
     for forgets in ("CONVERT TO CHARACTER SET utf8mb4", "FROBNICATE", "RENAME TO u"):
         buffer, barrier = plan(f"ALTER TABLE t {forgets}", TYPES)
         notes_of(buffer, barrier)
-        assert buffer.types == {}
+        assert buffer.columns.types == {}
 
 
 def test_tables_that_share_a_target_are_not_known_by_one_of_them() -> None:
@@ -161,7 +162,8 @@ def test_the_log_says_what_the_mark_says() -> None:
     buffer, barrier = plan("ALTER TABLE t MODIFY n int NOT NULL, MODIFY name char(3)", TYPES)
     assert barrier.batch is not None
     me = Address("p", "processor")
-    buffer.write = msg.WriteBatch(barrier.batch, {P0: 1}, {P0: 6}, me, me)
+    buffer.life.looked()
+    buffer.life.submit(msg.WriteBatch(barrier.batch, {P0: 1}, {P0: 6}, me, me))
     null, narrowed = barrier.batch.doubts
     assert remarks_of(buffer, STORED) == []
     marked = TargetState(STORED.schema, Mode.UPSERT, {P0: 6}, "2", rows_may_differ=narrowed.what)

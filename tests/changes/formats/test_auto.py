@@ -12,7 +12,7 @@ import pytest
 
 from changes.formats import FORMATS
 from changes.formats.auto import AutoFormat, make_format
-from changes.formats.base import Packed, Sign, mark_in, marked_name, pack, unpack
+from changes.formats.base import Confidence, Packed, mark_in, marked_name, pack, unpack
 from changes.formats.recognise import TopicFormats, recognised, signs, unclear
 from changes.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
 from tests.changes import conformance
@@ -54,9 +54,9 @@ def test_what_tells_nothing_is_not_guessed(found: Packed) -> None:
 
 def test_two_that_are_equally_sure_are_none() -> None:
     """The order in which formats are listed must not choose."""
-    assert recognised({"a": Sign.LIKELY, "b": Sign.LIKELY}) is None
-    assert recognised({"a": Sign.CERTAIN, "b": Sign.LIKELY}) == "a"
-    assert recognised({"a": Sign.OPEN}) is None
+    assert recognised({"a": Confidence.LIKELY, "b": Confidence.LIKELY}) is None
+    assert recognised({"a": Confidence.CERTAIN, "b": Confidence.LIKELY}) == "a"
+    assert recognised({"a": Confidence.OPEN}) is None
 
 
 def test_members_of_an_unwrapped_row_may_be_called_as_another_formats() -> None:
@@ -152,7 +152,7 @@ def test_a_message_of_several_entries_is_taken_apart_and_joined() -> None:
     format_ = auto("canal-protobuf")
     other = wire.canal_rows("INSERT", [], table="u")
     value = marked(format_, Packed(b"k", wire.canal_packet(ENTRY, other), [("h", b"1")]))
-    assert format_.peek(value).kind is Kind.SEVERAL
+    assert format_.peek(value).kind is Kind.MULTI_ENTRY
     first, second = format_.pieces(value)
     assert (first.table, second.table) == (TableName("s", "t"), TableName("s", "u"))
     part = format_.joined(value, [first.data])

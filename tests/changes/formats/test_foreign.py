@@ -8,7 +8,7 @@ import pytest
 
 from changes.formats import FORMATS
 from changes.formats.auto import AutoFormat
-from changes.formats.base import Packed, Sign, pack
+from changes.formats.base import Confidence, Packed, pack
 from changes.formats.debezium.json import DebeziumJson
 from changes.formats.recognise import TopicFormats, not_read, recognised, signs, unclear
 from changes.model import BadMessage, FormatOptions, Kind
@@ -93,7 +93,7 @@ NOT_FLAT = [
 def test_an_object_of_objects_is_no_flattened_row(value: Any) -> None:
     """Nothing in it says that it is one: with a table configured it would be one of text."""
     record = Packed(None, dumps(value))
-    assert signs(record).get("debezium-json", Sign.NO) is Sign.NO
+    assert signs(record).get("debezium-json", Confidence.NO) is Confidence.NO
     with pytest.raises(BadMessage, match=r"no flattened row.* its member .* is an object"):
         DebeziumJson(FormatOptions(extra=NAMED)).peek(pack(None, dumps(value)))
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import Format, Parted, pack, unpack
+from changes.formats.base import Chunked, Format, pack, unpack
 from changes.model import HAS_PREFIX, OP, FormatOptions, Kind, Mode, TableName
 from offsets.parts import PartAssembler
 from offsets.position import TopicPartition
@@ -47,11 +47,11 @@ def whole(format_: Format, values: list[bytes]) -> Iterator[bytes]:
     parts = PartAssembler(1 << 20)
     parts.begin(SOURCE, at_frontier=False)
     for offset, value in enumerate(values):
-        found = format_.part(value) if isinstance(format_, Parted) else None
+        found = format_.part(value) if isinstance(format_, Chunked) else None
         if found is None:
             yield value
         elif done := parts.take(SOURCE, found[0], offset, found[1]):
-            assert isinstance(format_, Parted)
+            assert isinstance(format_, Chunked)
             yield format_.whole(value, done.data)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from actors.contract.ports import SinkUnavailable
 from daemon.cli import app
 
 TEXT = """
@@ -228,17 +229,21 @@ def test_connect_names_a_broker_that_is_away(
 
 def test_connect_opens_the_embedded_catalog_without_spark(tmp_path: Path) -> None:
     """A file that is no database is told at once."""
-    from daemon.config.check import open_sqlite_catalog
+    from daemon.sinks.iceberg import IcebergSink
+    from daemon.sinks.sections import IcebergSection
 
-    catalog = {"type": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/c.db"}
-    assert open_sqlite_catalog("lake", catalog)
+    def lake(**catalog: str) -> IcebergSink:
+        return IcebergSink("lake", IcebergSection(kind="iceberg", catalog=catalog))
+
+    embedded = lake(type="jdbc", uri=f"jdbc:sqlite:{tmp_path}/c.db")
+    assert embedded.probe()
     assert not (tmp_path / "c.db").exists()
     sqlite3.connect(tmp_path / "c.db").execute("CREATE TABLE t (a)").connection.close()
-    assert open_sqlite_catalog("lake", catalog)
+    assert embedded.probe()
     (tmp_path / "c.db").write_text("no database, and long enough to be looked at" * 50)
-    with pytest.raises(Exception, match=r"can't open the catalog .*: file is not a database"):
-        open_sqlite_catalog("lake", catalog)
-    assert not open_sqlite_catalog("lake", {"type": "rest", "uri": "http://h"})
+    with pytest.raises(SinkUnavailable, match=r"the catalog: can't open .*: file is not a datab"):
+        embedded.probe()
+    assert not lake(type="rest", uri="http://h").probe()
 
 
 @pytest.mark.parametrize(

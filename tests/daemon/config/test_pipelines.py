@@ -104,7 +104,7 @@ def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
         ('mode = "upset"', "pipeline.shop.mode: Input should be 'upsert' or 'append', not 'upset'"),
         (
             'write = "append"',
-            "pipeline.shop.write: Input should be 'merge' or 'equality', not 'append'",
+            "pipeline.shop: target 'lake.{database}.{table}': write: 'append'; allowed: merge, eq",
         ),
         ("keys = []", "pipeline.shop.keys: is empty"),
         ('time_zone = "Mars/Base"', "pipeline.shop.time_zone: unknown time zone 'Mars/Base'"),

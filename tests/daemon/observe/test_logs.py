@@ -111,6 +111,7 @@ def test_a_library_that_complains_is_an_event() -> None:
 def test_what_py4j_also_raises_is_for_those_who_look_for_it() -> None:
     """The root logger is where it tells of broken connections, with tracebacks."""
     record = logging.LogRecord("root", logging.ERROR, "f", 1, "broken", (), None)
+    structlog.reset_defaults()  # another test's level may leave it out
     with structlog.testing.capture_logs() as logs:
         _LibraryTalk().emit(record)
     assert [entry["log_level"] for entry in logs] == ["debug"]

@@ -9,9 +9,9 @@ import pytest
 from daemon.commands.progress import Quiet
 from daemon.config.file import load
 from daemon.positions.state_id import known_id, state_id
-from daemon.runtime.spark_tier import SparkTier
 from daemon.runtime.startup import Unusable
 from daemon.service import Service
+from daemon.sinks.tier import ConfiguredSinks
 from tests.daemon.commands.test_offset_transfer import World
 
 
@@ -43,6 +43,6 @@ def test_a_start_that_can_not_make_it_is_one_line(tmp_path: Path) -> None:
     """As on a full disk: before anything was asked or started."""
     world = World(tmp_path)
     (world.state / "id.new").mkdir()
-    service = Service(load(tmp_path / "config.toml"), False, Quiet(), SparkTier())
+    service = Service(load(tmp_path / "config.toml"), False, Quiet(), ConfiguredSinks())
     with pytest.raises(Unusable, match=r"daemon\.state_dir .* can't be written"):
         service.run()

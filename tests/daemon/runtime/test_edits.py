@@ -27,7 +27,8 @@ from daemon.runtime.edits import (
 )
 from daemon.runtime.lifecycle import Exit, Finish, Held, Lifecycle
 from daemon.runtime.topology import PipelineParts
-from offsets.snapshot import PartitionState, Snapshot, decode
+from offsets.snapshot import PartitionState, Snapshot
+from offsets.snapshot_text import decode
 from tests.daemon.commands.test_offset_transfer import World
 
 

@@ -15,7 +15,7 @@ from daemon.positions.offset_file import OffsetFile
 from daemon.runtime.edits import EditRefused
 from daemon.source.port import GroupMember
 from offsets.recovery import Watermarks
-from offsets.snapshot import encode
+from offsets.snapshot_text import encode
 from tests.daemon.commands.test_offset_transfer import World
 from tests.daemon.source.fake_source import FakeSource
 

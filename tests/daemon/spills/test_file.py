@@ -12,7 +12,8 @@ from daemon.spills import file as spill_module
 from daemon.spills.file import Spill, SpillError, SpillFolder
 from daemon.spills.spills import spills_at_start
 from offsets.position import TopicPartition
-from offsets.snapshot import Snapshot, SpillMark, decode, encode
+from offsets.snapshot import Snapshot, SpillMark
+from offsets.snapshot_text import decode, encode
 
 S0, S1 = TopicPartition("a:b", 0), TopicPartition("binlog", 1)
 T = TargetName("lake", "db", "t.x")

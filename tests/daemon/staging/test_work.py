@@ -52,12 +52,12 @@ def done(answer: Staged | StageFailed) -> Staged:
 
 
 def test_a_decoder_is_told_the_stored_columns(tmp_path: Path) -> None:
-    """With an era's first batch, for records that tell no types; it remembers them for the rest."""
+    """With a generation's first batch, for records that tell no types; the rest remember them."""
     work = StageWork(FORMATS["debezium-json"](FormatOptions()), ParquetTables())
     stored = TableSchema((Column("id", pa.int64()), Column("n", pa.float64())), ("id",))
     path = str(tmp_path / "1.parquet")
-    for era, told, kept in ((0, stored, 7), (0, None, 7), (1, None, "7"), (2, stored, 7)):
-        request = Stage(UPSERT, (), (stretch(change("c", {"id": 7, "n": None})),), era, told)
+    for generation, told, kept in ((0, stored, 7), (0, None, 7), (1, None, "7"), (2, stored, 7)):
+        request = Stage(UPSERT, (), (stretch(change("c", {"id": 7, "n": None})),), generation, told)
         done(work.stage(request, path))
         assert pq.read_table(path)["id"].to_pylist() == [kept]
 
@@ -161,7 +161,7 @@ def test_another_era_forgets_the_columns(work: StageWork, tmp_path: Path) -> Non
     path = str(tmp_path / "1.parquet")
     done(work.stage(Stage(UPSERT, (), (stretch(message("INSERT", 1, "a")),)), path))
     renamed = stretch(message("INSERT", 2, "b").replace(b'"v"', b'"w"'), start=1)
-    staged = done(work.stage(Stage(UPSERT, (), (renamed,), era=1), path))
+    staged = done(work.stage(Stage(UPSERT, (), (renamed,), generation=1), path))
     assert staged.schema is not None
     assert [column.name for column in staged.schema.columns] == ["id", "w"]
 

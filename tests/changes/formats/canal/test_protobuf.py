@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import Several
+from changes.formats.base import MultiEntry
 from changes.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
 from tests.changes.formats import wire
 
@@ -132,8 +132,8 @@ def test_a_value_that_does_not_fit_names_column_expected_and_got() -> None:
 def test_tables_of_one_packet_are_taken_apart_in_their_order() -> None:
     """Each piece makes a packet of its own again."""
     packet = wire.canal_packet(inserts(1, table="a"), inserts(2, table="b"), inserts(3, table="a"))
-    assert isinstance(FORMAT, Several)
-    assert FORMAT.peek(packet).kind is Kind.SEVERAL
+    assert isinstance(FORMAT, MultiEntry)
+    assert FORMAT.peek(packet).kind is Kind.MULTI_ENTRY
     pieces = FORMAT.pieces(packet)
     assert [piece.table.table for piece in pieces] == ["a", "b", "a"]
     mine = FORMAT.joined(packet, [p.data for p in pieces if p.table.table == "a"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from changes.formats import FORMATS
-from changes.formats.base import Parted, Several, pack
+from changes.formats.base import Chunked, MultiEntry, pack
 from changes.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
 from tests.changes.formats import wire
 
@@ -169,7 +169,7 @@ def test_what_can_not_be_routed_is_refused(value: bytes, reason: str) -> None:
 
 def test_parts_are_told_with_their_shard() -> None:
     """Shards interleave: the header tells which message a part belongs to."""
-    assert isinstance(FORMAT, Parted)
+    assert isinstance(FORMAT, Chunked)
     values = wire.dts_parts(20, inserts(1, 2))
     found = [FORMAT.part(pack(None, value, [("ShardId", b"set_1")])) for value in values]
     assert [each and (each[0], each[1].total, each[1].number) for each in found] == [
@@ -182,9 +182,9 @@ def test_parts_are_told_with_their_shard() -> None:
 
 def test_tables_of_one_message_are_taken_apart_in_their_order() -> None:
     """Each piece makes a message of its own again, of the same shard."""
-    assert isinstance(FORMAT, Several)
+    assert isinstance(FORMAT, MultiEntry)
     value = record(inserts(1, table="a"), inserts(2, table="b"), inserts(3, table="a"))
-    assert FORMAT.peek(value).kind is Kind.SEVERAL
+    assert FORMAT.peek(value).kind is Kind.MULTI_ENTRY
     pieces = FORMAT.pieces(value)
     mine = FORMAT.joined(value, [p.data for p in pieces if p.table.table == "a"])
     assert FORMAT.peek(mine) == (Kind.ROWS, TableName("s", "a"))

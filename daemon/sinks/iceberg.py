@@ -1,0 +1,124 @@
+"""Iceberg's tables as a configured sink: catalog, warehouse, upkeep, and writers on a session."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from actors.contract.ports import ResettableSink
+from daemon.config.sections import SparkSection
+from daemon.sinks.port import Sessions
+from daemon.sinks.sections import IcebergSection
+from daemon.sinks.sqlite import try_file
+from sparkwriter.iceberg.attempts import this_process
+from sparkwriter.iceberg.compact import Compactions
+from sparkwriter.iceberg.compaction_plan import CompactionSettings
+from sparkwriter.iceberg.sink import IcebergWriter, check_catalog
+from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
+from sparkwriter.iceberg.warehouse import check_warehouse
+from sparkwriter.session.durable_files import CLASS
+from sparkwriter.session.jvm import SparkJvm
+from sparkwriter.session.session import FILE_SYSTEM, is_local
+
+CATALOG_TYPES: Mapping[str, tuple[str, ...]] = {
+    "jdbc": ("uri", "warehouse"),
+    "hadoop": ("warehouse",),
+    "rest": ("uri",),
+    "hive": (),
+    "glue": (),
+    "nessie": (),
+    "bigquery": (),
+}
+"""What Iceberg's ``type`` may be, and without what such a catalog can't be opened."""
+
+_HADOOP = (
+    "a hadoop catalog is for one daemon: two members of a group, or another tool that writes, may "
+    "overwrite each other's commits; and it renames no table"
+)
+"""Its commit is the renaming of a file, which only one process at a time does safely."""
+
+
+class IcebergSink:
+    """``daemon.sinks.port.Sink``. What is known of its tables outlives a session."""
+
+    def __init__(self, name: str, section: IcebergSection) -> None:
+        self._name = name
+        self._section = section
+        self._compactions = Compactions(CompactionSettings(**section.compaction.model_dump()))
+        self._upkeep: Upkeep | None = None
+        self._sessions: Sessions | None = None
+
+    def problems(self) -> Iterator[str]:
+        """What Iceberg would say only once Spark has started."""
+        catalog = self._section.catalog
+        if "catalog-impl" in catalog:  # a class of somebody's own, which knows what it needs
+            return
+        kind = catalog.get("type", "hive").lower()
+        if kind not in CATALOG_TYPES:
+            known = ", ".join(sorted(CATALOG_TYPES))
+            yield (
+                f"catalog.type: {catalog['type']!r} is none of {known}; "
+                "others are named by catalog-impl"
+            )
+        for key in CATALOG_TYPES.get(kind, ()):
+            if not catalog.get(key):
+                yield f"catalog.{key}: is missing; a catalog of type {kind} needs it"
+
+    def warnings(self, spark: SparkSection) -> Iterator[str]:
+        """A catalog for one daemon; files that nobody waits for."""
+        if self._section.catalog.get("type") == "hadoop":
+            yield f"catalog.type: {_HADOOP}"
+        local = is_local(spark.master)
+        if local and spark.conf.get(FILE_SYSTEM, CLASS) == CLASS:
+            return
+        if _is_folder(self._section.catalog.get("warehouse", "")):
+            why = (
+                f"files of {spark.conf[FILE_SYSTEM]}"
+                if local
+                else "the files that a cluster writes"
+            )
+            yield (
+                f"catalog.warehouse: is a folder, and {why} are not waited for: after a"
+                " power cut a table may name some that are empty or not there"
+            )
+
+    def probe(self) -> bool:
+        """The warehouse, if it is a folder, and the catalog, if it is a file of SQLite."""
+        catalog = self._section.catalog
+        check_warehouse(self._name, catalog)
+        uri = catalog.get("uri", "")
+        if catalog.get("type") != "jdbc" or not uri.startswith("jdbc:sqlite:"):
+            return False
+        path = Path(uri.removeprefix("jdbc:sqlite:").removeprefix("file:").split("?")[0])
+        try_file(f"sink {self._name}: the catalog", path)
+        return True
+
+    def catalog(self) -> Mapping[str, str] | None:
+        """As Spark takes it."""
+        return self._section.catalog
+
+    def open(self, owner: str, sessions: Sessions | None) -> None:
+        """Open the catalog."""
+        assert sessions is not None
+        check_catalog(sessions.now().spark, self._name, self._section.catalog)
+        settings = UpkeepSettings(**self._section.maintenance.model_dump())
+        self._upkeep = Upkeep(this_process(owner), settings)
+        self._sessions = sessions
+
+    def writer(self) -> ResettableSink:
+        """With a session of its own: snapshot properties must not leak between writers."""
+        assert self._sessions is not None
+        return self._sessions.sink(self._on, self._section.write_timeout_s)
+
+    def hurry(self) -> None:
+        """Compactions that run are cancelled, none begins; on a thread, for the JVM may hang."""
+        threading.Thread(target=self._compactions.stop, daemon=True).start()
+
+    def _on(self, jvm: SparkJvm) -> IcebergWriter:
+        return IcebergWriter(jvm.spark, self._upkeep, self._compactions)
+
+
+def _is_folder(warehouse: str) -> bool:
+    return bool(warehouse) and not re.match(r"(?!file:)[a-zA-Z][a-zA-Z0-9+.-]*:", warehouse)

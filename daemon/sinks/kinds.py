@@ -1,0 +1,22 @@
+"""The kinds of sink that a configuration may name. Imported only where sinks are looked at."""
+
+from __future__ import annotations
+
+from daemon.config.pipelines import Config
+from daemon.sinks.iceberg import IcebergSink
+from daemon.sinks.port import Sink
+from daemon.sinks.sections import AnySink, IcebergSection, SqliteSection
+from daemon.sinks.sqlite import SqliteSink
+
+
+def sinks_of(config: Config) -> dict[str, Sink]:
+    """Each ``[sink.NAME]`` by its name."""
+    return {name: _sink(name, section) for name, section in config.sink.items()}
+
+
+def _sink(name: str, section: AnySink) -> Sink:
+    match section:
+        case IcebergSection():
+            return IcebergSink(name, section)
+        case SqliteSection():
+            return SqliteSink(name, section)

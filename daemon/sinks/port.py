@@ -1,0 +1,56 @@
+"""What the daemon asks of a configured sink, whatever its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+from actors.contract.ports import ResettableSink
+from daemon.config.sections import SparkSection
+from sparkwriter.session.jvm import SparkJvm
+from sparkwriter.session.living_sink import SessionSink
+
+
+class Sessions(Protocol):
+    """The Spark session, for sinks that write with it."""
+
+    def now(self) -> SparkJvm:
+        """The one that lives. Main thread, at the start."""
+        ...
+
+    def sink(self, make: Callable[[SparkJvm], SessionSink], timeout_s: float) -> ResettableSink:
+        """A sink that goes on in the next session when one has died. Any thread."""
+        ...
+
+
+class Sink(Protocol):
+    """One ``[sink.NAME]``. Called by the main thread unless it says otherwise."""
+
+    def problems(self) -> Iterator[str]:
+        """What can't be right, without trying it: keys below the section, one line each."""
+        ...
+
+    def warnings(self, spark: SparkSection) -> Iterator[str]:
+        """What is legal but unwise. Keys below the section, one line each."""
+        ...
+
+    def probe(self) -> bool:
+        """Try what can be tried at once; whether that was all. Raises SinkUnavailable."""
+        ...
+
+    def catalog(self) -> Mapping[str, str] | None:
+        """The catalog that Spark must know by the sink's name; None: it needs no Spark."""
+        ...
+
+    def open(self, owner: str, sessions: Sessions | None) -> None:
+        """Be ready to write. ``owner`` names this daemon among others that write the sink; without
+        a catalog there may be no ``sessions``. Raises SinkUnavailable."""
+        ...
+
+    def writer(self) -> ResettableSink:
+        """A new one, for one thread. Any thread."""
+        ...
+
+    def hurry(self) -> None:
+        """A stop has been asked for: from here on only what is to be written is. Ends at once."""
+        ...

@@ -1,0 +1,135 @@
+"""The one Spark session of the process, for the sinks that write with it."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+import structlog
+
+from actors.contract.ports import ResettableSink, SinkUnavailable
+from daemon.config.pipelines import Config
+from daemon.staging.folder import RunFolder
+from sparkwriter.iceberg.warm_up import CATALOG, warm_up, warm_up_catalog
+from sparkwriter.session.jars import JarsError, lake_jars, local_jar
+from sparkwriter.session.java import JavaMissing, find_java
+from sparkwriter.session.java_garbage import JavaGarbage
+from sparkwriter.session.jvm import SparkJvm
+from sparkwriter.session.keeper import KeeperSettings, SessionFigures, SessionKeeper
+from sparkwriter.session.living_sink import LivingSink, SessionSink
+from sparkwriter.session.session import is_local, start_session
+from sparkwriter.session.thread_bounds import thread_bounds
+
+
+class SparkSessions:
+    """``daemon.sinks.port.Sessions``: a JVM for this process, started again when it has ended."""
+
+    def __init__(self, config: Config, settings: KeeperSettings | None = None) -> None:
+        self._config = config
+        self._settings = settings or KeeperSettings()
+        self._keeper: SessionKeeper[SparkJvm] | None = None
+        self._garbage = JavaGarbage()
+        self._folder: RunFolder | None = None
+
+    def start(self, catalogs: Mapping[str, Mapping[str, str]]) -> None:
+        """Launch the JVM. Raises SinkUnavailable: one line."""
+        config = self._config
+        try:
+            java, jars = find_java(), lake_jars()
+        except (JavaMissing, JarsError) as error:
+            raise SinkUnavailable(str(error)) from error
+        os.environ["JAVA_HOME"] = str(java.home)  # where pyspark's launcher looks
+        self._folder = _claimed(config.daemon.staging_dir)
+        begun = time.monotonic()
+        launch = partial(
+            start_session,
+            conf={**thread_bounds(config.daemon.writers, config.spark.conf), **config.spark.conf},
+            master=config.spark.master,
+            jars=jars,
+            catalogs={**catalogs, CATALOG: warm_up_catalog(self._warm_up_dir)},
+            log_file=config.daemon.state_dir / "jvm.log",
+            scratch=self._folder.path / "jvm",
+            secrets=config.secrets,
+        )
+        self._keeper = SessionKeeper(lambda: SparkJvm(launch()), self._settings)
+        jvm = self._keeper.open()
+        seconds = round(time.monotonic() - begun, 1)
+        log = structlog.get_logger()
+        log.info("spark_started", seconds=seconds, java=str(java.home), pid=jvm.pid)
+
+    def now(self) -> SparkJvm:
+        """The one that lives."""
+        assert self._keeper is not None
+        return self._keeper.current().jvm
+
+    def warm_up(self) -> None:
+        """At the start alone: when a session is rebuilt, batches wait, and are the better one."""
+        if self._config.spark.warm_up:
+            begun = time.monotonic()
+            warm_up(self.now().spark, self._warm_up_dir)
+            seconds = round(time.monotonic() - begun, 1)
+            structlog.get_logger().info("spark_warmed_up", seconds=seconds)
+
+    def sink(self, make: Callable[[SparkJvm], SessionSink], timeout_s: float) -> ResettableSink:
+        """See ``daemon.sinks.port.Sessions``."""
+        assert self._keeper is not None
+        return LivingSink(self._keeper, make, timeout_s, self._garbage)
+
+    def figures(self) -> SessionFigures:
+        """How the session stands; all empty before the start. Any thread."""
+        return SessionFigures() if self._keeper is None else self._keeper.figures()
+
+    def stop(self) -> None:
+        """Stop Spark; the JVM ends with it, by force where it does not answer."""
+        if self._keeper is not None:
+            self._keeper.close()
+        if self._folder is not None:
+            self._folder.close()
+
+    @property
+    def _warm_up_dir(self) -> Path:
+        assert self._folder is not None
+        return self._folder.path / "jvm" / "warm-up"
+
+
+def spark_problems() -> Iterator[str]:
+    """What Spark needs of this machine. One line."""
+    try:
+        find_java()
+        lake_jars()
+        local_jar()
+    except (JavaMissing, JarsError) as error:
+        yield str(error)
+
+
+def spark_warnings(config: Config) -> Iterator[str]:
+    """What is unwise in Spark's settings, whatever is written with it. One line each."""
+    conf, local = config.spark.conf, is_local(config.spark.master)
+    if conf.get("spark.scheduler.mode", "FAIR") != "FAIR":
+        yield "spark.conf.spark.scheduler.mode: a long write holds up the short ones"
+    if conf.get("spark.authenticate", str(local)).lower() != "true":
+        yield _open_to(local)
+
+
+def _open_to(local: bool) -> str:
+    if local:
+        return "spark.conf.spark.authenticate: every user of this machine may reach Spark's ports"
+    return (
+        "spark.conf.spark.authenticate: whoever reaches the ports of driver and executors may read"
+        ' and write; set it to "true", with spark.authenticate.secret on a standalone cluster, and'
+        ' spark.network.crypto.enabled = "true"'
+    )
+
+
+def _claimed(staging_dir: Path) -> RunFolder:
+    """A folder for the JVM's temporary files, which the next start removes where this process is
+    killed. Not by the state directory's name: a check may run beside the daemon."""
+    try:
+        return RunFolder(staging_dir, f"run-{uuid.uuid4().hex[:12]}-jvm")
+    except OSError as error:
+        text = f"daemon.staging_dir {staging_dir} can't be written: {error}"
+        raise SinkUnavailable(text) from error

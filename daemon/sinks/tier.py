@@ -1,0 +1,81 @@
+"""All sinks of the process: made of the configuration, with a Spark session where one needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from actors.contract.ports import ResettableSink
+from daemon.config.pipelines import Config
+from daemon.positions.state_id import state_id
+from daemon.sinks.kinds import sinks_of
+from daemon.sinks.port import Sink
+from daemon.sinks.spark import SparkSessions
+from sparkwriter.session.keeper import SessionFigures
+
+
+class SinkTier(Protocol):
+    """What the service needs of the sinks. Called by the main thread."""
+
+    def start(self, config: Config) -> None:
+        """Be ready to write. Raises SinkUnavailable: one line."""
+        ...
+
+    def sinks(self) -> Mapping[str, ResettableSink]:
+        """A set of sinks for one writer, by the name in the configuration."""
+        ...
+
+    def session(self) -> SessionFigures | None:
+        """How the Spark session stands; None where no sink uses one. Any thread."""
+        ...
+
+    def hurry(self) -> None:
+        """A stop has been asked for: from here on only what is to be written is. Ends at once."""
+        ...
+
+    def stop(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+class ConfiguredSinks:
+    """The real one."""
+
+    def __init__(self) -> None:
+        self._sinks: dict[str, Sink] = {}
+        self._spark: SparkSessions | None = None
+
+    def start(self, config: Config) -> None:
+        """Try what is quick first, then start Spark, if a sink uses it, and open the sinks."""
+        sinks = sinks_of(config)
+        for sink in sinks.values():
+            sink.probe()
+        catalogs = {name: sink.catalog() for name, sink in sinks.items()}
+        used = {name: catalog for name, catalog in catalogs.items() if catalog is not None}
+        if used:
+            self._spark = SparkSessions(config)
+            self._spark.start(used)
+        owner = state_id(config.daemon.state_dir)
+        for sink in sinks.values():
+            sink.open(owner, self._spark)
+        self._sinks = sinks
+        if self._spark is not None:
+            self._spark.warm_up()
+
+    def sinks(self) -> Mapping[str, ResettableSink]:
+        """See ``SinkTier``."""
+        return {name: sink.writer() for name, sink in self._sinks.items()}
+
+    def session(self) -> SessionFigures | None:
+        """See ``SinkTier``."""
+        return None if self._spark is None else self._spark.figures()
+
+    def hurry(self) -> None:
+        """See ``SinkTier``."""
+        for sink in self._sinks.values():
+            sink.hurry()
+
+    def stop(self) -> None:
+        """See ``SinkTier``."""
+        if self._spark is not None:
+            self._spark.stop()

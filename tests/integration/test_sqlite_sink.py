@@ -1,0 +1,126 @@
+"""The daemon with a file of SQLite as its only sink: no Java, no Spark, the same exactness."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.integration.rig import Rig, ddl
+from tests.integration.test_process import CHECKOUT, Follower, ended, workload
+
+MESSAGES = 12_000
+
+
+def write_config(rig: Rig, **pipeline: object) -> Path:
+    """One pipeline into ``copy``: rows of now, and all changes beside them."""
+    routes = [
+        {"target": "copy.{database}.{table}"},
+        {"target": "copy.{database}.{table}_log", "mode": "append"},
+    ]
+    section = {
+        "topics": [rig.topic], "format": "canal-json", "group": f"g-{rig.db}",
+        "include": [f"{rig.db}.*"], "route": routes,
+    } | pipeline  # fmt: skip
+    text = [
+        "[daemon]", f'state_dir = "{rig.folder}/state"', f'staging_dir = "{rig.folder}/staging"',
+        "commit_interval_s = 0.3", "writers = 2",
+        "[log]", 'format = "json"', f'file = "{rig.log_file}"', "[batch]", "max_age_s = 0.2",
+        "[kafka]", f'"bootstrap.servers" = "{rig.broker.bootstrap}"',
+        "[sink.copy]", 'kind = "sqlite"', 'path = "copy.db"', "[pipeline.p]",
+    ]  # fmt: skip
+    for key, value in section.items():
+        if key != "route":
+            text.append(f"{key} = {json.dumps(value)}")
+    for route in routes:
+        text += ["[[pipeline.p.route]]", *(f"{k} = {json.dumps(v)}" for k, v in route.items())]
+    path = rig.folder / "config.toml"
+    path.write_text("\n".join(text) + "\n")
+    return path
+
+
+def start(path: Path, *options: str) -> subprocess.Popen[str]:
+    """The daemon, on a machine without Java."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "daemon.cli", "run", "--config", str(path), *options],
+        cwd=CHECKOUT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={"PATH": str(path.parent)}, start_new_session=True,
+    )  # type: ignore[call-overload]  # fmt: skip
+
+
+def read(rig: Rig, table: str, columns: str = "id, name, qty") -> list[tuple[object, ...]]:
+    """A table's rows as any reader of the file finds them."""
+    with sqlite3.connect(rig.folder / "copy.db") as file:
+        name = f'"{rig.db}.{table}"'
+        found = file.execute(f"SELECT {columns} FROM {name} ORDER BY 1, 2, 3").fetchall()
+    file.close()
+    return found
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(300)
+def test_kill_9_loses_and_doubles_nothing(rig: Rig) -> None:
+    """Twice in mid-stream; in the end the tables equal the source, each change came once."""
+    stream, tables = workload(rig.db, MESSAGES)
+    path = write_config(rig)
+    follower = Follower(rig.log_file)
+    try:
+        for kill in range(2):
+            process = start(path)
+            follower.wait_for("running")
+            rig.produce(*stream[kill * 4000 : (kill + 1) * 4000])
+            follower.wait_for("written", times=kill + 2)
+            process.kill()
+            ended(process)
+    finally:
+        follower.close()
+    rig.produce(*stream[8000:])
+    status, said = ended(start(path, "--until-caught-up"))
+    assert (status, said) == (0, "")
+    sent = Counter(json.loads(message)["table"] for message in stream)
+    for name, rows in tables.items():
+        assert read(rig, name) == [(key, *row) for key, row in sorted(rows.items())]
+        offsets = read(rig, f"{name}_log", "_partition, _offset, _index")
+        assert len(offsets) == len(set(offsets)) == sent[name]
+    assert not rig.events("spark_started")
+    assert not (rig.folder / "state" / "jvm.log").exists()
+
+
+@pytest.mark.integration
+def test_statements_are_followed(rig: Rig) -> None:
+    """A column that comes with a default, a table that is renamed."""
+    stream, _ = workload(rig.db, 8)
+    rig.produce(
+        *stream,
+        ddl(f"{rig.db}.t1", "ALTER", "ALTER TABLE t1 ADD COLUMN state int NOT NULL DEFAULT 7"),
+        ddl(f"{rig.db}.t2", "RENAME", f"RENAME TABLE {rig.db}.t2 TO {rig.db}.moved"),
+    )
+    status, said = ended(start(write_config(rig), "--until-caught-up"))
+    assert (status, said) == (0, "")
+    assert {row[-1] for row in read(rig, "t1", "id, name, qty, state")} == {7}
+    assert read(rig, "moved") == [(0, "n6", 6)]
+
+
+@pytest.mark.integration
+def test_a_file_that_was_put_back_is_not_written_on(rig: Rig) -> None:
+    """Yesterday's copy shows yesterday's marks: what came since would be missing in silence."""
+    stream, _ = workload(rig.db, 80)
+    path = write_config(rig)
+    rig.produce(*stream[:40])
+    assert ended(start(path, "--until-caught-up"))[0] == 0
+    shutil.copy(rig.folder / "copy.db", rig.folder / "yesterday.db")
+    rig.produce(*stream[40:60])
+    assert ended(start(path, "--until-caught-up"))[0] == 0
+    for left in ("copy.db-wal", "copy.db-shm"):
+        (rig.folder / left).unlink(missing_ok=True)
+    shutil.copy(rig.folder / "yesterday.db", rig.folder / "copy.db")
+    rig.produce(*stream[60:])
+    status, said = ended(start(path, "--until-caught-up"))
+    assert status != 0
+    assert "copy." in said
