@@ -15,7 +15,7 @@ from actors.contract import messages as msg
 from actors.contract.messages import MESSAGE_OVERHEAD
 from changes.formats.auto import AutoFormat, detector
 from changes.formats.base import Format, Packed, unpack
-from changes.formats.recognise import not_read, recognised, signs, unclear
+from changes.formats.recognise import confidences, not_read, recognised, unclear
 from offsets.position import TopicPartition
 
 
@@ -135,7 +135,7 @@ def _first_told(topic: str, records: Iterable[Packed]) -> str | None:
     """The format of the first record that tells it. Raises NotRecognised for one of a writer that
     is not read, however many others may follow."""
     for record in records:
-        if (name := recognised(signs(record))) is not None:
+        if (name := recognised(confidences(record))) is not None:
             return name
         if (whose := not_read(record)) is not None:
             raise NotRecognised(f"{topic} holds {whose}, which is not read")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from actors.contract import messages as msg
 from actors.contract.figures import Tally, TargetFigures, WriteFigures
 from actors.contract.ports import StagedBatch, TargetState
-from actors.processor.columns import Columns, DeadRecord
+from actors.processor.columns import Columns
 from actors.processor.life import Life, Phase
-from actors.processor.waiting import Chunk, Piece, Queue
+from actors.processor.waiting import Chunk, DeadRecord, Piece, Queue
 from changes.routing import TargetRoute
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, Step, TopicPartition

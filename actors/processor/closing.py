@@ -10,9 +10,8 @@ from actors.contract.effects import Stretch
 from actors.contract.messages import MESSAGE_OVERHEAD, BadMessageAt, Staged
 from actors.contract.ports import StagedBatch
 from actors.processor.buffer import TargetBuffer
-from actors.processor.columns import DeadRecord
 from actors.processor.one_lane import has_order, second_lane
-from actors.processor.waiting import Chunk, Closing, Part, Piece
+from actors.processor.waiting import Chunk, Closing, DeadRecord, Part, Piece
 from changes.model import TableName
 from changes.routing import TargetRoute
 from changes.values import Values

@@ -8,19 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from actors.contract.ports import Doubt
+from actors.processor.waiting import DeadRecord
 from changes.model import TableSchema
-from offsets.position import TopicPartition
-
-
-class DeadRecord(NamedTuple):
-    """A record of a lane that becomes a dead letter."""
-
-    source: TopicPartition
-    epoch: int
-    offset: int
 
 
 @dataclass(slots=True)

@@ -19,8 +19,7 @@ from actors.fetcher.multi_entry import Segment, segments
 from actors.processor.barrier import BarrierPlanner, notes_of
 from actors.processor.buffer import Passed, TargetBuffer
 from actors.processor.closing import DataError, check_lanes, problem_of, record_at, rows_batch
-from actors.processor.columns import DeadRecord
-from actors.processor.waiting import Chunk, Closing, Part
+from actors.processor.waiting import Chunk, Closing, DeadRecord, Part
 from changes.formats.base import Format, MultiEntry
 from changes.model import Mode, TableSchema
 from changes.routing import Router

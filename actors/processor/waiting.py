@@ -137,6 +137,14 @@ class Part(NamedTuple):
     through: int
 
 
+class DeadRecord(NamedTuple):
+    """A record of a lane that becomes a dead letter."""
+
+    source: TopicPartition
+    epoch: int
+    offset: int
+
+
 @dataclass(slots=True)
 class Closing:
     """A batch that is closed and being staged: kept until the file is there (the disk may be

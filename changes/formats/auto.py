@@ -34,7 +34,7 @@ from changes.formats.base import (
     sizes,
     unpack,
 )
-from changes.formats.recognise import TopicFormats, not_read, recognised, signs
+from changes.formats.recognise import TopicFormats, confidences, not_read, recognised
 from changes.model import (
     BadMessage,
     BadRecord,
@@ -104,7 +104,7 @@ class AutoFormat:
     @staticmethod
     def recognise(record: Packed) -> Confidence:
         """As sure as the surest of all formats."""
-        return max(signs(record).values(), default=Confidence.NO)
+        return max(confidences(record).values(), default=Confidence.NO)
 
     def problem(self, name: str) -> str | None:
         """Why a format can't be read with the pipeline's options, None where it can."""
@@ -251,7 +251,7 @@ class AutoFormat:
 
     def _check(self, format_: Format, value: bytes) -> None:
         """Raises BadMessage for another format's message, which this one would take for a row."""
-        told = signs(unpack(value))
+        told = confidences(unpack(value))
         other = recognised(told)
         if (
             other not in (None, format_.name)
@@ -361,7 +361,7 @@ def _explained(
             format_.peek(each)
         except BadMessage:
             record = unpack(value)
-            other = recognised(signs(record)) or not_read(record)
+            other = recognised(confidences(record)) or not_read(record)
             if other in (None, format_.name):
                 break
             return BadMessage(f"a message of {other} in a topic of {format_.name}: {bad}")

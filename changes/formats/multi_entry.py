@@ -8,7 +8,7 @@ from changes.model import Head, Kind, TableName
 
 _NOTHING = Head(Kind.NOTHING, None)
 _DDL = Head(Kind.DDL, None)
-_SEVERAL = Head(Kind.MULTI_ENTRY, None)
+_MULTI_ENTRY = Head(Kind.MULTI_ENTRY, None)
 
 
 def head_of(entries: Iterable[tuple[Kind, TableName]]) -> Head:
@@ -22,4 +22,4 @@ def head_of(entries: Iterable[tuple[Kind, TableName]]) -> Head:
     if len(found) == 1:
         kind, table = found.pop()
         return Head(kind, table) if kind is Kind.ROWS else _DDL
-    return _DDL if all(kind is Kind.DDL for kind, _ in found) else _SEVERAL
+    return _DDL if all(kind is Kind.DDL for kind, _ in found) else _MULTI_ENTRY

@@ -15,7 +15,7 @@ from changes.formats.base import Confidence, Packed
 from changes.formats.foreign import foreign
 
 
-def signs(record: Packed) -> dict[str, Confidence]:
+def confidences(record: Packed) -> dict[str, Confidence]:
     """What each format says of a record, of those that don't rule it out."""
     told = {name: kind.recognise(record) for name, kind in FORMATS.items()}
     return {name: sign for name, sign in told.items() if sign is not Confidence.NO}
@@ -58,7 +58,7 @@ def unclear(records: Iterable[Packed]) -> str:
     may: Counter[str] = Counter()
     for record in records:
         shapes[shape_of(record)] += 1
-        may.update(signs(record).keys())
+        may.update(confidences(record).keys())
     seen = "; ".join(f"{shape} ({count})" for shape, count in shapes.most_common(_SHAPES_SHOWN))
     more = f"; and {len(shapes) - _SHAPES_SHOWN} others" if len(shapes) > _SHAPES_SHOWN else ""
     names = ", ".join(f"{name} ({count})" for name, count in may.most_common())

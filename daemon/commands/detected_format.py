@@ -7,7 +7,7 @@ from itertools import islice
 
 from changes.formats.auto import AutoFormat
 from changes.formats.base import Format, Packed
-from changes.formats.recognise import not_read, recognised, signs, unclear
+from changes.formats.recognise import confidences, not_read, recognised, unclear
 
 FIRST = 1000
 """Records that are looked at: of a file whose first thousand tell nothing the others won't."""
@@ -24,7 +24,7 @@ def detected_format(auto: AutoFormat, records: Iterable[Packed]) -> Format | Non
     """
     seen: list[Packed] = []
     for record in islice(records, FIRST):
-        name = recognised(signs(record))
+        name = recognised(confidences(record))
         if name is not None:
             try:
                 return auto.named(name)

@@ -294,12 +294,16 @@ class Config(Section):
     @classmethod
     def _writers(cls, value: Any) -> Any:
         """``spark.writers`` is what ``daemon.writers`` was called while all sinks were Spark's."""
-        if not isinstance(value, dict) or "writers" not in (value.get("spark") or {}):
+        spark = value.get("spark") if isinstance(value, dict) else None
+        if not isinstance(spark, dict) or "writers" not in spark:
             return value
-        spark, daemon = dict(value["spark"]), value.get("daemon", {})
+        spark, daemon = dict(spark), value.get("daemon", {})
+        writers = spark.pop("writers")
+        if not isinstance(daemon, dict):  # the section's own check says so
+            return value | {"spark": spark}
         if "writers" in daemon:
             raise ValueError("daemon.writers and spark.writers say the same: set daemon.writers")
-        return value | {"daemon": daemon | {"writers": spark.pop("writers")}, "spark": spark}
+        return value | {"daemon": daemon | {"writers": writers}, "spark": spark}
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

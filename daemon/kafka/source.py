@@ -357,14 +357,14 @@ def _fetched(source: TopicPartition, messages: list[Message], values: list[Any])
 def _epochs(messages: list[Message]) -> tuple[EpochSpan, ...]:
     """Mostly one: only where first and last differ, all are asked."""
     first, last = messages[0].leader_epoch(), messages[-1].leader_epoch()
-    if first is None or last is None:  # of a log older than the epochs
+    if first is None or last is None or last < 0:  # of a log older than the epochs
         return ()
     if first == last:
         return (EpochSpan(first, messages[0].offset(), messages[-1].offset()),)  # type: ignore[arg-type]
     spans: list[EpochSpan] = []
     for epoch, group in groupby(messages, key=Message.leader_epoch):
         mine: list[Any] = list(map(Message.offset, group))
-        if epoch is not None:
+        if epoch is not None and epoch >= 0:
             spans.append(EpochSpan(epoch, mine[0], mine[-1]))
     return tuple(spans)
 

@@ -11,7 +11,7 @@ from actors.contract.ports import ResettableSink
 from daemon.config.sections import SparkSection
 from daemon.sinks.port import Sessions
 from daemon.sinks.sections import IcebergSection
-from daemon.sinks.sqlite import try_file
+from daemon.sinks.sqlite_file import try_file
 from sparkwriter.iceberg.attempts import this_process
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.compaction_plan import CompactionSettings

@@ -62,7 +62,7 @@ def entries_of(value: bytes) -> Sequence[bytes]:
     return entries
 
 
-def packet_sign(value: bytes) -> Confidence:
+def packet_confidence(value: bytes) -> Confidence:
     """Tell whether a message is a packet of Canal's. Fields that nobody knows make it less sure."""
     try:
         packet = _packet(value)

@@ -17,7 +17,7 @@ from changes.formats.canal.packet import (
     heads_of,
     kind_of,
     packed_entries,
-    packet_sign,
+    packet_confidence,
     read_entry,
     row_change,
     table_of,
@@ -42,7 +42,7 @@ class CanalProtobuf:
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:
-        return Confidence.NO if record.value is None else packet_sign(record.value)
+        return Confidence.NO if record.value is None else packet_confidence(record.value)
 
     def peek(self, value: bytes | None) -> Head:
         return head_of(self._entries(value))

@@ -13,7 +13,7 @@ from changes.formats.foreign import foreign, nested_member
 _OPS = frozenset("crudtm")
 
 
-def sign_of(record: Packed) -> Confidence:
+def confidence_of(record: Packed) -> Confidence:
     """An envelope tells itself, and so does what the side topics have.
 
     A row without an envelope does by the members that are no columns. Without those it may be

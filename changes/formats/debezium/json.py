@@ -17,7 +17,7 @@ from changes.decoding.layout import Refused
 from changes.formats.base import VALUE_AT, Confidence, Packed, RowChange, Statement, sizes
 from changes.formats.debezium import record as careful
 from changes.formats.debezium.again import SentAgain
-from changes.formats.debezium.confidence import sign_of
+from changes.formats.debezium.confidence import confidence_of
 from changes.formats.debezium.explain import explain_row
 from changes.formats.debezium.layout import NULL, string_of
 from changes.formats.debezium.names import Names, Source
@@ -111,7 +111,7 @@ class DebeziumJson:
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:
-        return sign_of(record)
+        return confidence_of(record)
 
     def peek(self, value: bytes | None) -> Head:
         if value is None:

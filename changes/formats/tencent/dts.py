@@ -19,8 +19,8 @@ from changes.formats.multi_entry import head_of
 from changes.formats.tencent.flat import heads_of_many
 from changes.formats.tencent.message import (
     check_packed,
+    envelope_confidence,
     envelope_of,
-    envelope_sign,
     event_of,
     heads_of,
     items_joined,
@@ -74,7 +74,7 @@ class TencentDts:
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:
-        return Confidence.NO if record.value is None else envelope_sign(record)
+        return Confidence.NO if record.value is None else envelope_confidence(record)
 
     def peek(self, value: bytes | None) -> Head:
         packed = check_packed(value)

@@ -75,7 +75,7 @@ def envelope_of(packed: bytes) -> Any:
     return envelope
 
 
-def envelope_sign(record: Packed) -> Confidence:
+def envelope_confidence(record: Packed) -> Confidence:
     """Tell whether a record is an envelope. Fields that nobody knows make it less sure.
 
     Of a part, whose bytes mean nothing by themselves, only its headers can make sure.

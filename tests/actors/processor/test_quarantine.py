@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -113,6 +114,22 @@ def test_a_release_writes_the_spill_and_then_what_came_meanwhile(tmp_path: Path)
     assert rig.states[T].hwms == {S0: 7}
     assert T not in rig.listed
     assert not list(tmp_path.glob("p.spill/*.spill"))
+
+
+def test_no_release_begins_beside_an_opening_of_before(tmp_path: Path) -> None:
+    """Its late answer would be taken for the release's own."""
+    rig = quarantined(tmp_path)
+    del rig.refusing[T]
+    assert retry(rig) == msg.RetryAnswer(True, ANY)
+    rig.feed(msg.Forget((S0,), 1))
+    not_yet = retry(rig)
+    assert isinstance(not_yet, msg.RetryAnswer)
+    assert not not_yet.begun
+    assert "an opening of it has not ended yet" in not_yet.line
+    rig.settle()
+    assert retry(rig) == msg.RetryAnswer(True, ANY)
+    rig.settle()
+    assert rig.rows[T] == {(1,): "d", (2,): "c"}
 
 
 def test_it_is_still_in_quarantine_after_a_restart(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from changes.formats import FORMATS
 from changes.formats.auto import AutoFormat, make_format
 from changes.formats.base import Confidence, Packed, mark_in, marked_name, pack, unpack
-from changes.formats.recognise import TopicFormats, recognised, signs, unclear
+from changes.formats.recognise import TopicFormats, confidences, recognised, unclear
 from changes.model import BadMessage, BadRecord, FormatOptions, Kind, Mode, TableName
 from tests.changes import conformance
 from tests.changes.formats import wire
@@ -43,13 +43,13 @@ UNDECIDED = [
 )
 def test_each_format_knows_its_own(name: str, found: Packed) -> None:
     """Rows, statements, marks of the stream, and what others write of its form."""
-    assert recognised(signs(found)) == name
+    assert recognised(confidences(found)) == name
 
 
 @pytest.mark.parametrize("found", [pytest.param(r, id=what) for what, r in UNDECIDED])
 def test_what_tells_nothing_is_not_guessed(found: Packed) -> None:
     """It may be one format's or the other's: the next record may tell."""
-    assert recognised(signs(found)) is None
+    assert recognised(confidences(found)) is None
 
 
 def test_two_that_are_equally_sure_are_none() -> None:
@@ -62,7 +62,7 @@ def test_two_that_are_equally_sure_are_none() -> None:
 def test_members_of_an_unwrapped_row_may_be_called_as_another_formats() -> None:
     """A table may have columns type and data; what makes the row Debezium's is surer."""
     row = {"type": "INSERT", "data": [1], "sql": "x", "__op": "c", "__table": "outbox"}
-    assert recognised(signs(Packed(None, dumps(row)))) == "debezium-json"
+    assert recognised(confidences(Packed(None, dumps(row)))) == "debezium-json"
 
 
 FOLDERS = {
@@ -89,7 +89,7 @@ def test_samples_of_others_are_recognised(path: Path) -> None:
     whole = [content] if path.suffix == ".json" else content.splitlines()
     values = [each for each in whole if each.lstrip().startswith(b"{")]
     assert values
-    assert {recognised(signs(Packed(None, value))) for value in values} == {name}
+    assert {recognised(confidences(Packed(None, value))) for value in values} == {name}
 
 
 @pytest.mark.parametrize("path", conformance.cases("synthetic-vectors/*.json"))
@@ -100,7 +100,7 @@ def test_vectors_of_others_are_recognised(path: Path) -> None:
     for each in json.loads(path.read_text())["records"]:
         headers = [(key, value.encode()) for key, value in each["headers"].items()]
         told = Packed(None, bytes.fromhex(each["value_hex"]), headers)
-        assert recognised(signs(told)) == name
+        assert recognised(confidences(told)) == name
 
 
 def test_an_error_tells_what_came_and_what_it_may_be() -> None:

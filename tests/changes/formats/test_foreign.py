@@ -10,7 +10,7 @@ from changes.formats import FORMATS
 from changes.formats.auto import AutoFormat
 from changes.formats.base import Confidence, Packed, pack
 from changes.formats.debezium.json import DebeziumJson
-from changes.formats.recognise import TopicFormats, not_read, recognised, signs, unclear
+from changes.formats.recognise import TopicFormats, confidences, not_read, recognised, unclear
 from changes.model import BadMessage, FormatOptions, Kind
 from tests.changes.formats.debezium.messages import dumps
 
@@ -60,7 +60,7 @@ def test_they_are_refused_by_name(who: str, value: Any, extra: dict[str, str], k
 def test_no_format_claims_them(who: str, value: Any) -> None:
     """Nor does any say that they may be of its own."""
     record = Packed(None, dumps(value))
-    assert signs(record) == {}
+    assert confidences(record) == {}
     assert not_read(record) == who
     assert "none that is known" in unclear([record])
 
@@ -93,7 +93,7 @@ NOT_FLAT = [
 def test_an_object_of_objects_is_no_flattened_row(value: Any) -> None:
     """Nothing in it says that it is one: with a table configured it would be one of text."""
     record = Packed(None, dumps(value))
-    assert signs(record).get("debezium-json", Confidence.NO) is Confidence.NO
+    assert confidences(record).get("debezium-json", Confidence.NO) is Confidence.NO
     with pytest.raises(BadMessage, match=r"no flattened row.* its member .* is an object"):
         DebeziumJson(FormatOptions(extra=NAMED)).peek(pack(None, dumps(value)))
 
@@ -115,7 +115,7 @@ def test_a_row_that_looks_like_one_is_one(value: Any) -> None:
     for extra in ({}, {"default_table": "orders"}):
         with pytest.raises(BadMessage, match="no default_database and default_table is set"):
             DebeziumJson(FormatOptions(extra=extra)).peek(record)
-    assert recognised(signs(Packed(None, dumps(value)))) is None
+    assert recognised(confidences(Packed(None, dumps(value)))) is None
 
 
 def test_rows_that_are_marked_may_hold_anything() -> None:

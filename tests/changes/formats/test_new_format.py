@@ -14,7 +14,7 @@ import pytest
 from changes.formats import FORMATS
 from changes.formats.auto import AutoFormat
 from changes.formats.base import Format, Packed, pack
-from changes.formats.recognise import TopicFormats, recognised, signs
+from changes.formats.recognise import TopicFormats, confidences, recognised
 from changes.model import BadMessage, FormatOptions, Kind, Mode, TableName
 from tests.changes.formats.mutator import mutants, read
 from tests.changes.formats.own_records import OWN
@@ -69,9 +69,9 @@ def test_damaged_messages_are_refused(made: Format) -> None:
 
 def test_it_is_told_from_its_messages(made: Format) -> None:
     """And the others are told from theirs as before."""
-    assert recognised(signs(Packed(None, message()))) == NAME
+    assert recognised(confidences(Packed(None, message()))) == NAME
     for name, records in OWN.items():
-        assert {recognised(signs(record)) for _, record in records} == {name}
+        assert {recognised(confidences(record)) for _, record in records} == {name}
     auto = AutoFormat(FormatOptions(), TopicFormats({"t": NAME}))
     assert auto.peek(auto.marked("t", pack(None, message()))).kind is Kind.ROWS
     with pytest.raises(BadMessage, match="a message of ogg-json in a topic of plain-json"):

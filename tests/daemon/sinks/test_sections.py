@@ -87,3 +87,11 @@ def test_writers_are_the_daemons(tmp_path: Path) -> None:
     assert said == "daemon.writers and spark.writers say the same: set daemon.writers"
     (said,) = problems(tmp_path, "[spark]\nwriters = 0" + SQLITE)
     assert said.startswith("daemon.writers: Input should be greater than or equal to 1")
+
+
+@pytest.mark.parametrize("section", ["spark", "daemon"])
+def test_a_section_that_is_none_is_named(tmp_path: Path, section: str) -> None:
+    """Also where the other one has the writers."""
+    other = "[spark]\nwriters = 6" if section == "daemon" else ""
+    (said,) = problems(tmp_path, f"{section} = 5\n{other}{SQLITE}")
+    assert said.startswith(f"{section}: ")
