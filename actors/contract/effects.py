@@ -143,8 +143,8 @@ class Stage:
     so what is known of them from earlier messages is forgotten."""
     stored: TableSchema | None = None
     """The target's columns, for messages that tell no types: with a generation's first batch."""
-    tell_types: bool = False
-    """Answer with the types that the rows tell also where they were answered before."""
+    all_types: bool = False
+    """Answer with all types that the rows declare, also with those answered before."""
 
 
 @dataclass(frozen=True, slots=True)

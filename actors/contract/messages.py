@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from actors.contract.ports import SpillRecord, SpillState, StagedBatch, TargetState
-from changes.column_news import ColumnNews
+from changes.column_changes import ColumnChange
 from changes.model import KeyBound, Mode, TableName, TableSchema, TargetName
 from changes.routing import TargetRoute
 from offsets.log_epochs import EpochSpan, LogEpoch
@@ -222,10 +222,10 @@ class Staged:
     bounds: tuple[KeyBound, ...] = ()
     positions: str | None = None
     bad: BadMessageAt | None = None
-    told: Mapping[str, str] | None = None
-    """The columns' types in the source's words (``TellsTypes``) that are not as they were told
-    last, or all that the rows tell where that was asked for."""
-    news: tuple[ColumnNews, ...] = ()
+    declared_types: Mapping[str, str] | None = None
+    """The columns' types in the source's words (``DeclaresTypes``) that differ from the last
+    answer, or all that the rows declare where that was asked for."""
+    column_changes: tuple[ColumnChange, ...] = ()
     begins: str = ""
     """The letter of the first change that was decoded."""
 

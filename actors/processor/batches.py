@@ -25,7 +25,7 @@ from actors.processor.closing import (
     rows_batch,
     with_configured_keys,
 )
-from actors.processor.columns_news import take_news
+from actors.processor.column_changes import note_column_changes
 from actors.processor.segments import Segments
 from actors.processor.waiting import Chunk, Closing, Piece
 from changes.formats.base import Format
@@ -161,7 +161,7 @@ class Batches:
         columns = buffer.columns
         stored = columns.reminder(buffer.state.schema)
         generation, forgotten = columns.generation, not columns.types
-        return fx.Stage(buffer.route, paths, stretches, generation, stored, tell_types=forgotten)
+        return fx.Stage(buffer.route, paths, stretches, generation, stored, all_types=forgotten)
 
     def spill(self, buffer: TargetBuffer) -> list[object]:
         """Decode and stage what waits behind the write, one lane a piece, up to a barrier."""
@@ -180,11 +180,11 @@ class Batches:
         closing = buffer.life.closing
         assert closing is not None
         staged = with_configured_keys(staged, buffer.route.keys)
-        if staged.told is not None:
-            buffer.columns.learn(staged.told)
-        news = self._news(buffer, closing, staged)
+        if staged.declared_types is not None:
+            buffer.columns.learn(staged.declared_types)
+        changed = self._column_changes(buffer, closing, staged)
         if closing.segment is not None:
-            return news + self._segments.staged(buffer, staged, now)
+            return changed + self._segments.staged(buffer, staged, now)
         # A refusal leaves the batch's messages at hand. A piece waits behind a write, maybe the one
         # that ends such a message.
         if closing.piece_of is None:
@@ -196,7 +196,7 @@ class Batches:
         buffer.tally.values_nulled += staged.nulled
         problem = problem_of(closing, staged.bad)
         closing.cover(staged.bad)
-        out = news
+        out = changed
         if staged.bad is not None and self._begins_anew(buffer, closing, staged.bad):
             out += self._begin_anew(buffer, closing, staged.bad, now)
         elif staged.bad is not None and self._dead_letters is not None:
@@ -208,13 +208,15 @@ class Batches:
             return out + self._piece_staged(buffer, closing, staged)
         return out + self._batch_staged(buffer, closing, staged, now)
 
-    def _news(self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged) -> list[object]:
-        """Take what the rows tell of their columns."""
+    def _column_changes(
+        self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged
+    ) -> list[object]:
+        """Take the changes of columns that the rows show."""
         parts = closing.parts
         last = f" {parts[-1].stretch.source} offset {parts[-1].through}" if parts else ""
         shared = partial(self._router.shared, buffer.route.name)
         piece = closing.piece_of is not None
-        return take_news(buffer, staged, f"up to{last}", shared=shared, piece=piece)
+        return note_column_changes(buffer, staged, f"up to{last}", shared=shared, piece=piece)
 
     def _begins_anew(self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt) -> bool:
         """Whether a message only does not go together with those before it. One that does not
@@ -283,8 +285,8 @@ class Batches:
     ) -> list[object]:
         """Hand a batch to the writers. ``through``: what may be acknowledged when it is written."""
         batch = replace(batch, group=self._group)
-        if batch.path is not None and buffer.columns.news:
-            batch = replace(batch, doubts=(*batch.doubts, *buffer.columns.news.values()))
+        if batch.path is not None and buffer.columns.doubts:
+            batch = replace(batch, doubts=(*batch.doubts, *buffer.columns.doubts.values()))
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
         for source, last in through.items():
             if buffer.through.get(source, last + 1) <= last:  # no piece waits behind this write

@@ -1,7 +1,7 @@
 """What is known of a target's columns beside what the target itself shows.
 
 It goes with what is planned and staged, ahead of the target. Written by its own methods, by
-``columns_news`` (what rows told) and ``barrier`` (what statements did).
+``column_changes`` (what rows told) and ``barrier`` (what statements did).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class Columns:
     target is looked at again they are forgotten: what they came from may be given up, or another
     member's."""
     stated: set[str] = field(default_factory=set)
-    """Those that statements added, after their tables: rows that have them are no news."""
+    """Those that statements added, after their tables: rows that have them are no change."""
     defaulted: set[str] = field(default_factory=set)
     """Those of which it was said that inserts don't carry their default."""
     filled: set[str] = field(default_factory=set)
     """Those of which it was said that their NULLs may come as the default, after their tables."""
     begun: bool = False
     """The target's first change of this run was looked at."""
-    news: dict[str, Doubt] = field(default_factory=dict)
-    """What rows told and no statement did, until a write has published it."""
+    doubts: dict[str, Doubt] = field(default_factory=dict)
+    """Changes that rows show and no statement announced, until a write has published them."""
     generation: int = 0
     """How often what is known was out of date, by a DDL or by other columns."""
     _reminded: int | None = None

@@ -19,7 +19,7 @@ from actors.processor.awaited import Awaited
 from actors.processor.batches import Batches
 from actors.processor.buffer import TargetBuffer
 from actors.processor.closing import DataError
-from actors.processor.columns_news import forget_news
+from actors.processor.column_changes import forget_published
 from actors.processor.doubts import remarks_of
 from actors.processor.handover import Settlements, as_staged, give_up, moved_back, over
 from actors.processor.life import Life, Phase
@@ -325,7 +325,7 @@ class ProcessorLogic:
         buffer.tally.rows_written += written.changes
         assert written.state is not None
         out = remarks_of(buffer, written.state)
-        forget_news(buffer)
+        forget_published(buffer)
         write = buffer.life.write
         renamed = write is not None and write.batch.changes_name
         published(buffer, written, renamed)

@@ -107,7 +107,7 @@ class Layout(abc.ABC):
         return TableSchema(columns, self.keys or ())
 
     @property
-    def told(self) -> Mapping[str, str]:
+    def declared_types(self) -> Mapping[str, str]:
         """By column the words that messages told of its type; not what the configuration says."""
         given = self.given.types
         return {name: each for name, each in self.declared.items() if name.lower() not in given}

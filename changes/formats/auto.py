@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
 
-from changes.column_news import ColumnNews
+from changes.column_changes import ColumnChange
 from changes.formats import FORMATS
 from changes.formats.base import (
     VALUE_AT,
     Chunked,
     Confidence,
+    DeclaresColumns,
+    DeclaresTypes,
     Format,
     InOrder,
     MultiEntry,
@@ -25,8 +27,6 @@ from changes.formats.base import (
     RowChange,
     Statement,
     TableDecoder,
-    TellsColumns,
-    TellsTypes,
     mark_in,
     mark_of,
     marked_name,
@@ -299,12 +299,12 @@ class AutoTableDecoder:
     def positions(self) -> str | None:
         return self._positions
 
-    def take_news(self) -> tuple[ColumnNews, ...]:
-        return self._inner.take_news() if isinstance(self._inner, TellsColumns) else ()
+    def take_column_changes(self) -> tuple[ColumnChange, ...]:
+        return self._inner.take_column_changes() if isinstance(self._inner, DeclaresColumns) else ()
 
     @property
-    def told(self) -> Mapping[str, str]:
-        return self._inner.told if isinstance(self._inner, TellsTypes) else {}
+    def declared_types(self) -> Mapping[str, str]:
+        return self._inner.declared_types if isinstance(self._inner, DeclaresTypes) else {}
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
-from changes.column_news import ColumnNews
+from changes.column_changes import ColumnChange
 from changes.model import (
     Changes,
     ColumnTypes,
@@ -197,11 +197,11 @@ class TableDecoder(Protocol):
 
 
 @runtime_checkable
-class TellsTypes(Protocol):
+class DeclaresTypes(Protocol):
     """What a ``TableDecoder`` also offers whose messages tell types in the source's own words."""
 
     @property
-    def told(self) -> Mapping[str, str]:
+    def declared_types(self) -> Mapping[str, str]:
         """By column the type that was told last, as the source writes it: ``decimal(10,2)``.
 
         Of MySQL and its like alone: whoever asks compares it with what statements say.
@@ -219,10 +219,10 @@ class Reminded(Protocol):
 
 
 @runtime_checkable
-class TellsColumns(Protocol):
+class DeclaresColumns(Protocol):
     """What a ``TableDecoder`` also offers whose messages list all columns of their table."""
 
-    def take_news(self) -> tuple[ColumnNews, ...]:
+    def take_column_changes(self) -> tuple[ColumnChange, ...]:
         """What changed in these lists since it was asked last, and whose values may be others."""
         ...
 

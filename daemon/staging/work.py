@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from actors.contract.effects import Stage, Stretch
 from actors.contract.messages import BadMessageAt, Staged, StageFailed
-from changes.column_news import ColumnNews, left_out, told_otherwise
-from changes.formats.base import Format, Reminded, TableDecoder, TellsColumns, TellsTypes
+from changes.column_changes import ColumnChange, changed_types, left_out
+from changes.formats.base import DeclaresColumns, DeclaresTypes, Format, Reminded, TableDecoder
 from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, BadRecord, Changes, Mode, TargetName
 from changes.net.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from sparkwriter.private_files import make_private_file
@@ -65,7 +65,7 @@ class StageWork:
         self._format = format_
         self._tables = tables
         self._decoders: dict[TargetName, tuple[int, TableDecoder]] = {}
-        self._told: dict[TargetName, Mapping[str, str]] = {}
+        self._declared: dict[TargetName, Mapping[str, str]] = {}
 
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
         """Do what is asked. A full disk is an answer; what else goes wrong is raised."""
@@ -77,7 +77,7 @@ class StageWork:
             if request.stored is not None and isinstance(decoder, Reminded):
                 decoder.remind(request.stored)
             self._decoders[target] = request.generation, decoder
-            self._told.pop(target, None)
+            self._declared.pop(target, None)
         decoded, bad = _decode_all(decoder, request.stretches)
         changes = sum(part.count for part in decoded)
         nulled = sum(part.nulled for part in decoded)
@@ -95,11 +95,12 @@ class StageWork:
         except OSError as error:
             return StageFailed(target, f"{path}: {error}")
         upsert = mode is Mode.UPSERT
-        told, news = self._telling(target, decoder, table if request.tell_types else None)
+        again = table if request.all_types else None
+        declared, changed = self._declarations(target, decoder, again)
         if upsert:
-            news += left_out(name for part in decoded for name in part.lacking)
+            changed += left_out(name for part in decoded for name in part.lacking)
         if request.pieces:
-            news = tuple(each._replace(amid=True) for each in news)
+            changed = tuple(each._replace(amid=True) for each in changed)
         return Staged(
             target=target,
             path=path,
@@ -114,25 +115,25 @@ class StageWork:
             bounds=key_bounds(table, schema.keys) if upsert else (),
             positions=decoder.positions if upsert else None,
             bad=bad,
-            told=told,
-            news=news,
+            declared_types=declared,
+            column_changes=changed,
             begins=decoded[0].begins if decoded else "",
         )
 
-    def _telling(
+    def _declarations(
         self, target: TargetName, decoder: TableDecoder, again: pa.Table | None
-    ) -> tuple[Mapping[str, str] | None, tuple[ColumnNews, ...]]:
-        """The types that messages tell otherwise than was answered last, and those of the columns
-        that the rows of ``again`` have; and what changed without a statement."""
-        news = decoder.take_news() if isinstance(decoder, TellsColumns) else ()
-        told = dict(decoder.told) if isinstance(decoder, TellsTypes) else {}
-        was, self._told[target] = self._told.get(target, {}), told
-        fresh = {name: words for name, words in told.items() if was.get(name) != words}
-        if all(each.kind == "filled" for each in news):  # no list of columns says it better
-            news += tuple(told_otherwise(was, told))
-        if again is not None and told:
-            fresh |= {name: told[name] for name in _in_rows(again) if name in told}
-        return fresh or None, news
+    ) -> tuple[Mapping[str, str] | None, tuple[ColumnChange, ...]]:
+        """The types that differ from the last answer, those of the columns that the rows of
+        ``again`` have, and the columns that changed without a statement."""
+        changed = decoder.take_column_changes() if isinstance(decoder, DeclaresColumns) else ()
+        declared = dict(decoder.declared_types) if isinstance(decoder, DeclaresTypes) else {}
+        was, self._declared[target] = self._declared.get(target, {}), declared
+        fresh = {name: words for name, words in declared.items() if was.get(name) != words}
+        if all(each.kind == "filled" for each in changed):  # no list of columns says it better
+            changed += tuple(changed_types(was, declared))
+        if again is not None and declared:
+            fresh |= {name: declared[name] for name in _in_rows(again) if name in declared}
+        return fresh or None, changed
 
 
 def _in_rows(changes: pa.Table) -> Iterator[str]:

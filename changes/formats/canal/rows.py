@@ -62,8 +62,8 @@ class CanalTableDecoder:
         return self._positions
 
     @property
-    def told(self) -> Mapping[str, str]:
-        return self._layout.told
+    def declared_types(self) -> Mapping[str, str]:
+        return self._layout.declared_types
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]

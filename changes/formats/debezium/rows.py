@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from changes.column_news import ColumnNews
+from changes.column_changes import ColumnChange
 from changes.decoding.assemble import Misfit, Pieces, assemble
 from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Refused, Unfit
@@ -61,14 +61,14 @@ class DebeziumTableDecoder:
     def positions(self) -> str | None:
         return self._positions
 
-    def take_news(self) -> tuple[ColumnNews, ...]:
-        news = self._state.news
-        if news or self._state.begun:
-            self._state = replace(self._state, news=(), begun=False)
-        return news
+    def take_column_changes(self) -> tuple[ColumnChange, ...]:
+        changed = self._state.changed
+        if changed or self._state.begun:
+            self._state = replace(self._state, changed=(), begun=False)
+        return changed
 
     @property
-    def told(self) -> Mapping[str, str]:
+    def declared_types(self) -> Mapping[str, str]:
         return self._state.sources
 
     def decode(

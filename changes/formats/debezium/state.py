@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from changes.column_news import ColumnNews, ListedType, filled, listed_otherwise
+from changes.column_changes import ColumnChange, ListedType, changed_columns, filled
 from changes.formats.debezium.layout import NULL, Layout
 from changes.formats.debezium.record import Record
 from changes.formats.debezium.shapes import Shapes
@@ -27,7 +27,7 @@ class State:
     """By table the columns of its latest schema, with their types."""
     filled: Mapping[TableName, frozenset[str]] = field(default_factory=dict)
     """By table the columns in which a NULL may come as the default, as far as judged."""
-    news: tuple[ColumnNews, ...] = ()
+    changed: tuple[ColumnChange, ...] = ()
     """What changed in these lists and was not asked for yet."""
     begun: bool = False
     """Whether rows were decoded since it was asked for."""
@@ -59,16 +59,16 @@ class State:
             return self
         image = record.after or record.before or {}
         nulls = any(name in image and bytes(image[name]) == NULL for name in told)
-        news = () if nulls else filled(str(table), [name for name in told if name not in known])
+        changed = () if nulls else filled(str(table), [name for name in told if name not in known])
         judged = {**self.filled, table: known | {*told}}
-        return replace(self, filled=judged, news=(*self.news, *news))
+        return replace(self, filled=judged, changed=(*self.changed, *changed))
 
     def _listed(self, table: TableName, fields: Mapping[str, Field], *, amid: bool) -> State:
         now = {name: described(each) for name, each in fields.items()}
         was = self.listed.get(table)
         if not now or now == was:
             return self
-        news = () if was is None else tuple(listed_otherwise(str(table), was, now, amid))
-        if news:  # the former list, should it come again, is to be seen
+        changed = () if was is None else tuple(changed_columns(str(table), was, now, amid))
+        if changed:  # the former list, should it come again, is to be seen
             self.shapes.payloads.clear()
-        return replace(self, listed={**self.listed, table: now}, news=(*self.news, *news))
+        return replace(self, listed={**self.listed, table: now}, changed=(*self.changed, *changed))

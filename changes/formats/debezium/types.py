@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from msgspec import Raw, Struct
 
-from changes.column_news import ListedType
+from changes.column_changes import ListedType
 from changes.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_UTC, SourceType
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from changes.formats.base import pack
 from changes.model import Mode
 from changes.routing import Route
-from tests.actors.processor.test_columns_news import FIELDS, Stream, row
+from tests.actors.processor.test_column_changes import FIELDS, Stream, row
 
 EVENT = "nulls_may_be_defaults"
 N = {"type": "double", "default": 1.5}
@@ -24,7 +24,7 @@ def test_a_table_is_told_once_with_its_columns(tmp_path: Path) -> None:
     assert stream.rig.logged(EVENT) == [TOLD]
     (said,) = (entry for entry in stream.rig.logs if entry.event == EVENT)
     assert "replace.null.with.default" in said.fields["help"]
-    assert (stream.news, stream.mark) == ([], None)
+    assert (stream.reported, stream.mark) == ([], None)
 
 
 def test_decoders_that_begin_again_do_not_repeat_it(tmp_path: Path) -> None:

@@ -184,25 +184,25 @@ def test_types_are_told_once_and_again_in_another_era(work: StageWork, tmp_path:
     path = str(tmp_path / "1.parquet")
     told = {"id": "int", "v": "varchar(9)"}
     first = Stage(UPSERT, (), (stretch(message("INSERT", 1, "a")),))
-    assert done(work.stage(first, path)).told == told
-    assert done(work.stage(first, path)).told is None
+    assert done(work.stage(first, path)).declared_types == told
+    assert done(work.stage(first, path)).declared_types is None
     wider = message("INSERT", 1, "a").replace(b"varchar(9)", b"varchar(99)")
     grown = Stage(UPSERT, (), (stretch(wider),))
-    assert done(work.stage(grown, path)).told == {"v": "varchar(99)"}
-    assert done(work.stage(Stage(UPSERT, (), first.stretches, 1), path)).told == told
+    assert done(work.stage(grown, path)).declared_types == {"v": "varchar(99)"}
+    assert done(work.stage(Stage(UPSERT, (), first.stretches, 1), path)).declared_types == told
 
 
 def test_types_that_were_told_are_asked_for_again(work: StageWork, tmp_path: Path) -> None:
     """Of the columns that the rows have: what is known of others is of before."""
     path = str(tmp_path / "1.parquet")
     whole = (stretch(message("INSERT", 1, "a")),)
-    assert done(work.stage(Stage(UPSERT, (), whole), path)).told is not None
-    again = Stage(UPSERT, (), whole, tell_types=True)
-    assert done(work.stage(again, path)).told == {"id": "int", "v": "varchar(9)"}
+    assert done(work.stage(Stage(UPSERT, (), whole), path)).declared_types is not None
+    again = Stage(UPSERT, (), whole, all_types=True)
+    assert done(work.stage(again, path)).declared_types == {"id": "int", "v": "varchar(9)"}
     body = msgspec.json.decode(message("INSERT", 1, "a"))
     lacking = body | {"data": [{"id": "1"}], "mysqlType": {"id": "int"}}
-    part = Stage(UPSERT, (), (stretch(msgspec.json.encode(lacking)),), tell_types=True)
-    assert done(work.stage(part, path)).told == {"id": "int"}
+    part = Stage(UPSERT, (), (stretch(msgspec.json.encode(lacking)),), all_types=True)
+    assert done(work.stage(part, path)).declared_types == {"id": "int"}
 
 
 def test_a_default_beside_a_type_told_otherwise_hides_nothing(tmp_path: Path) -> None:
@@ -218,5 +218,5 @@ def test_a_default_beside_a_type_told_otherwise_hides_nothing(tmp_path: Path) ->
         value = wrapped(row, {"id": "int32", "v": ("string", None, words)}, f"s.shop.{table}")
         value["schema"]["fields"][1]["fields"][1]["default"] = "b"
         request = Stage(UPSERT, (), (stretch(record(value, {"id": 1})),))
-        found.append([news.kind for news in done(work.stage(request, path)).news])
+        found.append([change.kind for change in done(work.stage(request, path)).column_changes])
     assert found == [["filled"], ["filled", "type"]]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from changes.column_news import ColumnNews
-from changes.formats.base import TellsColumns
+from changes.column_changes import ColumnChange
+from changes.formats.base import DeclaresColumns
 from changes.formats.debezium.json import DebeziumJson
 from changes.model import FormatOptions, Mode
 from tests.changes.formats.debezium.messages import (
@@ -20,7 +20,7 @@ from tests.changes.formats.debezium.messages import (
 )
 
 FIELDS = {"id": "int32", "n": "double"}
-FILLED = ColumnNews(
+FILLED = ColumnChange(
     "filled", "n", "column n has a default, and a NULL may have come as that", "shop.orders"
 )
 
@@ -38,14 +38,14 @@ def with_defaults(
     return record(value, key_with_schema({"id": row["id"]}, {"id": "int32"}))
 
 
-def news(*groups: tuple[bytes, ...], mode: Mode = Mode.UPSERT) -> list[ColumnNews]:
+def changes_of(*groups: tuple[bytes, ...], mode: Mode = Mode.UPSERT) -> list[ColumnChange]:
     """What one decoder tells, called once for each group."""
     decoder = DebeziumJson(FormatOptions()).table_decoder(mode, None)
-    assert isinstance(decoder, TellsColumns)
-    found: list[ColumnNews] = []
+    assert isinstance(decoder, DeclaresColumns)
+    found: list[ColumnChange] = []
     for group in groups:
         assert decoder.decode(0, range(len(group)), group) is not None
-        found += decoder.take_news()
+        found += decoder.take_column_changes()
     return found
 
 
@@ -57,34 +57,35 @@ ROW = {"id": 1, "n": 123456789.125}
 def test_an_optional_column_with_a_default_is_told_once(mode: Mode, op: str) -> None:
     """Whatever the value is: the first NULL may be the next row's."""
     records = [with_defaults(op, {"n": 123456789.125}, ROW | {"id": n}) for n in range(3)]
-    assert news((records[0],), (records[1], records[2]), mode=mode) == [FILLED]
+    assert changes_of((records[0],), (records[1], records[2]), mode=mode) == [FILLED]
 
 
 @pytest.mark.parametrize("default", [0, "", False, "AAE=", {"a": 1}])
 def test_any_default_but_null_counts(default: Any) -> None:
     """Also what a language might take for nothing."""
-    assert news((with_defaults("c", {"n": default}, ROW),)) == [FILLED]
+    assert changes_of((with_defaults("c", {"n": default}, ROW),)) == [FILLED]
 
 
 def test_a_default_of_null_fills_nothing() -> None:
     """Nor is there a NULL in a column that takes none."""
-    assert news((with_defaults("c", {"n": None}, ROW),)) == []
-    assert news((with_defaults("c", {"n": 1.5}, ROW, optional=False),)) == []
-    assert news((with_defaults("c", {}, ROW),)) == []
+    assert changes_of((with_defaults("c", {"n": None}, ROW),)) == []
+    assert changes_of((with_defaults("c", {"n": 1.5}, ROW, optional=False),)) == []
+    assert changes_of((with_defaults("c", {}, ROW),)) == []
 
 
 def test_a_default_that_comes_later_is_told() -> None:
     """SET DEFAULT: the types are the same, the schema is another."""
-    assert news((with_defaults("c", {}, ROW),), (with_defaults("u", {"n": 1.5}, ROW),)) == [FILLED]
+    first, second = with_defaults("c", {}, ROW), with_defaults("u", {"n": 1.5}, ROW)
+    assert changes_of((first,), (second,)) == [FILLED]
 
 
 def test_a_null_in_the_record_that_tells_the_schema_shows_that_nulls_come() -> None:
     """``replace.null.with.default = false``: the schema's defaults say nothing then."""
     sent = with_defaults("c", {"n": 1.5}, {"id": 1, "n": None})
-    assert news((sent,), (with_defaults("c", {"n": 1.5}, ROW),)) == []
+    assert changes_of((sent,), (with_defaults("c", {"n": 1.5}, ROW),)) == []
 
 
 @pytest.mark.parametrize("optional", ["yes", 1, None, {}])
 def test_a_schema_that_says_it_otherwise_is_read_as_before(optional: Any) -> None:
     """What is not Connect's word for it is no reason to refuse rows."""
-    assert news((with_defaults("c", {"n": 1.5}, ROW, optional=optional),)) == []
+    assert changes_of((with_defaults("c", {"n": 1.5}, ROW, optional=optional),)) == []

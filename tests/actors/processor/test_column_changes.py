@@ -58,7 +58,7 @@ class Stream:
         self.rig.settle()
 
     @property
-    def news(self) -> list[str]:
+    def reported(self) -> list[str]:
         return self.rig.logged("columns_changed")
 
     @property
@@ -71,7 +71,7 @@ def stream(tmp_path: Path) -> Stream:
     """A table with one row."""
     stream = Stream(tmp_path)
     stream.send((row(1), FIELDS))
-    assert (stream.news, stream.mark) == ([], None)
+    assert (stream.reported, stream.mark) == ([], None)
     return stream
 
 
@@ -101,14 +101,14 @@ def test_a_change_is_one_warning_and_the_mark(
         assert stream.rig.logged("columns_differ")
         return
     told = f"db.t: {what} up to binlog:0 offset 2"
-    assert (stream.news, stream.mark) == ([told], told)
+    assert (stream.reported, stream.mark) == ([told], told)
 
 
 def test_a_change_within_one_batch_is_seen(tmp_path: Path) -> None:
     """Also in the first one of a table, and where the column is there again at its end."""
     stream = Stream(tmp_path)
     stream.send((row(1), FIELDS), ({"id": 2}, {"id": "int32"}), (row(3), FIELDS))
-    assert [each.split(" up to")[0] for each in stream.news] == [
+    assert [each.split(" up to")[0] for each in stream.reported] == [
         "db.t: column name is gone",
         "db.t: column name is new",
     ]
@@ -119,7 +119,7 @@ def test_a_change_in_front_of_the_first_row_marks_no_empty_table(stream: Stream)
     """TRUNCATE, ALTER, then rows: none of before it is left. Rows between them are."""
     stream.rig.rows[T].clear()
     stream.send((row(2, n=1), WIDE), (row(3, n=1), WIDE))
-    assert (len(stream.news), stream.mark) == (1, None)
+    assert (len(stream.reported), stream.mark) == (1, None)
     stream.rig.rows[T].clear()
     stream.send((row(4, n=1), WIDE), (row(5), FIELDS))
     assert stream.mark is not None
@@ -128,9 +128,9 @@ def test_a_change_in_front_of_the_first_row_marks_no_empty_table(stream: Stream)
 def test_the_former_list_that_comes_again_is_seen_again(stream: Stream) -> None:
     """Dropped and made again with other values: each time anew, once the table was filled."""
     stream.send(({"id": 2}, {"id": "int32"}), (row(3), FIELDS))
-    first = len(stream.news)
+    first = len(stream.reported)
     stream.send(({"id": 4}, {"id": "int32"}))
-    assert len(stream.news) == first + 1
+    assert len(stream.reported) == first + 1
 
 
 def test_a_column_that_came_while_nobody_ran_is_seen(stream: Stream, tmp_path: Path) -> None:
@@ -138,26 +138,26 @@ def test_a_column_that_came_while_nobody_ran_is_seen(stream: Stream, tmp_path: P
     stream.rig.recorded = {}
     stream.rig.start()
     stream.send((row(2, n=1), WIDE))
-    assert stream.news == ["lake.db.t: column n is new up to binlog:0 offset 2"]
+    assert stream.reported == ["lake.db.t: column n is new up to binlog:0 offset 2"]
     stream.rig.logs.clear()
     stream.rig.start()
     stream.send((row(3, n=1), WIDE))
-    assert stream.news == []
+    assert stream.reported == []
 
 
-def test_a_write_that_is_given_up_leaves_the_news_to_the_next(stream: Stream) -> None:
+def test_a_write_that_is_given_up_leaves_the_change_to_the_next(stream: Stream) -> None:
     """The mark comes with the rows that are written in the end, whoever's they are."""
     rig = stream.rig
     rig.send("t", (2, debezium(row(2, n=1), WIDE)))
     rig.tick()
     write = rig.work.popleft()
     rig.feed(msg.Failed(write.batch.target, msg.FailureKind.STRAGGLER, "moved"))
-    assert (stream.mark, len(stream.news)) == (None, 1)
+    assert (stream.mark, len(stream.reported)) == (None, 1)
     rig.epoch += 1
     stream.offset = 1
     stream.send((row(2, n=1), WIDE))
-    assert stream.mark == stream.news[0]
-    assert len(stream.news) == 1
+    assert stream.mark == stream.reported[0]
+    assert len(stream.reported) == 1
 
 
 def test_a_value_that_was_not_sent_is_no_column_that_is_gone(stream: Stream) -> None:
@@ -166,7 +166,7 @@ def test_a_value_that_was_not_sent_is_no_column_that_is_gone(stream: Stream) -> 
     stream.offset += 1
     stream.rig.send("t", (stream.offset, update.replace(b'"op":"c"', b'"op":"u"')))
     stream.rig.settle()
-    assert (stream.news, stream.mark) == ([], None)
+    assert (stream.reported, stream.mark) == ([], None)
 
 
 def test_tables_that_share_a_target_may_have_other_columns(tmp_path: Path) -> None:
@@ -176,10 +176,10 @@ def test_tables_that_share_a_target_may_have_other_columns(tmp_path: Path) -> No
     for number in range(3):
         stream.send((row(number), FIELDS), table="a")
         stream.send((row(number + 10, n=1), WIDE), table="b")
-    assert (stream.news, stream.mark) == ([], None)
+    assert (stream.reported, stream.mark) == ([], None)
     stream.send((row(9, n=1), WIDE), table="a")
-    assert [each.split(" up to")[0] for each in stream.news] == ["db.a: column n is new"]
-    assert stream.mark == stream.news[0]
+    assert [each.split(" up to")[0] for each in stream.reported] == ["db.a: column n is new"]
+    assert stream.mark == stream.reported[0]
 
 
 def test_a_changelog_holds_what_happened(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_changelog_holds_what_happened(tmp_path: Path) -> None:
     routes = (Route(("*",), (), "lake.{database}.{table}", Mode.APPEND, None),)
     stream = Stream(tmp_path, routes=routes)
     stream.send((row(1), FIELDS), (row(2, n=1), WIDE))
-    assert stream.news == []
+    assert stream.reported == []
 
 
 # --- formats that tell types and not all columns
@@ -213,7 +213,7 @@ def test_types_that_rows_tell_otherwise(tmp_path: Path) -> None:
     assert rig.states[T].rows_may_differ == what
 
 
-def test_what_a_statement_told_is_no_news(tmp_path: Path) -> None:
+def test_what_a_statement_told_is_no_change(tmp_path: Path) -> None:
     """Its own mark says it, or there is nothing to say."""
     rig = ProcessorRig(tmp_path)
     rig.send("t", (1, typed(1, "varchar(20)")))

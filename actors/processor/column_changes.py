@@ -14,7 +14,7 @@ from actors.contract.messages import Staged
 from actors.contract.ports import Doubt
 from actors.processor.buffer import TargetBuffer
 from actors.processor.doubts import WAY_OUT
-from changes.column_news import ColumnNews
+from changes.column_changes import ColumnChange
 from changes.model import Mode, TableSchema
 from changes.types import widen
 
@@ -33,7 +33,7 @@ _LOAD = (
 )
 
 
-def take_news(
+def note_column_changes(
     buffer: TargetBuffer, staged: Staged, place: str, *, shared: Callable[[], bool], piece: bool
 ) -> list[object]:
     """Note what is new, for the next write to carry, and report it.
@@ -41,7 +41,7 @@ def take_news(
     ``shared`` tells whether rows of several tables come to the target: columns may differ from row
     to row then. ``piece``: it waits behind a write that may change the stored columns.
     """
-    out = _take_beginning(buffer, staged, place) + _take_filled(buffer, staged.news)
+    out = _take_beginning(buffer, staged, place) + _take_filled(buffer, staged.column_changes)
     if (staged.mode or buffer.route.mode) is Mode.APPEND:
         return out
     found = dict(_listed(buffer, staged))
@@ -49,18 +49,18 @@ def take_news(
     if others and not shared():
         found |= others
     for key, (what, amid) in found.items():
-        if (noted := buffer.columns.news.get(key)) is not None:
-            buffer.columns.news[key] = replace(noted, amid=noted.amid or amid)
+        if (noted := buffer.columns.doubts.get(key)) is not None:
+            buffer.columns.doubts[key] = replace(noted, amid=noted.amid or amid)
             continue
         text = f"{what} {place}"
-        buffer.columns.news[key] = Doubt(text, amid=amid)
+        buffer.columns.doubts[key] = Doubt(text, amid=amid)
         fields = {"target": buffer.name, "what": text, "help": WAY_OUT}
         out.append(fx.Log("warning", "columns_changed", fields))
     # A column that is new, beside rows of before it, is told as such.
     left_out = [
-        news
-        for news in staged.news
-        if news.kind == "default" and f"new {news.column.lower()}" not in found
+        change
+        for change in staged.column_changes
+        if change.kind == "default" and f"new {change.column.lower()}" not in found
     ]
     if left_out and not shared():
         out += _take_defaults(buffer, left_out)
@@ -84,17 +84,17 @@ def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[ob
     return [fx.Log("warning", "begins_amid", {"target": buffer.name, "what": what, "help": _LOAD})]
 
 
-def _take_defaults(buffer: TargetBuffer, left_out: Sequence[ColumnNews]) -> list[object]:
+def _take_defaults(buffer: TargetBuffer, left_out: Sequence[ColumnChange]) -> list[object]:
     """Columns that took a default in rows which are written now: told once in a run."""
     out: list[object] = []
-    for news in left_out:
-        name = news.column.lower()
+    for change in left_out:
+        name = change.column.lower()
         if name in buffer.columns.defaulted:
             continue
         buffer.columns.defaulted.add(name)
         # Without a place, so that the mark says it once, over restarts too.
-        doubt = buffer.columns.news[f"default {name}"] = Doubt(
-            f"{buffer.name}: {news.what}", amid=True
+        doubt = buffer.columns.doubts[f"default {name}"] = Doubt(
+            f"{buffer.name}: {change.what}", amid=True
         )
         help_ = "binlog_row_image = FULL at the source; then have it send the rows again"
         fields = {"target": buffer.name, "what": doubt.what, "help": help_}
@@ -102,14 +102,14 @@ def _take_defaults(buffer: TargetBuffer, left_out: Sequence[ColumnNews]) -> list
     return out
 
 
-def _take_filled(buffer: TargetBuffer, news: Sequence[ColumnNews]) -> list[object]:
+def _take_filled(buffer: TargetBuffer, changes: Sequence[ColumnChange]) -> list[object]:
     """Columns whose NULLs may come as their defaults: told once for each table in a run.
 
     Without the mark: nobody knows whether a row differs, and it would stand on nearly all tables
     of a source, so that it told nothing there of what did happen.
     """
     found: dict[str, list[str]] = {}
-    for each in news:
+    for each in changes:
         key = f"{each.table} {each.column}"
         if each.kind == "filled" and key not in buffer.columns.filled:
             buffer.columns.filled.add(key)
@@ -122,33 +122,32 @@ def _take_filled(buffer: TargetBuffer, news: Sequence[ColumnNews]) -> list[objec
     return out
 
 
-def forget_news(buffer: TargetBuffer) -> None:
+def forget_published(buffer: TargetBuffer) -> None:
     """What the last write carried is published."""
     if (write := buffer.life.write) is not None:
         carried = set(write.batch.doubts)
-        buffer.columns.news = {
-            key: each for key, each in buffer.columns.news.items() if each not in carried
+        buffer.columns.doubts = {
+            key: each for key, each in buffer.columns.doubts.items() if each not in carried
         }
 
 
 def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[_Told]:
     """What a table's own lists of columns say."""
-    for news in staged.news:
-        if news.kind == "filled":
+    for change in staged.column_changes:
+        if change.kind == "filled":
             continue
-        stated = (
-            news.kind == "new" and f"{news.table} {news.column.lower()}" in buffer.columns.stated
-        )
-        if news.table and not stated:
-            yield f"{news.kind} {news.column.lower()}", (f"{news.table}: {news.what}", news.amid)
+        name = change.column.lower()
+        stated = change.kind == "new" and f"{change.table} {name}" in buffer.columns.stated
+        if change.table and not stated:
+            yield f"{change.kind} {name}", (f"{change.table}: {change.what}", change.amid)
 
 
 def _seen(buffer: TargetBuffer, staged: Staged, piece: bool) -> Iterator[_Told]:
     """What is told by types, and by columns that the table has not."""
     stored, about = buffer.state.schema, buffer.name
-    for news in staged.news:
-        if not news.table and news.kind != "default":
-            yield f"{news.kind} {news.column.lower()}", (f"{about}: {news.what}", news.amid)
+    for change in staged.column_changes:
+        if not change.table and change.kind != "default":
+            yield f"{change.kind} {change.column.lower()}", (f"{about}: {change.what}", change.amid)
     if piece or staged.schema is None:
         return
     if stored is None:
@@ -164,7 +163,7 @@ def _seen(buffer: TargetBuffer, staged: Staged, piece: bool) -> Iterator[_Told]:
 def _beside(
     buffer: TargetBuffer, stored: TableSchema, schema: TableSchema
 ) -> Iterator[tuple[str, str]]:
-    """What rows have that the table has not; declared types are no news of the source's."""
+    """What rows have that the table has not; declared types are no change at the source."""
     here = {column.name.lower(): column.type for column in stored.columns}
     declared = {name.lower() for name, _ in buffer.route.types}
     for column in schema.columns:

@@ -1,5 +1,7 @@
-"""What rows tell of columns that no statement told: one is new, is gone, or has another type, or
-its values may not be what the source has."""
+"""Changes of columns that the rows show and no statement announced.
+
+A column is new, is gone or has another type, or its values may differ from the source's.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,13 @@ from typing import Literal, NamedTuple
 from changes.mysql.shapes import keeps, shape_of
 
 
-class ColumnNews(NamedTuple):
-    """One change of a column. ``table`` is empty where it is not known whose rows told it.
+class ColumnChange(NamedTuple):
+    """One change of a column, found in rows; ``model.ChangeColumn`` is a statement's.
 
-    ``default``: an insert lacks it, so that its value there is a default which nobody tells.
-    ``filled``: its default may have been written in the place of NULL; always with the table.
-    ``amid``: rows of before it may be written together with it, also into an empty table.
+    ``table`` is empty where the rows don't show whose column it is. Kind ``default``: inserts lack
+    the column, so it took a default that no message carries. ``filled``: the default may stand in
+    the place of NULL; always with the table. ``amid``: rows from before the change may be written
+    in the same batch, also into an empty table.
     """
 
     kind: Literal["new", "gone", "type", "default", "filled"]
@@ -25,14 +28,14 @@ class ColumnNews(NamedTuple):
 
 
 class ListedType(NamedTuple):
-    """A column's type as a list of all columns has it: as it is sent, and as the source writes it,
-    where that is passed on."""
+    """A column's type in a list of all columns: as it is sent, and in the source's words where the
+    connector passes them on."""
 
     sent: str
     source: str | None = None
 
     def differs(self, other: ListedType) -> bool:
-        """Tell whether it is another one; that the source's words come or end is none."""
+        """Whether the type changed; the source's words may appear or end without a change."""
         both = self.source is not None and other.source is not None
         return self.sent != other.sent or (both and self.source != other.source)
 
@@ -40,38 +43,38 @@ class ListedType(NamedTuple):
         return self.source or self.sent
 
 
-def left_out(names: Iterable[str]) -> tuple[ColumnNews, ...]:
+def left_out(names: Iterable[str]) -> tuple[ColumnChange, ...]:
     """Columns that inserts lack."""
     what = "has a default at the source that inserts don't carry: NULL here"
     return tuple(
-        ColumnNews("default", name, f"column {name} {what}", amid=True)
+        ColumnChange("default", name, f"column {name} {what}", amid=True)
         for name in dict.fromkeys(names)
     )
 
 
-def filled(table: str, names: Iterable[str]) -> tuple[ColumnNews, ...]:
+def filled(table: str, names: Iterable[str]) -> tuple[ColumnChange, ...]:
     """Columns whose NULLs may come as their default."""
     what = "has a default, and a NULL may have come as that"
-    return tuple(ColumnNews("filled", name, f"column {name} {what}", table) for name in names)
+    return tuple(ColumnChange("filled", name, f"column {name} {what}", table) for name in names)
 
 
-def told_otherwise(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[ColumnNews]:
-    """Types of MySQL that rows tell now and that may not hold what the former ones held."""
+def changed_types(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[ColumnChange]:
+    """MySQL types of now that may not hold every value of the former ones."""
     for name, words in now.items():
         before = was.get(name, words)
         if before == words:
             continue
         old, new = shape_of(before), shape_of(words)
         if old is None or new is None or not keeps(old, new):
-            yield ColumnNews("type", name, f"column {name} from {before} to {words}")
+            yield ColumnChange("type", name, f"column {name} from {before} to {words}")
 
 
-def listed_otherwise(
+def changed_columns(
     table: str,
     was: Mapping[str, ListedType],
     now: Mapping[str, ListedType],
     amid: bool = False,
-) -> Iterator[ColumnNews]:
+) -> Iterator[ColumnChange]:
     """How two lists of all columns of a table, with their types, differ.
 
     Also a wider type counts: what a source makes of stored values may be anything (PostgreSQL's
@@ -79,10 +82,10 @@ def listed_otherwise(
     """
     for name, type_ in now.items():
         if name not in was:
-            yield ColumnNews("new", name, f"column {name} is new", table, amid)
+            yield ColumnChange("new", name, f"column {name} is new", table, amid)
         elif type_.differs(was[name]):
             what = f"column {name} from {was[name]} to {type_}"
-            yield ColumnNews("type", name, what, table, amid)
+            yield ColumnChange("type", name, what, table, amid)
     for name in was:
         if name not in now:
-            yield ColumnNews("gone", name, f"column {name} is gone", table, amid)
+            yield ColumnChange("gone", name, f"column {name} is gone", table, amid)
