@@ -60,7 +60,7 @@ class Service:
             recorded = {name: startup.recorded(name, store) for name, store in stores.items()}
             parts = [startup.parts(name, recorded[name], store) for name, store in stores.items()]
             admin = self._admin_endpoint()
-            folder = StagingFolder(config.daemon.staging_dir, self._run_id)
+            folder = StagingFolder(config.daemon.staging_folder, self._run_id)
             stagers = StageProcesses(formats(config), folder, config.daemon.processors)
             status: Exit | None = None
             supervisor = self._supervisor()

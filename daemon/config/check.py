@@ -41,7 +41,7 @@ def problems(config: Config) -> Iterator[str]:
     for name, sink in sinks_of(config).items():
         yield from (f"sink.{name}.{line}" for line in sink.problems())
     if _uses_spark(config):
-        yield from spark_problems()
+        yield from spark_problems(config)
 
 
 def warnings(config: Config, path: Path) -> Iterator[str]:
@@ -51,8 +51,8 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
     address = config.metrics.address
     if address and not _is_loopback(address[0]):
         yield f"metrics.listen: {address[0]} is no loopback address; whoever reaches it may read"
-    for key in ("state_dir", "staging_dir"):
-        if Path(tempfile.gettempdir()) in getattr(config.daemon, key).parents:
+    for key, folder in _folders(config):
+        if Path(tempfile.gettempdir()) in folder.parents:
             yield f"daemon.{key}: a folder for temporary files may be emptied by the system"
     processors = len(config.pipeline) * config.daemon.processors
     held = config.memory.buffer_bytes(processors)
@@ -149,9 +149,13 @@ def _uses_spark(config: Config) -> bool:
     return any(sink.catalog() is not None for sink in sinks_of(config).values())
 
 
+def _folders(config: Config) -> Iterator[tuple[str, Path]]:
+    yield "state_dir", config.daemon.state_dir
+    yield "staging_dir", config.daemon.staging_folder
+
+
 def _unusable_folders(config: Config) -> Iterator[str]:
-    for key in ("state_dir", "staging_dir"):
-        folder: Path = getattr(config.daemon, key)
+    for key, folder in _folders(config):
         there = next((p for p in (folder, *folder.parents) if p.exists()), folder)
         if not there.is_dir():
             yield f"daemon.{key}: {there} is not a folder"

@@ -103,7 +103,7 @@ def _absolute(config: Config, folder: Path) -> Config:
     daemon = config.daemon.model_copy(
         update={
             "state_dir": folder / config.daemon.state_dir,
-            "staging_dir": folder / config.daemon.staging_dir,
+            "staging_dir": _placed(config.daemon.staging_dir, folder),
         }
     )
     log = config.log
@@ -111,6 +111,10 @@ def _absolute(config: Config, folder: Path) -> Config:
         log = log.model_copy(update={"file": str(folder / log.file)})
     sinks = {name: sink.absolute(folder) for name, sink in config.sink.items()}
     return config.model_copy(update={"daemon": daemon, "log": log, "sink": sinks})
+
+
+def _placed(staging: str, folder: Path) -> str:
+    return staging if "://" in staging else str(folder / staging)
 
 
 def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:

@@ -38,11 +38,15 @@ def as_many_as_cores() -> int:
     return min(max(2, len(os.sched_getaffinity(0))), 8)
 
 
+STAGING_SCHEMES = ("file", "s3", "s3a", "hdfs")
+"""What a URI of the staging area may begin with; a folder that all machines share is a ``file``."""
+
+
 class DaemonSection(Section):
     """``[daemon]``: where it keeps its files and how it commits and ends."""
 
     state_dir: Path = Field(Path("var/state"), strict=False)
-    staging_dir: Path = Field(Path("var/staging"), strict=False)
+    staging_dir: str = "var/staging"
     commit_interval_s: float = Field(5.0, gt=0, strict=False)
     drain_timeout_s: float = Field(60.0, gt=0, strict=False)
     processors: int = Field(3, ge=1, le=64)
@@ -50,6 +54,35 @@ class DaemonSection(Section):
     stuck_after_s: float = Field(120.0, gt=0, strict=False)
     frontier_debt_messages: int = Field(1_000_000, ge=1)
     frontier_debt_s: float = Field(300.0, gt=0, strict=False)
+
+    @field_validator("staging_dir")
+    @classmethod
+    def _place(cls, value: str) -> str:
+        scheme, separator, rest = value.partition("://")
+        if separator and (scheme not in STAGING_SCHEMES or not rest.strip("/")):
+            known = ", ".join(f"{known}://" for known in STAGING_SCHEMES)
+            raise ValueError(f"{value!r} is neither a folder nor a URI that begins with {known}")
+        return value.rstrip("/") if separator else value
+
+    @property
+    def staging_folder(self) -> Path:
+        """Where this process stages: ``staging_dir``, or beside the state where that is a URI of
+        something else than a folder."""
+        scheme, separator, rest = self.staging_dir.partition("://")
+        if scheme == "file" and separator:
+            return Path("/" + rest.lstrip("/"))
+        return self.state_dir / "staging" if separator else Path(self.staging_dir)
+
+    @property
+    def staging_is_shared(self) -> bool:
+        """Whether the configuration says that Spark's executors reach ``staging_dir``."""
+        return "://" in self.staging_dir
+
+    @property
+    def staging_uri(self) -> str | None:
+        """Where staged files are copied for executors; None where they see this folder itself."""
+        copied = self.staging_is_shared and not self.staging_dir.startswith("file://")
+        return self.staging_dir if copied else None
 
 
 class MetricsSection(Section):

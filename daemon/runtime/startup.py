@@ -103,7 +103,7 @@ class StartUp:
 
     def check_staging(self) -> None:
         """Remove what another run left staged. Raises Unusable."""
-        folder = self._config.daemon.staging_dir
+        folder = self._config.daemon.staging_folder
         try:
             clean_staging(folder)
         except OSError as error:

@@ -16,6 +16,7 @@ from sparkwriter.iceberg.attempts import this_process
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.sink import IcebergWriter, check_catalog
+from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
 from sparkwriter.iceberg.warehouse import check_warehouse
 from sparkwriter.session.durable_files import CLASS
@@ -49,6 +50,7 @@ class IcebergSink:
         self._compactions = Compactions(CompactionSettings(**section.compaction.model_dump()))
         self._upkeep: Upkeep | None = None
         self._sessions: Sessions | None = None
+        self._staging: SharedStaging | None = None
 
     def problems(self) -> Iterator[str]:
         """What Iceberg would say only once Spark has started."""
@@ -106,6 +108,8 @@ class IcebergSink:
         settings = UpkeepSettings(**self._section.maintenance.model_dump())
         self._upkeep = Upkeep(this_process(owner), settings)
         self._sessions = sessions
+        if sessions.shared_staging is not None:
+            self._staging = SharedStaging(f"{sessions.shared_staging}/{owner}")
 
     def writer(self) -> ResettableSink:
         """With a session of its own: snapshot properties must not leak between writers."""
@@ -117,7 +121,7 @@ class IcebergSink:
         threading.Thread(target=self._compactions.stop, daemon=True).start()
 
     def _on(self, jvm: SparkJvm) -> IcebergWriter:
-        return IcebergWriter(jvm.spark, self._upkeep, self._compactions)
+        return IcebergWriter(jvm.spark, self._upkeep, self._compactions, self._staging)
 
 
 def _is_folder(warehouse: str) -> bool:

@@ -18,6 +18,12 @@ class Sessions(Protocol):
         """The one that lives. Main thread, at the start."""
         ...
 
+    @property
+    def shared_staging(self) -> str | None:
+        """The URI of a folder to copy staged files to for executors; None where they see this
+        machine's disk."""
+        ...
+
     def sink(self, make: Callable[[SparkJvm], SessionSink], timeout_s: float) -> ResettableSink:
         """A sink that goes on in the next session when one has died. Any thread."""
         ...

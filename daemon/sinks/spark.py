@@ -38,12 +38,14 @@ class SparkSessions:
     def start(self, catalogs: Mapping[str, Mapping[str, str]]) -> None:
         """Launch the JVM. Raises SinkUnavailable: one line."""
         config = self._config
+        for problem in _out_of_reach(config):
+            raise SinkUnavailable(problem)
         try:
             java, jars = find_java(), lake_jars()
         except (JavaMissing, JarsError) as error:
             raise SinkUnavailable(str(error)) from error
         os.environ["JAVA_HOME"] = str(java.home)  # where pyspark's launcher looks
-        self._folder = _claimed(config.daemon.staging_dir)
+        self._folder = _claimed(config.daemon.staging_folder)
         begun = time.monotonic()
         launch = partial(
             start_session,
@@ -74,6 +76,12 @@ class SparkSessions:
             seconds = round(time.monotonic() - begun, 1)
             structlog.get_logger().info("spark_warmed_up", seconds=seconds)
 
+    @property
+    def shared_staging(self) -> str | None:
+        """See ``daemon.sinks.port.Sessions``."""
+        local = is_local(self._config.spark.master)
+        return None if local else self._config.daemon.staging_uri
+
     def sink(self, make: Callable[[SparkJvm], SessionSink], timeout_s: float) -> ResettableSink:
         """See ``daemon.sinks.port.Sessions``."""
         assert self._keeper is not None
@@ -96,8 +104,9 @@ class SparkSessions:
         return self._folder.path / "jvm" / "warm-up"
 
 
-def spark_problems() -> Iterator[str]:
-    """What Spark needs of this machine. One line."""
+def spark_problems(config: Config) -> Iterator[str]:
+    """What Spark needs of this machine, and its executors of the configuration. One line each."""
+    yield from _out_of_reach(config)
     try:
         find_java()
         lake_jars()
@@ -111,8 +120,23 @@ def spark_warnings(config: Config) -> Iterator[str]:
     conf, local = config.spark.conf, is_local(config.spark.master)
     if conf.get("spark.scheduler.mode", "FAIR") != "FAIR":
         yield "spark.conf.spark.scheduler.mode: a long write holds up the short ones"
+    if not local and "spark.driver.host" not in conf:
+        yield (
+            "spark.conf.spark.driver.host: is localhost unless it is set, where executors on other"
+            " machines can't reach the driver"
+        )
     if conf.get("spark.authenticate", str(local)).lower() != "true":
         yield _open_to(local)
+
+
+def _out_of_reach(config: Config) -> Iterator[str]:
+    if not is_local(config.spark.master) and not config.daemon.staging_is_shared:
+        yield (
+            f"daemon.staging_dir: {config.daemon.staging_dir} is a folder of this machine, and"
+            f" executors of {config.spark.master} don't see it: name a place they reach, such as"
+            " s3://BUCKET/staging, hdfs:///staging, or file:///… for a folder that all machines"
+            " have mounted"
+        )
 
 
 def _open_to(local: bool) -> str:

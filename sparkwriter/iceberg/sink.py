@@ -7,11 +7,13 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable, Swap, TargetState
+from actors.contract.ports import SinkUnavailable
+from actors.contract.writes import Swap, TargetState
 from changes.model import TargetName
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.look import Seen
+from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.store import IcebergStore
 from sparkwriter.iceberg.swap import remove_table, swap_tables
 from sparkwriter.iceberg.upkeep import Upkeep
@@ -28,8 +30,9 @@ class IcebergWriter(TargetWriter[Seen]):
         spark: SparkSession,
         upkeep: Upkeep | None = None,
         compactions: Compactions | None = None,
+        shared_staging: SharedStaging | None = None,
     ) -> None:
-        self._lake = IcebergStore(spark, upkeep, compactions)
+        self._lake = IcebergStore(spark, upkeep, compactions, shared_staging)
         super().__init__(self._lake)
 
     def cancel(self) -> None:

@@ -40,6 +40,14 @@ class LooseTables:
         rows = self._session.sessionState().sqlParser().parsePlan(query)
         self._run(java.append(self._relation(table, sink), rows, java.options()))
 
+    def rows(self, table: Java, tasks: str, sink: str) -> Java:
+        """The rows of the files that Iceberg's ``ScanTaskSetManager`` has under the name ``tasks``,
+        as Java's Dataset. The table is Iceberg's, the catalog one that Spark knows."""
+        java = self._java
+        catalog = self._session.sessionState().catalogManager().catalog(sink)
+        relation = java.relation(java.task_table(table, tasks), java.some(catalog), java.none())
+        return java.run(self._session, relation)
+
     def _relation(self, table: LakeTable, sink: str) -> Java:
         """The table as it is now: a relation shows the snapshot that it was made at.
 
@@ -61,6 +69,7 @@ class LooseTables:
         return _Java(
             seq=self._jvm.org.apache.spark.api.python.PythonUtils.toSeq,
             spark_table=self._jvm.org.apache.iceberg.spark.source.SparkTable,
+            task_table=self._jvm.org.apache.iceberg.spark.source.SparkRewriteTable,
             relation=_object(sql.execution.datasources.v2, "DataSourceV2Relation").create,
             some=self._jvm.scala.Option.apply,
             none=self._jvm.scala.Option.empty,
@@ -73,6 +82,7 @@ class LooseTables:
 class _Java(NamedTuple):
     seq: Java
     spark_table: Java
+    task_table: Java
     relation: Java
     some: Java
     none: Java

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import structlog
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import LostRace, SinkUnavailable, StagedBatch
+from actors.contract.ports import LostRace, SinkUnavailable
+from actors.contract.writes import StagedBatch
 from changes.model import Mode
 from sparkwriter.iceberg.column_defaults import fillings
 from sparkwriter.iceberg.direct import Update, publish_update
@@ -28,12 +28,13 @@ from sparkwriter.iceberg.look import Seen
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.publish import MAIN, discard, publish_attempt, remove_files
 from sparkwriter.iceberg.sql import LooseTables
+from sparkwriter.iceberg.staged_source import SharedStaging, StagedSource
 from sparkwriter.iceberg.stored_keys import Unseekable
 from sparkwriter.iceberg.tombstones import Tombstones
 from sparkwriter.iceberg.vectors import Candidate, VectorWrites
 from sparkwriter.session.java_failures import Java
 from sparkwriter.sql.guard import Guard, add_tombstones
-from sparkwriter.sql.plan import key_columns, merge_sql, quote, read_schema, removal_sql, rows_sql
+from sparkwriter.sql.plan import key_columns, merge_sql, removal_sql, rows_sql
 from sparkwriter.sql.ways import Facts, Way, choose
 
 STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
@@ -58,7 +59,8 @@ class _Work:
 class StatementWrites:
     """The writes of one writer that are not equality deletes; called on its thread.
 
-    ``begin_jobs`` marks the jobs that follow as one write's, which can be cancelled.
+    ``begin_jobs`` marks the jobs that follow as one write's, which can be cancelled. ``shared``:
+    see ``StagedSource``.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class StatementWrites:
         vectors: VectorWrites,
         properties: dict[str, str],
         begin_jobs: Callable[[str], None],
+        shared: SharedStaging | None,
     ) -> None:
         self._spark = spark
         self._tombstones = tombstones
@@ -77,6 +80,7 @@ class StatementWrites:
         self._properties = properties
         self._begin_jobs = begin_jobs
         self._loose = LooseTables(spark)
+        self._staged = StagedSource(spark, self._loose, shared)
 
     def publish(
         self,
@@ -113,7 +117,8 @@ class StatementWrites:
             raise LostRace(f"main moved from snapshot {seen.main} to {main} meanwhile")
         self._begin_jobs(f"write {work.batch.target}")
         try:
-            with self._view(work) as view:
+            staged = self._staged.view(attempt, work.batch.target.sink, work.path, work.staged)
+            with staged as view:
                 if way is Way.REPLACE:
                     self._replace(attempt, work, plan, view)
                 else:
@@ -172,18 +177,6 @@ class StatementWrites:
             else:
                 text = merge_sql(batch, columns, names, view, guard, fill)
                 self._loose.merge(attempt, batch.target.sink, text)
-
-    @contextmanager
-    def _view(self, work: _Work) -> Iterator[str]:
-        """The staged file under a name that a statement can read."""
-        view = f"binlogd_{uuid4().hex}"
-        # The path is one file's name: no sign in it is a pattern.
-        reader = self._spark.read.schema(read_schema(work.staged)).option("__globPaths__", "false")
-        reader.parquet(work.path).createTempView(view)
-        try:
-            yield quote(view)
-        finally:
-            self._spark.catalog.dropTempView(view)
 
     @contextmanager
     def _configured(self, settings: dict[str, str]) -> Iterator[None]:

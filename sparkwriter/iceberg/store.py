@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import StagedBatch
+from actors.contract.writes import StagedBatch
 from changes.model import POSITION, Mode, TargetName
 from offsets.fence import Marks
 from offsets.snapshot import TargetMark
@@ -30,6 +30,7 @@ from sparkwriter.iceberg.publish import create_branch, drop_branch, publish_bran
 from sparkwriter.iceberg.refusals import only_names, reasons
 from sparkwriter.iceberg.rewind import delete_whole_files, stamped_removal
 from sparkwriter.iceberg.source import source_text
+from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.statements import STAMP_CONF, StatementWrites
 from sparkwriter.iceberg.tombstones import Tombstones
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
@@ -62,7 +63,7 @@ class IcebergStore:
     The instance is made on any thread and used on one: what it sets on its session (the stamp
     for the next commit) must not be seen by another write. The sink's name is the catalog's.
     ``upkeep`` and ``compactions`` are shared by the sink's writers; without them, this one has
-    some of its own.
+    some of its own. ``shared_staging``: see ``StagedSource``.
     """
 
     capabilities = Capabilities()
@@ -72,6 +73,7 @@ class IcebergStore:
         spark: SparkSession,
         upkeep: Upkeep | None = None,
         compactions: Compactions | None = None,
+        shared_staging: SharedStaging | None = None,
     ) -> None:
         self.upkeep = upkeep or Upkeep(anonymous(), UpkeepSettings())
         self._spark = spark.newSession()
@@ -86,6 +88,7 @@ class IcebergStore:
             VectorWrites(self._spark.sparkContext._jvm, files),
             TABLE_PROPERTIES,
             self._begin_jobs,
+            shared_staging,
         )
         self._compactor = Compactor(
             self._spark,

@@ -16,7 +16,8 @@ import structlog
 from confluent_kafka import Consumer
 
 from actors.contract.effects import Stage, Stretch
-from actors.contract.ports import StagedBatch, Stager, TargetState
+from actors.contract.ports import Stager
+from actors.contract.writes import StagedBatch, TargetState
 from changes.model import Mode, TargetName
 from changes.routing import TargetRoute
 from daemon.config.file import load
@@ -92,7 +93,7 @@ def main(path: str) -> None:
     (name,) = config.pipeline
     section = config.pipeline[name]
     config.daemon.state_dir.mkdir(parents=True)
-    folder = StagingFolder(config.daemon.staging_dir, "run-stalled")
+    folder = StagingFolder(config.daemon.staging_folder, "run-stalled")
     stagers = StageProcesses(formats(config), folder, config.daemon.processors)
     topology = Topology(config, "run-stalled", stagers, EventQueue())
     topology.start_writers(lambda: {"lake": Stalled()})
@@ -113,7 +114,7 @@ def main(path: str) -> None:
     begun = time.monotonic()
     topology.start_pipeline(PipelineParts(name, source, store, recorded, spills))
     standing = held.standing.wait(180)
-    staged = sum(file.stat().st_size for file in config.daemon.staging_dir.rglob("*.parquet"))
+    staged = sum(file.stat().st_size for file in config.daemon.staging_folder.rglob("*.parquet"))
     print(
         json.dumps(
             {

@@ -12,7 +12,8 @@ from random import Random
 import pytest
 
 from actors.contract.messages import CaughtUp, PipelineFailed
-from actors.contract.ports import BatchWriter, StagedBatch, TargetState
+from actors.contract.ports import BatchWriter
+from actors.contract.writes import StagedBatch, TargetState
 from changes.model import TargetName
 from daemon.config.file import load
 from daemon.kafka.positions import log_ends
@@ -118,7 +119,7 @@ def test_one_hanging_target_leaves_the_others_fresh(rig: Rig) -> None:
 
     watch: BatchWriter = Watch()
     config.daemon.state_dir.mkdir(parents=True)
-    folder = StagingFolder(config.daemon.staging_dir, "run-one")
+    folder = StagingFolder(config.daemon.staging_folder, "run-one")
     stagers = StageProcesses(formats(config), folder, config.daemon.processors)
     topology = Topology(config, "run-one", stagers, events)
     topology.start_writers(lambda: {"lake": watch})

@@ -121,10 +121,35 @@ def test_a_metrics_address_needs_a_port(tmp_path: Path) -> None:
 
 def test_a_cluster_that_takes_anybody_is_a_warning(tmp_path: Path) -> None:
     """What is this machine's alone has a secret of its own; a cluster needs one that is set."""
-    result = check(tmp_path, TEXT + '[spark]\nmaster = "spark://far:7077"\n')
+    result = check(tmp_path, TEXT + CLUSTER + '[daemon]\nstaging_dir = "file:///mnt/shared"\n')
     assert result.exit_code == 0
-    line = lines(result, tmp_path)[0]
-    assert line.startswith("warning: spark.conf.spark.authenticate: whoever reaches the ports")
+    driver, ports, *_ = lines(result, tmp_path)
+    assert driver.startswith("warning: spark.conf.spark.driver.host: is localhost")
+    assert ports.startswith("warning: spark.conf.spark.authenticate: whoever reaches the ports")
+
+
+CLUSTER = '[spark]\nmaster = "spark://far:7077"\n'
+
+
+def test_executors_that_cannot_read_what_is_staged(tmp_path: Path) -> None:
+    """A folder of this machine alone is refused with a cluster, with what to write instead."""
+    result = check(tmp_path, TEXT + CLUSTER)
+    assert result.exit_code == 2
+    line = lines(result, tmp_path)[-1]
+    assert line.startswith(
+        f"daemon.staging_dir: {tmp_path}/var/staging is a folder of this machine"
+    )
+    assert "executors of spark://far:7077 don't see it" in line
+    assert "s3://BUCKET/staging" in line
+
+
+@pytest.mark.parametrize("place", ["ftp://x/y", "s3://", "file:///"])
+def test_a_staging_area_that_is_no_place(tmp_path: Path, place: str) -> None:
+    """Neither a folder nor a URI that binlogd knows."""
+    result = check(tmp_path, TEXT + f'[daemon]\nstaging_dir = "{place}"\n')
+    (line,) = lines(result, tmp_path)
+    assert result.exit_code == 2
+    assert line.startswith(f"daemon.staging_dir: '{place}' is neither a folder nor a URI")
 
 
 def test_a_state_directory_that_cannot_be_is_named(tmp_path: Path) -> None:
@@ -151,7 +176,8 @@ def test_a_state_directory_that_cannot_be_is_named(tmp_path: Path) -> None:
             "sink.lake.catalog.warehouse: is a folder, and files of a.b.Files are not waited for",
         ),
         (
-            '[spark]\nmaster = "yarn"\n[spark.conf]\nspark.authenticate = "true"\n',
+            '[daemon]\nstaging_dir = "file:///mnt/s"\n[spark]\nmaster = "yarn"\n'
+            '[spark.conf]\nspark.authenticate = "true"\nspark.driver.host = "d"\n',
             "sink.lake.catalog.warehouse: is a folder, and the files that a cluster writes",
         ),
         (

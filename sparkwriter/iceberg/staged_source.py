@@ -1,0 +1,165 @@
+"""A staged file as a relation that a statement reads, also where executors can't see its disk.
+
+On one machine Spark reads the file where it lies. On a cluster it is first put into the shared
+staging area, by the table's own ``FileIO``, and read from there as a table that no catalog knows:
+so whatever storage the lake is in, executors need nothing beyond what they need for the lake.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import structlog
+from py4j.java_gateway import is_instance_of
+from pyspark.sql import SparkSession
+
+from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.publish import remove_files
+from sparkwriter.iceberg.sql import LooseTables
+from sparkwriter.session.java_failures import Java, JavaFailure, java_class, reason
+from sparkwriter.session.java_names import JavaNames
+from sparkwriter.sql.plan import quote, read_schema
+from sparkwriter.sql.schema import iceberg_type
+
+log: Any = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedStaging:
+    """A folder that executors reach, of this daemon alone: its URI.
+
+    ``run`` begins the names of this process's files. Any other file there is a dead run's.
+    """
+
+    folder: str
+    run: str = field(default_factory=lambda: f"run-{uuid4().hex[:12]}")
+
+
+class StagedSource:
+    """Staged files for the statements of one writer; called on its thread.
+
+    ``shared``: None where executors see this machine's disk.
+    """
+
+    def __init__(
+        self, spark: SparkSession, loose: LooseTables, shared: SharedStaging | None
+    ) -> None:
+        self._spark = spark
+        self._jvm: Java = JavaNames(spark.sparkContext._jvm)
+        self._gateway: Java = spark.sparkContext._gateway
+        self._loose = loose
+        self._shared = shared
+        self._swept = False
+
+    @contextmanager
+    def view(self, table: LakeTable, sink: str, path: str, staged: pa.Schema) -> Iterator[str]:
+        """The staged file under a quoted name that a statement can read; gone afterwards.
+
+        ``table`` is the one that will be written, of the catalog ``sink``. Raises one of
+        JavaFailure, OSError.
+        """
+        view = f"binlogd_{uuid4().hex}"
+        if self._shared is None:
+            # The path is one file's name: no sign in it is a pattern.
+            reader = self._spark.read.schema(read_schema(staged))
+            reader.option("__globPaths__", "false").parquet(path).createTempView(view)
+            try:
+                yield quote(view)
+            finally:
+                self._spark.catalog.dropTempView(view)
+            return
+        with self._reachable(self._shared, table, sink, path, staged) as rows:
+            rows.createTempView(view)
+            try:
+                yield quote(view)
+            finally:
+                self._spark.catalog.dropTempView(view)
+
+    @contextmanager
+    def _reachable(
+        self, shared: SharedStaging, table: LakeTable, sink: str, path: str, staged: pa.Schema
+    ) -> Iterator[Java]:
+        """The file's rows as Java's Dataset, read from a copy that executors reach."""
+        io = table.operations.io()
+        self._sweep(shared, io)
+        place = f"{shared.folder}/{shared.run}-{uuid4()}.parquet"
+        try:
+            out = io.newOutputFile(place).createOrOverwrite()
+            try:
+                self._jvm.java.nio.file.Files.copy(self._jvm.java.io.File(path).toPath(), out)
+            finally:
+                out.close()
+            unnamed = self._table(io, staged, shared.folder)
+            with self._tasks(unnamed, Path(path), place) as tasks:
+                yield self._loose.rows(unnamed, tasks, sink)
+        finally:
+            remove_files(table, [place])
+
+    def _sweep(self, shared: SharedStaging, io: Java) -> None:
+        """Remove what dead runs of this daemon left, once, where the storage can list a folder.
+
+        A failure is logged: what is left costs room, no write depends on it.
+        """
+        prefixes = "org.apache.iceberg.io.SupportsPrefixOperations"
+        if self._swept or not is_instance_of(self._gateway, io, prefixes):
+            return
+        self._swept = True
+        try:
+            found = io.listPrefix(f"{shared.folder}/").iterator()
+            while found.hasNext():
+                location = str(found.next().location())
+                if not location.rpartition("/")[2].startswith(shared.run):
+                    io.deleteFile(location)
+        except JavaFailure as error:
+            # The folder comes with its first file.
+            if not java_class(error).endswith(("FileNotFoundException", "NotFoundException")):
+                log.warning("staged_files_left_behind", folder=shared.folder, reason=reason(error))
+
+    def _table(self, io: Java, staged: pa.Schema, location: str) -> Java:
+        """A table of the file's columns that is in memory only. Their ids count from 1, as Iceberg
+        numbers the columns of a file that carries none."""
+        iceberg = self._jvm.org.apache.iceberg
+        fields = [
+            {"id": number, "name": field.name, "required": False, "type": iceberg_type(field.type)}
+            for number, field in enumerate(staged, start=1)
+        ]
+        schema = iceberg.SchemaParser.fromJson(
+            json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
+        )
+        spec = iceberg.PartitionSpec.unpartitioned()
+        metadata = iceberg.TableMetadata.newTableMetadata(schema, spec, location, {})
+        return iceberg.BaseTable(iceberg.StaticTableOperations(metadata, io), "binlogd_staged")
+
+    @contextmanager
+    def _tasks(self, table: Java, local: Path, place: str) -> Iterator[str]:
+        """Have Iceberg know what to read of the table: the file at ``place``, whose copy ``local``
+        is. Gives the name under which it knows that."""
+        iceberg, name = self._jvm.org.apache.iceberg, f"binlogd-{uuid4()}"
+        spec = table.spec()
+        described = iceberg.DataFiles.builder(spec).withPath(place).withFormat("PARQUET")
+        described = described.withFileSizeInBytes(local.stat().st_size)
+        described = described.withRecordCount(pq.read_metadata(local).num_rows)
+        evaluator = iceberg.expressions.ResidualEvaluator.unpartitioned(
+            iceberg.expressions.Expressions.alwaysTrue()
+        )
+        task = iceberg.BaseFileScanTask(
+            described.build(),
+            self._gateway.new_array(iceberg.DeleteFile, 0),
+            iceberg.SchemaParser.toJson(table.schema()),
+            iceberg.PartitionSpecParser.toJson(spec),
+            evaluator,
+        )
+        manager = iceberg.spark.ScanTaskSetManager.get()
+        manager.stageTasks(table, name, self._jvm.java.util.List.of(task))
+        try:
+            yield name
+        finally:
+            manager.removeTasks(table, name)
