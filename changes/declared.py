@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from changes.model import ColumnTypes
-from changes.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_UTC, Reading, SourceType
+from changes.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_UTC, SourceType, TextForm
 
 ALLOWED = (
     "boolean, int, bigint, bigint unsigned, float, double, decimal(p,s), string, binary, date, "
@@ -21,10 +21,10 @@ ALLOWED = (
 )
 """What an error offers; ``_WORDS`` has the other names."""
 
-_INT = SourceType(pa.int32(), Reading.WHOLE)
-_LONG = SourceType(pa.int64(), Reading.WHOLE)
+_INT = SourceType(pa.int32(), TextForm.WHOLE)
+_LONG = SourceType(pa.int64(), TextForm.WHOLE)
 _TEXT = SourceType(pa.string())
-_BYTES = SourceType(pa.binary(), Reading.BASE64)
+_BYTES = SourceType(pa.binary(), TextForm.BASE64)
 _WALL = SourceType(TIMESTAMP)
 _INSTANT = SourceType(TIMESTAMP_UTC)
 
@@ -33,13 +33,13 @@ _WORDS = {
     "bool": SourceType(pa.bool_()),
     **dict.fromkeys(("int", "integer", "tinyint", "smallint", "mediumint", "year"), _INT),
     **dict.fromkeys(("bigint", "long", "int unsigned"), _LONG),
-    "bigint unsigned": SourceType(pa.decimal128(20, 0), Reading.UNSIGNED),
+    "bigint unsigned": SourceType(pa.decimal128(20, 0), TextForm.UNSIGNED),
     **dict.fromkeys(("float", "real"), SourceType(pa.float32())),
     **dict.fromkeys(("double", "double precision"), SourceType(pa.float64())),
     **dict.fromkeys(("string", "text", "varchar", "char", "json", "enum", "set"), _TEXT),
     **dict.fromkeys(("binary", "varbinary", "blob", "bytea", "bytes"), _BYTES),
     "date": SourceType(pa.date32()),
-    "time": SourceType(pa.string(), Reading.TIME),
+    "time": SourceType(pa.string(), TextForm.TIME),
     **dict.fromkeys(("timestamp", "datetime", "timestamp without time zone"), _WALL),
     **dict.fromkeys(("timestamptz", "timestamp with time zone", "timestamp_ltz"), _INSTANT),
 }

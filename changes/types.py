@@ -17,8 +17,8 @@ MAX_PRECISION = 38
 """Digits that the lakes' decimals hold; MySQL has up to 65, such a column stays text."""
 
 
-class Reading(Enum):
-    """How a value's text is to be understood, where the Arrow type alone does not tell."""
+class TextForm(Enum):
+    """How a value's text is to be read, where the Arrow type alone does not say."""
 
     PLAIN = "plain"
     WHOLE = "whole"
@@ -48,7 +48,7 @@ class SourceType:
     """A source column's type. ``labels`` are those of an enumeration or set, in their order."""
 
     arrow: pa.DataType
-    reading: Reading = Reading.PLAIN
+    form: TextForm = TextForm.PLAIN
     labels: tuple[str, ...] = ()
 
 

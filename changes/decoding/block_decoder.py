@@ -25,8 +25,8 @@ from changes.model import (
 )
 
 
-class BlockReading(ABC):
-    """One call's way through its messages."""
+class BlockDecodePass(ABC):
+    """Reads the messages of one ``decode`` call."""
 
     def __init__(self, blocks: RowBlocks, trying: Trying) -> None:
         self._about = ""
@@ -92,7 +92,7 @@ class BlockTableDecoder(ABC):
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
         blocks = RowBlocks(self._layout, self._fixed, self._run.begun(partition, offsets))
-        bad = self._reading(blocks).add_all(values)
+        bad = self._decode_pass(blocks).add_all(values)
         converter = Converter(self._zone, self._options.zero_dates)
         try:
             changes = blocks.changes(converter, partition, offsets)
@@ -112,7 +112,7 @@ class BlockTableDecoder(ABC):
         return self._options.time_zone
 
     @abstractmethod
-    def _reading(self, blocks: RowBlocks) -> BlockReading:
+    def _decode_pass(self, blocks: RowBlocks) -> BlockDecodePass:
         """Begin to read one call's messages."""
 
     @abstractmethod

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from changes.decoding.text_forms import reader_of
 from changes.model import ZeroDates
 from changes.mysql.types import tells_no_digits
-from changes.types import TIMESTAMP, Reading, SourceType
+from changes.types import TIMESTAMP, SourceType, TextForm
 
 _DIGITS = b"0123456789-"
 
@@ -78,7 +78,7 @@ class Converter:
         words = declared or str(kind.arrow)
         if tells_no_digits(words):
             words = _digits_of(kind.arrow)
-        if kind.reading in (Reading.ENUM, Reading.SET) and not kind.labels:
+        if kind.form in (TextForm.ENUM, TextForm.SET) and not kind.labels:
             raise ValueMisfit(row, f"{shown} counts labels that are not named by {words}")
         article = "an" if words[:1].lower() in "aeiou" else "a"
         raise ValueMisfit(row, f"{shown} is not {article} {words}")
@@ -113,15 +113,15 @@ def convert(text: pa.Array, kind: SourceType, zone: str) -> pa.Array:
     is taken as the first; one that it skips is refused.
     """
     arrow = kind.arrow
-    if kind.reading is Reading.BYTES:
+    if kind.form is TextForm.BYTES:
         return _bytes(text)
-    if kind.reading is Reading.BASE64:
+    if kind.form is TextForm.BASE64:
         return _base64(text)
     if (read := reader_of(kind)) is not None:
         return _each(text, read)
     if pa.types.is_string(arrow):
         return text
-    if kind.reading is Reading.UNSIGNED:
+    if kind.form is TextForm.UNSIGNED:
         return _unsigned(text, arrow)
     if pa.types.is_integer(arrow) or pa.types.is_boolean(arrow):
         return _integers(text, arrow)

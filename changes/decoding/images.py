@@ -15,7 +15,7 @@ from changes.decoding.convert import Converter, ValueMisfit
 from changes.decoding.json_text import text_of
 from changes.decoding.layout import Refused
 from changes.mysql.types import from_mysql
-from changes.types import TEXT, Reading, SourceType
+from changes.types import TEXT, SourceType, TextForm
 
 Image = dict[str, object]
 
@@ -79,7 +79,7 @@ def images_of(
 
 def _shown(value: object, kind: SourceType) -> object:
     """The lake's value, but an integer as one, and a float by the digits that tell it apart."""
-    if isinstance(value, Decimal) and kind.reading in (Reading.WHOLE, Reading.UNSIGNED):
+    if isinstance(value, Decimal) and kind.form in (TextForm.WHOLE, TextForm.UNSIGNED):
         return int(value)
     if isinstance(value, float) and pa.types.is_float32(kind.arrow):
         return shortest(value)

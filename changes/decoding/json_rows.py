@@ -120,26 +120,26 @@ class JsonTableDecoder:
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
         run = self._run.begun(partition, offsets)
-        reading = _Reading(self._dialect, self._layout, self._fixed, self._names, run)
-        refused = reading.read(values)
-        layout = reading.layout
+        decoding = _DecodePass(self._dialect, self._layout, self._fixed, self._names, run)
+        refused = decoding.read(values)
+        layout = decoding.layout
         converter = Converter(self._options.time_zone, self._options.zero_dates)
         table = None
-        if reading.segments:
-            pieces = Pieces(reading.segments, layout.columns, layout.keys or (), self._fixed)
+        if decoding.segments:
+            pieces = Pieces(decoding.segments, layout.columns, layout.keys or (), self._fixed)
             try:
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
             except Misfit as misfit:
                 raise self._bad(misfit.record, misfit, values) from misfit
         if refused is not None:
-            raise self._bad(reading.place, refused, values) from refused
+            raise self._bad(decoding.place, refused, values) from refused
         if table is None:
             return None
-        self._layout, self._names, self._seen = layout, frozenset(reading.names), True
-        self._run = reading.run.ended(reading.count)
+        self._layout, self._names, self._seen = layout, frozenset(decoding.names), True
+        self._run = decoding.run.ended(decoding.count)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(
-            table, layout.schema, mode, reading.count, converter.nulled, begins=pieces.begins
+            table, layout.schema, mode, decoding.count, converter.nulled, begins=pieces.begins
         )
 
     def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
@@ -149,8 +149,8 @@ class JsonTableDecoder:
         return BadRecord(place, reason, of_table=isinstance(error, Unfit))
 
 
-class _Reading:
-    """One call's way through its messages: columns of text, in segments of one layout each."""
+class _DecodePass:
+    """Reads one call's messages into columns of text, in segments of one layout each."""
 
     def __init__(
         self,

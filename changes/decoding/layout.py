@@ -21,7 +21,7 @@ from msgspec import UNSET, Struct, UnsetType
 from changes.declared import NOTHING_DECLARED, Declared
 from changes.model import CHANGELOG_COLUMNS, Column, TableSchema
 from changes.mysql.types import from_mysql, tells_no_digits
-from changes.types import TEXT, Reading, SourceType, widen
+from changes.types import TEXT, SourceType, TextForm, widen
 
 _RESERVED_PREFIX = "__binlogd_"
 _CHANGELOG_NAMES = frozenset(name for name, _ in CHANGELOG_COLUMNS)
@@ -197,14 +197,14 @@ class Layout(abc.ABC):
         if given is None:
             return TEXT if seen is None else seen
         self.declared.setdefault(name, self.given.words_of(name) or "")
-        if seen is not None and given == TEXT and seen.reading is not Reading.BYTES:
+        if seen is not None and given == TEXT and seen.form is not TextForm.BYTES:
             return _as_text(seen)
         return given if seen is None else self._wider(name, given, seen, declared)
 
     def _wider(
         self, name: str, stored: SourceType, seen: SourceType, declared: str | None
     ) -> SourceType:
-        if self.given.type_of(name) == TEXT and seen.reading is not Reading.BYTES:
+        if self.given.type_of(name) == TEXT and seen.form is not TextForm.BYTES:
             seen = _as_text(seen)
         wider = widen(stored.arrow, seen.arrow)
         if wider is None:
@@ -214,7 +214,7 @@ class Layout(abc.ABC):
                 f"{name}: the type {was} ({stored.arrow}) can't become {declared} ({seen.arrow}) "
                 f"in the lake"
             )
-        if seen.reading is stored.reading and _begins(stored.labels, seen.labels):
+        if seen.form is stored.form and _begins(stored.labels, seen.labels):
             return replace(stored, arrow=wider)
         return replace(seen, arrow=wider)
 
@@ -231,7 +231,7 @@ def _begins(labels: tuple[str, ...], part: tuple[str, ...]) -> bool:
 
 def _same_words(stored: SourceType, now: SourceType) -> bool:
     """Tell whether what ``stored`` read is read alike by ``now``."""
-    return stored.reading is now.reading and _begins(now.labels, stored.labels)
+    return stored.form is now.form and _begins(now.labels, stored.labels)
 
 
 def decoded(decode: Callable[[bytes], Any], texts: Iterable[bytes]) -> list[Any]:

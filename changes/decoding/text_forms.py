@@ -10,7 +10,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from changes.types import Reading, SourceType
+from changes.types import SourceType, TextForm
 
 _TIME = re.compile(r"(-?)0*([0-9]{1,3}):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6})0*)?", re.ASCII)
 
@@ -20,10 +20,10 @@ _MOST_HOURS = 838
 _MASK_DIGITS = 20
 """Digits of the largest mask, 2^64 - 1."""
 
-_FORMS: Mapping[Reading, Callable[[str], object]] = {
-    Reading.UUID: uuid.UUID,
-    Reading.INET4: ipaddress.IPv4Address,
-    Reading.INET6: ipaddress.IPv6Address,
+_FORMS: Mapping[TextForm, Callable[[str], object]] = {
+    TextForm.UUID: uuid.UUID,
+    TextForm.INET4: ipaddress.IPv4Address,
+    TextForm.INET6: ipaddress.IPv6Address,
 }
 """What refuses a text that is none."""
 
@@ -33,17 +33,17 @@ def reader_of(kind: SourceType) -> Callable[[str], str] | None:
 
     It raises pa.ArrowInvalid.
     """
-    match kind.reading:
-        case Reading.UTF8:
+    match kind.form:
+        case TextForm.UTF8:
             return utf8_text
-        case Reading.TIME:
+        case TextForm.TIME:
             return time_text
-        case Reading.ENUM:
+        case TextForm.ENUM:
             return partial(enum_label, labels=kind.labels)
-        case Reading.SET:
+        case TextForm.SET:
             return partial(set_labels, labels=kind.labels)
-        case Reading.UUID | Reading.INET4 | Reading.INET6:
-            return partial(formed_text, _FORMS[kind.reading])
+        case TextForm.UUID | TextForm.INET4 | TextForm.INET6:
+            return partial(formed_text, _FORMS[kind.form])
         case _:
             return None
 

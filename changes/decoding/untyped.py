@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from changes.decoding.convert import convert
 from changes.model import AddColumn, ChangeColumn, Column, Ddl, DdlStep, RenameColumn
-from changes.types import TEXT, TIMESTAMP_UTC, Reading, SourceType, widen
+from changes.types import TEXT, TIMESTAMP_UTC, SourceType, TextForm, widen
 
 
 def as_text_columns(ddl: Ddl) -> Ddl:
@@ -62,9 +62,9 @@ def as_declared(step: AddColumn, arrow: pa.DataType) -> AddColumn:
         return replace(step, column=column, default=None)
     if kind.equals(TIMESTAMP_UTC):
         raise ValueError("a point in time as a DEFAULT depends on a session's time zone")
-    reading = Reading.BASE64 if pa.types.is_binary(kind) else Reading.PLAIN
+    form = TextForm.BASE64 if pa.types.is_binary(kind) else TextForm.PLAIN
     try:
-        found = convert(pa.array([text], pa.string()), SourceType(kind, reading), "UTC")
+        found = convert(pa.array([text], pa.string()), SourceType(kind, form), "UTC")
     except pa.ArrowInvalid as error:
         raise ValueError(f"DEFAULT {text!r} is none of the declared type {kind}") from error
     return replace(step, column=column, default=found[0].as_py())

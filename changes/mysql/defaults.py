@@ -22,7 +22,7 @@ from changes.mysql.columns import (
 )
 from changes.mysql.tokens import Token, words
 from changes.mysql.types import size
-from changes.types import TIMESTAMP_UTC, Reading, SourceType
+from changes.types import TIMESTAMP_UTC, SourceType, TextForm
 
 _UNICODE = words("utf8 utf8mb3 utf8mb4")
 _BEYOND_ASCII = words("ascii binary latin1 latin2 latin5 latin7 greek hebrew euckr gbk gb2312 big5")
@@ -84,7 +84,7 @@ def _literal(column: Definition, kind: SourceType, default: Sequence[Token]) -> 
     only = tokens[0]
     if len(tokens) == 1:
         if only.kind == "number" or (only.kind == "string" and not sign):
-            if kind.reading is Reading.BYTES and not only.text.isascii():
+            if kind.form is TextForm.BYTES and not only.text.isascii():
                 raise Unknowable("the bytes of its DEFAULT depend on a session's character set")
             _check_kind(column, kind, sign, only)
             return sign + only.text
@@ -103,8 +103,8 @@ def _check_kind(column: Definition, kind: SourceType, sign: str, token: Token) -
     the bytes of a BIT or the year 2001.
     """
     number = token.kind == "number"
-    labels = kind.reading in (Reading.ENUM, Reading.SET)
-    texts = kind.reading is Reading.BYTES or pa.types.is_string(kind.arrow)
+    labels = kind.form in (TextForm.ENUM, TextForm.SET)
+    texts = kind.form is TextForm.BYTES or pa.types.is_string(kind.arrow)
     plain = re.fullmatch(r"-?[1-9]\d{0,17}|-?(0|[1-9]\d{0,8})\.\d*[1-9]\d*|0", sign + token.text)
     own_way = number and (labels or (texts and plain is None))
     if not number and (column.base == "BIT" or (column.base == "YEAR" and len(token.text) != 4)):
@@ -125,10 +125,10 @@ def _bit_string(token: Token, kind: SourceType) -> str:
     base = 2 if token.kind == "bits" else 16
     digits = token.text[2:].rstrip("'")
     number = int(digits or "0", base)
-    if kind.reading is Reading.BYTES or pa.types.is_string(kind.arrow):
+    if kind.form is TextForm.BYTES or pa.types.is_string(kind.arrow):
         per_byte = 8 if base == 2 else 2
         text = number.to_bytes(-(-len(digits) // per_byte), "big").decode("latin-1")
-        if kind.reading is not Reading.BYTES and not text.isascii():
+        if kind.form is not TextForm.BYTES and not text.isascii():
             raise Unknowable("what its DEFAULT reads depends on the column's character set")
         return text
     if number >= 1 << _MOST_BITS:
@@ -165,15 +165,15 @@ def _value(column: Definition, kind: SourceType, text: str) -> object:
 
 def _as_printed(column: Definition, kind: SourceType, text: str) -> str | None:
     """The constant as a message would carry it; None where that can't be told."""
-    if kind.reading in (Reading.ENUM, Reading.SET):
+    if kind.form in (TextForm.ENUM, TextForm.SET):
         return _numbered(kind, text)
     if column.base in NUMBERS and not _is_kept(column, text):
         return None
     if column.base == "DATETIME":
         return text if _keeps_fraction(column, text) else None
-    if kind.reading is Reading.BYTES:
+    if kind.form is TextForm.BYTES:
         return _bytes_text(column, text)
-    if kind.reading is Reading.TIME:
+    if kind.form is TextForm.TIME:
         return text if _CLOCK.fullmatch(text) and _keeps_fraction(column, text) else None
     if column.base == "YEAR":
         return text if re.fullmatch(r"0|\d{4}", text) else None
@@ -220,11 +220,11 @@ def _bytes_text(column: Definition, text: str) -> str | None:
 def _numbered(kind: SourceType, text: str) -> str | None:
     """A label's number, a set's mask: the server compares without regard to case."""
     folded = [label.casefold() for label in kind.labels]
-    wanted = [text] if kind.reading is Reading.ENUM else [part for part in text.split(",") if part]
+    wanted = [text] if kind.form is TextForm.ENUM else [part for part in text.split(",") if part]
     try:
         places = {folded.index(label.rstrip(" ").casefold()) for label in wanted}
     except ValueError:
         return None
-    if kind.reading is Reading.ENUM:
+    if kind.form is TextForm.ENUM:
         return str(places.pop() + 1)
     return str(sum(1 << place for place in places))

@@ -14,8 +14,8 @@ from changes.types import (
     TEXT,
     TIMESTAMP,
     TIMESTAMP_UTC,
-    Reading,
     SourceType,
+    TextForm,
 )
 
 _MAX_FLOAT_BITS = 24
@@ -45,21 +45,21 @@ _DOCUMENTS = _CHARACTERS | {"json"}
 
 _AS_BYTES = "/* its UTF-8, byte by byte */"
 
-_WHOLE_64 = SourceType(pa.decimal128(20, 0), Reading.UNSIGNED)
+_WHOLE_64 = SourceType(pa.decimal128(20, 0), TextForm.UNSIGNED)
 """Unsigned 64-bit integers: no lake type of integers holds them."""
 
-_BYTES = SourceType(pa.binary(), Reading.BYTES)
+_BYTES = SourceType(pa.binary(), TextForm.BYTES)
 
 _SIMPLE = {
     "serial": _WHOLE_64,
-    "year": SourceType(pa.int32(), Reading.WHOLE),
+    "year": SourceType(pa.int32(), TextForm.WHOLE),
     "date": SourceType(pa.date32()),
     "datetime": SourceType(TIMESTAMP),
     "timestamp": SourceType(TIMESTAMP_UTC),
-    "time": SourceType(pa.string(), Reading.TIME),
-    "uuid": SourceType(pa.string(), Reading.UUID),
-    "inet4": SourceType(pa.string(), Reading.INET4),
-    "inet6": SourceType(pa.string(), Reading.INET6),
+    "time": SourceType(pa.string(), TextForm.TIME),
+    "uuid": SourceType(pa.string(), TextForm.UUID),
+    "inet4": SourceType(pa.string(), TextForm.INET4),
+    "inet6": SourceType(pa.string(), TextForm.INET6),
 }
 
 
@@ -83,9 +83,9 @@ def from_mysql(text: str) -> SourceType:
     if base == "bit":
         return _bits(arguments)
     if base in ("enum", "set"):
-        return SourceType(pa.string(), Reading(base), _labels(text))
+        return SourceType(pa.string(), TextForm(base), _labels(text))
     if base in _DOCUMENTS and text.endswith(_AS_BYTES):
-        return SourceType(pa.string(), Reading.UTF8)
+        return SourceType(pa.string(), TextForm.UTF8)
     if base in _BINARIES or (base in _CHARACTERS and _holds_bytes(tail)):
         return _BYTES
     return _SIMPLE.get(base, TEXT)
@@ -94,7 +94,7 @@ def from_mysql(text: str) -> SourceType:
 def as_bytes(text: str) -> str:
     """Name a type of texts whose writer spells their bytes; any other type as it is."""
     marked = f"{text} {_AS_BYTES}"
-    return marked if from_mysql(marked).reading is Reading.UTF8 else text
+    return marked if from_mysql(marked).form is TextForm.UTF8 else text
 
 
 def size(text: str) -> int | None:
@@ -114,17 +114,17 @@ def tells_no_digits(text: str) -> bool:
 
 def _integer(base: str, unsigned: bool) -> SourceType:
     if base in _BIG_INTS:
-        return _WHOLE_64 if unsigned else SourceType(pa.int64(), Reading.WHOLE)
+        return _WHOLE_64 if unsigned else SourceType(pa.int64(), TextForm.WHOLE)
     wide = base in _INTS and unsigned
-    reading = Reading.UNSIGNED if unsigned else Reading.WHOLE
-    return SourceType(pa.int64() if wide else pa.int32(), reading)
+    form = TextForm.UNSIGNED if unsigned else TextForm.WHOLE
+    return SourceType(pa.int64() if wide else pa.int32(), form)
 
 
 def _bits(arguments: str | None) -> SourceType:
     bits = size(arguments or "") or 1
     if bits == 1:
         return SourceType(pa.bool_())
-    return SourceType(pa.int64(), Reading.UNSIGNED) if bits <= _LONG_BITS else _WHOLE_64
+    return SourceType(pa.int64(), TextForm.UNSIGNED) if bits <= _LONG_BITS else _WHOLE_64
 
 
 def _holds_bytes(tail: Sequence[str]) -> bool:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from changes.mysql.types import from_mysql
-from changes.types import TIMESTAMP, TIMESTAMP_UTC, Reading, SourceType, widen
+from changes.types import TIMESTAMP, TIMESTAMP_UTC, SourceType, TextForm, widen
 
 D = pa.decimal128
 
@@ -103,7 +103,7 @@ def test_from_mysql(text: str, expected: pa.DataType) -> None:
 )
 def test_labels(text: str, labels: tuple[str, ...]) -> None:
     """Labels are read as MySQL prints them; none where they can't be."""
-    assert from_mysql(text) == SourceType(pa.string(), Reading.ENUM, labels)
+    assert from_mysql(text) == SourceType(pa.string(), TextForm.ENUM, labels)
 
 
 @pytest.mark.parametrize(

@@ -116,28 +116,28 @@ class AliyunTableDecoder:
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
-        reading = _Reading(self._layout, self._fixed, self._run.begun(partition, offsets))
+        decoding = _DecodePass(self._layout, self._fixed, self._run.begun(partition, offsets))
         for place, value in enumerate(values):
             try:
-                reading.add(value, place)
+                decoding.add(value, place)
             except Refused as refused:
                 raise _bad(place, refused, values) from refused
-        if not reading.segments:
+        if not decoding.segments:
             return None
-        layout = reading.layout
+        layout = decoding.layout
         converter = Converter(UTC, self._options.zero_dates)
-        pieces = Pieces(reading.segments, layout.columns, layout.keys or (), self._fixed)
+        pieces = Pieces(decoding.segments, layout.columns, layout.keys or (), self._fixed)
         try:
             table = assemble(pieces, converter, layout.declared, partition, offsets)
         except Misfit as misfit:
             raise _bad(misfit.record, misfit, values) from misfit
         assert table is not None
         self._layout, self._seen = layout, True
-        self._run = reading.run.ended(reading.count)
+        self._run = decoding.run.ended(decoding.count)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         lacking = lacking_inserts(table, pieces.ops)
         return Changes(
-            table, layout.schema, mode, reading.count, converter.nulled, lacking, pieces.begins
+            table, layout.schema, mode, decoding.count, converter.nulled, lacking, pieces.begins
         )
 
 
@@ -151,8 +151,8 @@ def _bad(place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
     return BadRecord(place, f"{table}: {error}", of_table=unfit)
 
 
-class _Reading:
-    """One call's way through its records: rows as structs, in segments of one layout each."""
+class _DecodePass:
+    """Reads one call's records into rows as structs, in segments of one layout each."""
 
     def __init__(self, layout: BlockLayout, fixed: bool, run: KeyRun) -> None:
         self.layout = layout

@@ -69,32 +69,33 @@ class CanalTableDecoder:
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
         run = self._run.begun(partition, offsets)
-        reading = _Reading(self._layout, self._fixed, self._types, self._names, run)
+        decoding = _DecodePass(self._layout, self._fixed, self._types, self._names, run)
         if self._positions is not None:
-            reading.positions = {}
-        refused = reading.read(values)
-        layout = reading.layout
+            decoding.positions = {}
+        refused = decoding.read(values)
+        layout = decoding.layout
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         table = None
         converter = Converter(self._options.time_zone, self._options.zero_dates)
-        if reading.segments:
+        if decoding.segments:
             keys = layout.keys or ()
-            pieces = Pieces(reading.segments, layout.columns, keys, self._fixed, reading.positions)
+            marks = decoding.positions
+            pieces = Pieces(decoding.segments, layout.columns, keys, self._fixed, marks)
             try:
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
             except Misfit as misfit:
                 raise _bad(misfit.record, misfit, values) from misfit
         if refused is not None:
-            raise _bad(reading.place, refused, values) from refused
+            raise _bad(decoding.place, refused, values) from refused
         if table is None:
             return None
         self._layout, self._seen = layout, True
-        self._run = reading.run.ended(reading.count)
+        self._run = decoding.run.ended(decoding.count)
         # Copies: the parts of a message keep all of it in memory, which is written over.
-        self._types, self._names = reading.types.copy(), reading.names.copy()
-        lacking = lacking_inserts(table, b"".join(part.ops for part in reading.segments))
+        self._types, self._names = decoding.types.copy(), decoding.names.copy()
+        lacking = lacking_inserts(table, b"".join(part.ops for part in decoding.segments))
         return Changes(
-            table, layout.schema, mode, reading.count, converter.nulled, lacking, pieces.begins
+            table, layout.schema, mode, decoding.count, converter.nulled, lacking, pieces.begins
         )
 
 
@@ -116,8 +117,8 @@ def _bad(place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:
     return BadRecord(place, f"{named.database}.{named.table}: {error}", of_table=unfit)
 
 
-class _Reading:
-    """One call's way through its messages: rows as structs, in segments of one layout each."""
+class _DecodePass:
+    """Reads one call's messages into rows as structs, in segments of one layout each."""
 
     def __init__(
         self, layout: CanalLayout, fixed: bool, types: Raw, names: Raw, run: KeyRun

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from changes.decoding.block_decoder import BlockReading, BlockTableDecoder
+from changes.decoding.block_decoder import BlockDecodePass, BlockTableDecoder
 from changes.decoding.flat_rows import Leftover, Trying, moved_records
 from changes.decoding.layout import Refused
 from changes.decoding.row_blocks import Cell, RowBlocks, Shape, with_keys
@@ -45,15 +45,15 @@ class CanalWireDecoder(BlockTableDecoder):
         super().__init__(options, mode, keys, types)
         self._shapes: dict[tuple[Any, ...], Shape] = {}
 
-    def _reading(self, blocks: RowBlocks) -> _Reading:
-        return _Reading(blocks, self._trying, self._shapes)
+    def _decode_pass(self, blocks: RowBlocks) -> _DecodePass:
+        return _DecodePass(blocks, self._trying, self._shapes)
 
     def _last_table(self, value: bytes) -> TableName | str:
         return last_table(value)
 
 
-class _Reading(BlockReading):
-    """One call's way through its packets."""
+class _DecodePass(BlockDecodePass):
+    """Reads one call's packets."""
 
     def __init__(
         self, blocks: RowBlocks, trying: Trying, shapes: dict[tuple[Any, ...], Shape]

@@ -81,7 +81,7 @@ def declared_wire(words: str) -> WireType:
     if found is not None:
         return _named(found[1], found[2], found[3])
     kind = declared_type(words)
-    return WireType(kind.arrow, kind.reading, kind.labels, sense=_sense(kind.arrow), wire=Wire.RAW)
+    return WireType(kind.arrow, kind.form, kind.labels, sense=_sense(kind.arrow), wire=Wire.RAW)
 
 
 def _named(name: str, first: str | None, second: str | None) -> WireType:

@@ -11,10 +11,10 @@ from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Refused, Unfit
 from changes.formats.debezium import record as careful
 from changes.formats.debezium.convert import DebeziumConverter
+from changes.formats.debezium.decode_pass import DecodePass
 from changes.formats.debezium.declared import Given
 from changes.formats.debezium.layout import Layout
 from changes.formats.debezium.names import Names
-from changes.formats.debezium.reading import Reading
 from changes.formats.debezium.state import State
 from changes.formats.debezium.unsent import Unavailable
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
@@ -75,29 +75,29 @@ class DebeziumTableDecoder:
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
         run = self._run.begun(partition, offsets)
-        reading = Reading(self._state, self._fixed, self._names, self._unavailable, run)
+        decoding = DecodePass(self._state, self._fixed, self._names, self._unavailable, run)
         if self._positions is not None:
-            reading.positions = {}
+            decoding.positions = {}
         converter = DebeziumConverter(self._options.zero_dates, self._options.time_zone)
         table = None
         try:
-            refused = reading.read(values)
-            layout = reading.state.layout
-            if reading.segments:
-                keys, marks = layout.keys or (), reading.positions
-                pieces = Pieces(reading.segments, layout.columns, keys, self._fixed, marks)
+            refused = decoding.read(values)
+            layout = decoding.state.layout
+            if decoding.segments:
+                keys, marks = layout.keys or (), decoding.positions
+                pieces = Pieces(decoding.segments, layout.columns, keys, self._fixed, marks)
                 table = assemble(pieces, converter, layout.declared, partition, offsets)
         except Misfit as misfit:
             raise self._bad(misfit.record, misfit, values) from misfit
         if refused is not None:
-            raise self._bad(reading.place, refused, values) from refused
+            raise self._bad(decoding.place, refused, values) from refused
         if table is None:
             return None
-        self._state, self._seen = replace(reading.state, begun=True), True
-        self._run = reading.run.ended(reading.numbered)
+        self._state, self._seen = replace(decoding.state, begun=True), True
+        self._run = decoding.run.ended(decoding.numbered)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(
-            table, layout.schema, mode, reading.count, converter.nulled, begins=pieces.begins
+            table, layout.schema, mode, decoding.count, converter.nulled, begins=pieces.begins
         )
 
     def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:

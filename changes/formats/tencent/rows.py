@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from changes.decoding.block_decoder import BlockReading, BlockTableDecoder
+from changes.decoding.block_decoder import BlockDecodePass, BlockTableDecoder
 from changes.decoding.flat_rows import Leftover, Trying, moved_records
 from changes.decoding.layout import Refused
 from changes.decoding.row_blocks import Cell, RowBlocks, Shape, with_keys
@@ -77,15 +77,15 @@ class TencentTableDecoder(BlockTableDecoder):
     def _zone(self) -> str:
         return UTC
 
-    def _reading(self, blocks: RowBlocks) -> _Reading:
-        return _Reading(blocks, self._trying, self._known, self._options.time_zone)
+    def _decode_pass(self, blocks: RowBlocks) -> _DecodePass:
+        return _DecodePass(blocks, self._trying, self._known, self._options.time_zone)
 
     def _last_table(self, value: bytes) -> str:
         return last_table(value)
 
 
-class _Reading(BlockReading):
-    """One call's way through its messages. ``zone`` is of points in time that tell none."""
+class _DecodePass(BlockDecodePass):
+    """Reads one call's messages. ``zone`` is that of points in time which name none."""
 
     def __init__(
         self,

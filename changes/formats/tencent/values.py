@@ -16,7 +16,7 @@ from changes.decoding.charsets import decode_text
 from changes.decoding.layout import Refused
 from changes.decoding.row_blocks import Cell
 from changes.mysql.types import from_mysql
-from changes.types import TIMESTAMP_UTC, Reading
+from changes.types import TIMESTAMP_UTC, TextForm
 
 NIL, BYTES, _DECIMAL, STRING, NA = 0, 11, 12, 13, 14
 NUMBERS = frozenset((*range(1, 11), _DECIMAL))
@@ -47,9 +47,9 @@ class Way(Enum):
 def way_of(original: str) -> Way:
     """How the values of a column are read whose type the message prints so."""
     kind = from_mysql(original)
-    if kind.reading is Reading.BYTES:
+    if kind.form is TextForm.BYTES:
         return Way.BYTES
-    if kind.reading in (Reading.ENUM, Reading.SET):
+    if kind.form in (TextForm.ENUM, TextForm.SET):
         return Way.LABEL
     if kind.arrow == TIMESTAMP_UTC:
         return Way.INSTANT

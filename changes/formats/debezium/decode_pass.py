@@ -1,4 +1,4 @@
-"""One call's way through the records of a target: blocks of a known shape, the rest with care."""
+"""Reads the records of one ``decode`` call: blocks of a known shape at once, others one by one."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class _Ended:
     moves: bool
 
 
-class Reading:
-    """One call's way through its records: rows as structs, in segments of one layout each."""
+class DecodePass:
+    """Reads one call's records into rows as structs, in segments of one layout each."""
 
     def __init__(
         self, state: State, fixed: bool, names: Names, unavailable: Unavailable, run: KeyRun
