@@ -30,7 +30,7 @@ POSITION = "__binlogd_pos"
 that sorts like the source's order (``changes.positions``). Only of formats that know it."""
 
 ColumnTypes = tuple[tuple[str, str], ...]
-"""Columns with the types that the configuration declares for them (``changes.declared``)."""
+"""Columns with their types in the configuration (``changes.configured_types``)."""
 
 SinkOptions = tuple[tuple[str, str], ...]
 """What a route asks of the one kind of sink that it leads to, by name."""

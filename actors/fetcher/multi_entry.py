@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from changes.formats.base import Format, MultiEntry, Piece
+from changes.formats.base import Entry, Format, MultiEntry
 from changes.model import Ddl, Kind, TableName
 from changes.routing import Router, TargetRoute
 
@@ -48,7 +48,7 @@ class Segment:
 def by_target(
     format_: MultiEntry,
     value: bytes,
-    rows: Callable[[Piece], Sequence[TargetRoute]],
+    rows: Callable[[Entry], Sequence[TargetRoute]],
     statements: Callable[[bytes], Sequence[Ddl]],
     routes: Routes,
 ) -> list[TargetPart]:
@@ -57,29 +57,29 @@ def by_target(
     Where a target has rows that show by themselves what its statements do (a table made) these are
     left out: no write of their own.
     """
-    found: dict[str, tuple[TargetRoute, list[tuple[Piece, list[Ddl]]]]] = {}
-    for piece in format_.pieces(value):
+    found: dict[str, tuple[TargetRoute, list[tuple[Entry, list[Ddl]]]]] = {}
+    for entry in format_.entries(value):
         concerned: list[tuple[TargetRoute, list[Ddl]]]
-        if piece.kind is Kind.ROWS:
-            concerned = [(route, []) for route in rows(piece)]
+        if entry.kind is Kind.ROWS:
+            concerned = [(route, []) for route in rows(entry)]
         else:
             mine: dict[str, tuple[TargetRoute, list[Ddl]]] = {}
-            for ddl in statements(format_.joined(value, [piece.data])):
+            for ddl in statements(format_.joined(value, [entry.data])):
                 for route in routes(ddl):
                     mine.setdefault(str(route.name), (route, []))[1].append(ddl)
             concerned = list(mine.values())
         for route, ddls in concerned:
-            found.setdefault(str(route.name), (route, []))[1].append((piece, ddls))
-    return [_target_part(format_, value, route, pieces) for route, pieces in found.values()]
+            found.setdefault(str(route.name), (route, []))[1].append((entry, ddls))
+    return [_target_part(format_, value, route, entries) for route, entries in found.values()]
 
 
 def _target_part(
-    format_: MultiEntry, value: bytes, route: TargetRoute, pieces: list[tuple[Piece, list[Ddl]]]
+    format_: MultiEntry, value: bytes, route: TargetRoute, entries: list[tuple[Entry, list[Ddl]]]
 ) -> TargetPart:
-    rows = [piece for piece, _ in pieces if piece.kind is Kind.ROWS]
-    if rows and all(_shown_by_rows(ddl) for _, ddls in pieces for ddl in ddls):
-        joined = format_.joined(value, [piece.data for piece in rows])
-        tables = tuple(dict.fromkeys(piece.table for piece in rows))
+    rows = [entry for entry, _ in entries if entry.kind is Kind.ROWS]
+    if rows and all(_shown_by_rows(ddl) for _, ddls in entries for ddl in ddls):
+        joined = format_.joined(value, [entry.data for entry in rows])
+        tables = tuple(dict.fromkeys(entry.table for entry in rows))
         return TargetPart(route, joined, ddl=False, tables=tables)
     return TargetPart(route, value, ddl=True)
 
@@ -101,15 +101,15 @@ def segments(format_: Format, router: Router, route: TargetRoute, value: bytes) 
     """
     assert isinstance(format_, MultiEntry)
     found: list[tuple[TableName | None, bool, int, list[bytes]]] = []
-    for done, piece in enumerate(format_.pieces(value), 1):
-        ddl = piece.kind is Kind.DDL
-        if not _concerns(format_, router, route, value, piece):
+    for done, entry in enumerate(format_.entries(value), 1):
+        ddl = entry.kind is Kind.DDL
+        if not _concerns(format_, router, route, value, entry):
             continue
-        table = None if ddl else router.owner(piece.table, route.name)
+        table = None if ddl else router.owner(entry.table, route.name)
         if found and not ddl and found[-1][:2] == (table, False):
-            data = [*found.pop()[3], piece.data]
+            data = [*found.pop()[3], entry.data]
         else:
-            data = [piece.data]
+            data = [entry.data]
         found.append((table, ddl, done, data))
     last = found[-1][2] if found else 0
     return [
@@ -119,10 +119,10 @@ def segments(format_: Format, router: Router, route: TargetRoute, value: bytes) 
 
 
 def _concerns(
-    format_: Format, router: Router, route: TargetRoute, value: bytes, piece: Piece
+    format_: Format, router: Router, route: TargetRoute, value: bytes, entry: Entry
 ) -> bool:
-    if piece.kind is Kind.ROWS:
-        return route in router.targets(piece.table)
+    if entry.kind is Kind.ROWS:
+        return route in router.targets(entry.table)
     assert isinstance(format_, MultiEntry)
-    statements = format_.ddl(format_.joined(value, [piece.data]))
+    statements = format_.ddl(format_.joined(value, [entry.data]))
     return any(route in router.targets(statement.table) for statement in statements)

@@ -126,7 +126,7 @@ class Reassembly:
             return False
         place = f"{source} offset {offset}"
         try:
-            stream, number = self._format.running(value)
+            stream, number = self._format.sequence_number(value)
         except BadMessage as bad:
             raise SequenceGap(f"{place}: {bad}") from bad
         return not self._running[source].is_new(place, stream, number)
@@ -179,7 +179,7 @@ class Reassembly:
                 continue
             one = replace(
                 _cut(fetched, place, start, ends[place]),
-                values=[self._format.whole(value, whole.data)],
+                values=[self._format.reassembled(value, whole.data)],
             )
             yield Stretch(one, whole.run, held, now, numbers)
         if start < len(fetched.values) or not fetched.values:

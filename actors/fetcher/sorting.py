@@ -265,7 +265,7 @@ class Sorter:
         parts = by_target(
             format_,
             value,
-            lambda piece: self._rows_lead(piece.table),
+            lambda entry: self._rows_lead(entry.table),
             self._format.ddl,
             self._concerned,
         )

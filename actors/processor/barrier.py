@@ -12,7 +12,7 @@ from actors.processor.ddl_view import OF_LANES, NotFollowed, Rewrites, View, is_
 from actors.processor.doubts import Known, doubts_of, known_after
 from actors.processor.waiting import Chunk
 from actors.processor.wanted import AnotherTable, Wanted
-from changes.formats import declared_types
+from changes.formats import configured_types
 from changes.formats.base import Format
 from changes.model import (
     AddColumn,
@@ -152,7 +152,7 @@ class BarrierPlanner:
             barrier.forget = True
             return
         changelog = (buffer.state.mode or buffer.route.mode) is Mode.APPEND
-        lanes, types = self._has_lanes(buffer), declared_types(buffer.route.types)
+        lanes, types = self._has_lanes(buffer), configured_types(buffer.route.types)
         statement = self._lenient(statement, barrier, place, changelog=changelog, lanes=lanes)
         merges = self._router.merges(table, target)
         view = View(self._policy, changelog, merges, lanes, statement, types)

@@ -182,7 +182,7 @@ class Batches:
         staged = with_configured_keys(staged, buffer.route.keys)
         if staged.declared_types is not None:
             buffer.columns.learn(staged.declared_types)
-        changed = self._column_changes(buffer, closing, staged)
+        changed = self._columns(buffer, closing, staged)
         if closing.segment is not None:
             return changed + self._segments.staged(buffer, staged, now)
         # A refusal leaves the batch's messages at hand. A piece waits behind a write, maybe the one
@@ -208,9 +208,7 @@ class Batches:
             return out + self._piece_staged(buffer, closing, staged)
         return out + self._batch_staged(buffer, closing, staged, now)
 
-    def _column_changes(
-        self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged
-    ) -> list[object]:
+    def _columns(self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged) -> list[object]:
         """Take the changes of columns that the rows show."""
         parts = closing.parts
         last = f" {parts[-1].stretch.source} offset {parts[-1].through}" if parts else ""

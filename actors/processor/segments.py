@@ -68,7 +68,7 @@ class Segments:
     def wait_in(self, chunk: Chunk) -> bool:
         """Whether a barrier is a message that has to be taken apart: it has several entries."""
         return (
-            isinstance(self._format, MultiEntry) and len(self._format.pieces(chunk.values[0])) > 1
+            isinstance(self._format, MultiEntry) and len(self._format.entries(chunk.values[0])) > 1
         )
 
     def close(self, buffer: TargetBuffer, now: float) -> list[object]:

@@ -57,7 +57,7 @@ class Text(NamedTuple):
 
 
 @dataclass(slots=True)
-class Segment:
+class RowSegment:
     """Rows of one layout, in order. ``columns`` are those of the rows' struct, in its order.
 
     ``ops`` and ``records`` tell for each row what happened (a letter: I, U, D) and the record it
@@ -77,7 +77,7 @@ class Segment:
     def is_full(self) -> bool:
         return len(self.rows) >= BLOCK_ROWS
 
-    def seal(self) -> None:
+    def close_block(self) -> None:
         """Turn the latest rows into columns."""
         if self.rows:
             columns = list(zip(*map(astuple, self.rows), strict=True))
@@ -87,7 +87,7 @@ class Segment:
     def column(self, name: str) -> list[Text]:
         """A column's parts; a column that the segment does not have was not carried.
 
-        Only of a segment that has rows and is sealed.
+        Only of a segment that has rows, after ``close_block``.
         """
         if name not in self.columns:
             count = len(self.ops)
@@ -104,7 +104,7 @@ class Segment:
 class Pieces:
     """All that one table is made of. No keys: a changelog."""
 
-    segments: Sequence[Segment]
+    segments: Sequence[RowSegment]
     columns: Mapping[str, SourceType]
     keys: tuple[str, ...]
     null_keys: bool
@@ -144,7 +144,7 @@ def assemble(
     Raises Misfit for the first record that holds a value which does not fit.
     """
     for segment in pieces.segments:
-        segment.seal()
+        segment.close_block()
     ops, records = pieces.ops, pieces.records
     if not ops:
         return None

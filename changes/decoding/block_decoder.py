@@ -8,9 +8,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 
-from changes.declared import Declared
+from changes.configured_types import ConfiguredTypes
 from changes.decoding.convert import Converter
-from changes.decoding.flat_rows import Leftover, Trying
+from changes.decoding.flat_rows import BulkBackoff, Leftover
 from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Refused, Unfit
 from changes.decoding.row_blocks import BlockLayout, RowBlocks
@@ -28,15 +28,15 @@ from changes.model import (
 class BlockDecodePass(ABC):
     """Reads the messages of one ``decode`` call."""
 
-    def __init__(self, blocks: RowBlocks, trying: Trying) -> None:
+    def __init__(self, blocks: RowBlocks, backoff: BulkBackoff) -> None:
         self._about = ""
         """Which table's rows are being read, in front of what is wrong with them."""
         self._blocks = blocks
-        self._trying = trying
+        self._backoff = backoff
 
     def add_all(self, values: Sequence[bytes]) -> BadRecord | None:
         """Take messages in, up to the first that can't be read: gives what is wrong with it."""
-        for start, some in self._trying.left_over(values, self._add_many):
+        for start, some in self._backoff.left_over(values, self._add_many):
             for place, value in enumerate(some, start):
                 try:
                     self._add_message(value, place)
@@ -71,10 +71,10 @@ class BlockTableDecoder(ABC):
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
+        self._layout = BlockLayout({}, keys, {}, configured=ConfiguredTypes.of(types))
         self._run = KeyRun()
         self._seen = False
-        self._trying = Trying()
+        self._backoff = BulkBackoff()
 
     @property
     def schema(self) -> TableSchema | None:

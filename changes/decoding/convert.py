@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from changes.decoding.text_forms import reader_of
 from changes.model import ZeroDates
-from changes.mysql.types import tells_no_digits
+from changes.mysql.types import lacks_digits
 from changes.types import TIMESTAMP, SourceType, TextForm
 
 _DIGITS = b"0123456789-"
@@ -76,7 +76,7 @@ class Converter:
         row = first_misfit(text, kind, self._zone)
         shown = repr(text[row].as_py()[:_VALUE_SHOWN])
         words = declared or str(kind.arrow)
-        if tells_no_digits(words):
+        if lacks_digits(words):
             words = _digits_of(kind.arrow)
         if kind.form in (TextForm.ENUM, TextForm.SET) and not kind.labels:
             raise ValueMisfit(row, f"{shown} counts labels that are not named by {words}")

@@ -103,7 +103,7 @@ Leftover = tuple[int, Sequence[bytes]]
 """Messages to be read singly, and the place of the first."""
 
 
-class Trying:
+class BulkBackoff:
     """Whether to try to read messages at once: not where they were all unlike just before.
 
     One target's; kept from call to call.
@@ -161,7 +161,7 @@ def single(flat: Sequence[Any], mark: object, count: int) -> list[Any] | None:
     return None if mark in found else found
 
 
-def told_apart(flat: Sequence[bytes], count: int) -> tuple[list[bytes], Sequence[int]] | None:
+def split_by_mark(flat: Sequence[bytes], count: int) -> tuple[list[bytes], Sequence[int]] | None:
     """All values but the marks, and the number of each one's marked stretch.
 
     None: marks are missing.

@@ -10,7 +10,7 @@ from decimal import Decimal
 import pyarrow as pa
 from msgspec import Raw
 
-from changes.declared import NOTHING_DECLARED, Declared
+from changes.configured_types import NOTHING_CONFIGURED, ConfiguredTypes
 from changes.decoding.convert import Converter, ValueMisfit
 from changes.decoding.json_text import text_of
 from changes.decoding.layout import Refused
@@ -33,11 +33,11 @@ def images_of(
     types: Mapping[str, str],
     converter: Converter,
     keys: Sequence[str],
-    given: Declared = NOTHING_DECLARED,
+    configured: ConfiguredTypes = NOTHING_CONFIGURED,
 ) -> tuple[list[Image], dict[int, str]]:
     """The rows' values, converted a column at a time, and what is wrong with which row.
 
-    ``given``: types of columns that ``types`` does not have. A value that does not fit its type is
+    ``configured``: types of columns that ``types`` lacks. A value that does not fit its type is
     shown as it came: whoever debugs wants to see it.
     """
     images: list[Image] = [dict.fromkeys(values) for values in rows]
@@ -46,11 +46,11 @@ def images_of(
         places = [place for place, values in enumerate(rows) if name in values]
         raws = [bytes(rows[place][name]) for place in places]
         declared = types.get(name)
-        kind = given.type_of(name) if declared is None else from_mysql(declared)
+        kind = configured.type_of(name) if declared is None else from_mysql(declared)
         if kind is None:
             found = [undeclared(raw) for raw in raws]
         else:
-            declared = declared or given.words_of(name) or ""
+            declared = declared or configured.words_of(name) or ""
 
             def convert(
                 raws: Sequence[bytes],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changes.declared import Declared
+from changes.configured_types import ConfiguredTypes
 from changes.decoding.convert import Converter
 from changes.decoding.images import images_of, key_of
 from changes.decoding.json_rows import Row
@@ -20,7 +20,7 @@ def explain_row(
     converter = Converter(options.time_zone, options.zero_dates)
     names = row.keys
     images, misfits = images_of(
-        [row.now, row.was or {}], {}, converter, names, Declared.of(options.types)
+        [row.now, row.was or {}], {}, converter, names, ConfiguredTypes.of(options.types)
     )
     now, was = images
     misfit = misfits.get(0) or misfits.get(1)

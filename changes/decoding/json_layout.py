@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from changes.declared import NOTHING_DECLARED, Declared
+from changes.configured_types import NOTHING_CONFIGURED, ConfiguredTypes
 from changes.decoding.assemble import Text, as_texts
 from changes.decoding.json_text import text_of
 from changes.decoding.layout import Layout, Refused
@@ -41,13 +41,13 @@ class JsonLayout(Layout):
         keys: tuple[str, ...] | None,
         declared: Mapping[str, str],
         documents: Iterable[str] = (),
-        given: Declared = NOTHING_DECLARED,
+        configured: ConfiguredTypes = NOTHING_CONFIGURED,
     ) -> None:
         self._message = message
         self.documents = frozenset(documents)
         fields = {f"f{place}" for place, name in enumerate(columns) if name in self.documents}
         self._document_fields = frozenset(fields)
-        super().__init__(columns, keys, declared, given=given)
+        super().__init__(columns, keys, declared, configured=configured)
         self.kinds = list(self.columns.values())
 
     def message_type(self) -> type[Struct]:
@@ -59,19 +59,21 @@ class JsonLayout(Layout):
     def cell(self, field: str) -> Any:
         return Raw | UnsetType if field in self._document_fields else Any
 
-    def made_anew(
+    def rebuilt(
         self,
         columns: Mapping[str, SourceType],
         keys: tuple[str, ...] | None,
         known: Iterable[bytes],
     ) -> Self:
-        return type(self)(self._message, columns, keys, self.declared, self.documents, self.given)
+        return type(self)(
+            self._message, columns, keys, self.declared, self.documents, self.configured
+        )
 
     def with_documents(self, names: Iterable[str]) -> Self:
         """Give the layout that reads these columns as the bytes that stand in the message."""
         documents = self.documents.union(names)
         return type(self)(
-            self._message, self.columns, self.keys, self.declared, documents, self.given
+            self._message, self.columns, self.keys, self.declared, documents, self.configured
         )
 
     def row_of(self, values: Mapping[str, Raw]) -> Struct:

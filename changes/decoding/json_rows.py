@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
-from changes.declared import Declared
-from changes.decoding.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
+from changes.configured_types import ConfiguredTypes
+from changes.decoding.assemble import BLOCK_ROWS, Misfit, Pieces, RowSegment, assemble
 from changes.decoding.convert import Converter
 from changes.decoding.json_layout import Documents, JsonLayout, is_document
 from changes.decoding.json_moves import may_move, moves, with_nulls, with_olds
@@ -103,7 +103,8 @@ class JsonTableDecoder:
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = JsonLayout(dialect.message, {}, keys, {}, given=Declared.of(types))
+        configured = ConfiguredTypes.of(types)
+        self._layout = JsonLayout(dialect.message, {}, keys, {}, configured=configured)
         self._names: frozenset[bytes] = frozenset()
         self._run = KeyRun()
         self._seen = False
@@ -165,7 +166,7 @@ class _DecodePass:
         self.names = set(names)
         """The texts that name the key of the layout."""
         self.place = 0
-        self.segments: list[Segment] = []
+        self.segments: list[RowSegment] = []
         self._dialect = dialect
         self._fixed = fixed
         self._segment_layout: JsonLayout | None = None
@@ -219,8 +220,8 @@ class _DecodePass:
             return False
         ops = "".join(map(letters.__getitem__, kinds)).encode()
         rows: list[Any] = list(nows)
-        told_by_was = self._dialect.deletes_by_was and b"D" in ops
-        if told_by_was or set(map(type, nows)) != {row}:
+        by_was = self._dialect.deletes_by_was and b"D" in ops
+        if by_was or set(map(type, nows)) != {row}:
             for place, op in enumerate(ops):
                 if op == _DELETE:
                     rows[place] = self._ended(nows[place], wases[place])
@@ -278,11 +279,11 @@ class _DecodePass:
         self._moved += len(moved)
         self.place = after
 
-    def _segment(self) -> Segment:
+    def _segment(self) -> RowSegment:
         """The segment of the present layout; a new one where the columns have changed."""
         if self._segment_layout is not self.layout:
             self._segment_layout = self.layout
-            self.segments.append(Segment(self.layout.columns))
+            self.segments.append(RowSegment(self.layout.columns))
         return self.segments[-1]
 
     def _read_careful(self, value: bytes) -> None:

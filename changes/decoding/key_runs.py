@@ -18,7 +18,7 @@ from changes.decoding.layout import Refused
 
 Key = tuple[object, ...]
 
-TOLD_IN_PART = "a row leaves its key after another one has taken it, and is told in part only"
+PARTIAL_ROW = "a row leaves its key after another one has taken it, and is told in part only"
 
 
 class Arrived(NamedTuple):
@@ -69,7 +69,7 @@ class KeyRun:
         """
         ends = self.leaves(number, old, before)
         if not ends and UNSET in after:
-            raise Refused(TOLD_IN_PART)
+            raise Refused(PARTIAL_ROW)
         self.arrives(number, new, after)
         return ends
 
@@ -86,8 +86,8 @@ class KeyRun:
         self.next_ = number
         self.left = image
         there = self.arrived.get(old)
-        told = image is None or there is None or there.left != image
-        if there is not None and told and _differ(there.values, before):
+        known = image is None or there is None or there.left != image
+        if there is not None and known and _differ(there.values, before):
             return False
         self.arrived.pop(old, None)
         return True

@@ -18,9 +18,9 @@ import msgspec
 import pyarrow as pa
 from msgspec import UNSET, Struct, UnsetType
 
-from changes.declared import NOTHING_DECLARED, Declared
+from changes.configured_types import NOTHING_CONFIGURED, ConfiguredTypes
 from changes.model import CHANGELOG_COLUMNS, Column, TableSchema
-from changes.mysql.types import from_mysql, tells_no_digits
+from changes.mysql.types import from_mysql, lacks_digits
 from changes.types import TEXT, SourceType, TextForm, widen
 
 _RESERVED_PREFIX = "__binlogd_"
@@ -42,10 +42,10 @@ class Unfit(Refused):
 class Layout(abc.ABC):
     """Columns with their types, the key, and the structs that read a message of these.
 
-    ``keys`` is None until a message has told them; an empty key makes a changelog. ``given`` are
-    the types of columns whose type no message tells. Not changed once made, but for ``known`` and
-    ``declared``, which only save work and name types in errors.
-    Each format says by ``message_type`` what a message with such rows is.
+    ``keys`` is None until a message has named them; an empty key makes a changelog.
+    ``configured`` are the types of columns whose type no message declares. Immutable, but for
+    ``known``, which saves work, and ``declared``, which names types in errors.
+    Each format defines by ``message_type`` what a message with such rows is.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class Layout(abc.ABC):
         keys: tuple[str, ...] | None,
         declared: Mapping[str, str],
         known: Iterable[bytes] = (),
-        given: Declared = NOTHING_DECLARED,
+        configured: ConfiguredTypes = NOTHING_CONFIGURED,
     ) -> None:
         self.columns: Final = dict(columns)
         self.keys: Final = keys
         self.declared: Final = dict(declared)
         self.known: Final = set(known)
-        self.given: Final = given
+        self.configured: Final = configured
         self.fields: Final = {name: f"f{place}" for place, name in enumerate(columns)}
         names = {field: json_name(name, field) for name, field in self.fields.items()}
         self.row: Final = self._struct("Row", self.fields.values(), names, strict=True)
@@ -81,14 +81,14 @@ class Layout(abc.ABC):
         """Tell the type of a field's values in a message; UNSET stands for one that is absent."""
         return str | None | UnsetType
 
-    def made_anew(
+    def rebuilt(
         self,
         columns: Mapping[str, SourceType],
         keys: tuple[str, ...] | None,
         known: Iterable[bytes],
     ) -> Self:
         """Make another layout of this kind."""
-        return type(self)(columns, keys, self.declared, known, self.given)
+        return type(self)(columns, keys, self.declared, known, self.configured)
 
     def _struct(
         self, title: str, fields: Iterable[str], names: Mapping[str, str], *, strict: bool
@@ -108,9 +108,9 @@ class Layout(abc.ABC):
 
     @property
     def declared_types(self) -> Mapping[str, str]:
-        """By column the words that messages told of its type; not what the configuration says."""
-        given = self.given.types
-        return {name: each for name, each in self.declared.items() if name.lower() not in given}
+        """By column its type in the messages' words; without configured types."""
+        others = self.configured.types
+        return {name: each for name, each in self.declared.items() if name.lower() not in others}
 
     def getter(self, name: str) -> Callable[[Struct], object]:
         return operator.attrgetter(self.fields[name])
@@ -149,7 +149,7 @@ class Layout(abc.ABC):
         """Fix the key; raises Refused where a column has a name that the changelog needs."""
         for name in self.columns:
             check_name(name, (), keys)
-        return self.made_anew(self.columns, keys, self.known)
+        return self.rebuilt(self.columns, keys, self.known)
 
     def knows(self, carried: Iterable[str], text: bytes) -> bool:
         """Tell whether ``grown`` would surely give this same layout."""
@@ -182,29 +182,29 @@ class Layout(abc.ABC):
             return self
         # Where a number stands for another label now, the blocks known so far mean other columns.
         known = (*self.known, text) if same_words else (text,)
-        return self.made_anew(columns, spelled(self.keys, columns), known)
+        return self.rebuilt(columns, spelled(self.keys, columns), known)
 
     def _seen(self, name: str, declared: str) -> SourceType:
         """What a message's type says; a decimal without digits has those of the configuration."""
-        given = self.given.type_of(name)
-        if given is not None and pa.types.is_decimal(given.arrow) and tells_no_digits(declared):
-            return given
+        own = self.configured.type_of(name)
+        if own is not None and pa.types.is_decimal(own.arrow) and lacks_digits(declared):
+            return own
         return from_mysql(declared)
 
     def _first(self, name: str, seen: SourceType | None, declared: str | None) -> SourceType:
         """The type of a column that is new here."""
-        given = self.given.type_of(name)
-        if given is None:
+        configured = self.configured.type_of(name)
+        if configured is None:
             return TEXT if seen is None else seen
-        self.declared.setdefault(name, self.given.words_of(name) or "")
-        if seen is not None and given == TEXT and seen.form is not TextForm.BYTES:
+        self.declared.setdefault(name, self.configured.words_of(name) or "")
+        if seen is not None and configured == TEXT and seen.form is not TextForm.BYTES:
             return _as_text(seen)
-        return given if seen is None else self._wider(name, given, seen, declared)
+        return configured if seen is None else self._wider(name, configured, seen, declared)
 
     def _wider(
         self, name: str, stored: SourceType, seen: SourceType, declared: str | None
     ) -> SourceType:
-        if self.given.type_of(name) == TEXT and seen.form is not TextForm.BYTES:
+        if self.configured.type_of(name) == TEXT and seen.form is not TextForm.BYTES:
             seen = _as_text(seen)
         wider = widen(stored.arrow, seen.arrow)
         if wider is None:

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 from msgspec import UNSET, Struct, UnsetType
 
-from changes.decoding.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, Text, as_texts, assemble
+from changes.decoding.assemble import (
+    BLOCK_ROWS,
+    Misfit,
+    Pieces,
+    RowSegment,
+    Text,
+    as_texts,
+    assemble,
+)
 from changes.decoding.convert import Converter
 from changes.decoding.flat_rows import FlatRows, spans
 from changes.decoding.key_runs import KeyRun
@@ -46,7 +54,7 @@ class RowBlocks:
     def __init__(self, layout: BlockLayout, fixed: bool, run: KeyRun) -> None:
         self.layout = layout
         self.run = run
-        self.segments: list[Segment] = []
+        self.segments: list[RowSegment] = []
         self.count = 0
         """Row changes so far; one that changes a key makes two rows."""
         self._fixed = fixed
@@ -132,7 +140,7 @@ class RowBlocks:
     def _register(self, ops: bytes, records: Sequence[int]) -> None:
         if self._segment_layout is not self.layout:
             self._segment_layout = self.layout
-            self.segments.append(Segment(self.layout.columns))
+            self.segments.append(RowSegment(self.layout.columns))
         segment = self.segments[-1]
         self.count += len(ops)
         segment.ops += ops

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from changes.declared import Declared
+from changes.configured_types import ConfiguredTypes
 from changes.formats.aliyun.dts_avro import AliyunDtsAvro
 from changes.formats.base import Format
 from changes.formats.canal.json import CanalJson
 from changes.formats.canal.protobuf import CanalProtobuf
-from changes.formats.debezium.declared import Given
+from changes.formats.debezium.configured_types import ConfiguredWireTypes
 from changes.formats.debezium.json import DebeziumJson
 from changes.formats.maxwell.json import MaxwellJson
 from changes.formats.ogg.json import OggJson
@@ -29,9 +29,9 @@ FORMATS: dict[str, type[Format]] = {
 its options can't be met."""
 
 
-def declared_types(types: ColumnTypes) -> dict[str, pa.DataType]:
+def configured_types(types: ColumnTypes) -> dict[str, pa.DataType]:
     """What the lake keeps of the columns of declared types, by name in lower case."""
-    return {name: kind.arrow for name, kind in Given.of(types).types.items()}
+    return {name: kind.arrow for name, kind in ConfiguredWireTypes.of(types).types.items()}
 
 
 def check_types(format_name: str, types: ColumnTypes) -> None:
@@ -40,6 +40,6 @@ def check_types(format_name: str, types: ColumnTypes) -> None:
     Debezium's own names of types are read by its format alone, and where the format is not named.
     """
     if format_name in FORMATS and format_name != "debezium-json":
-        Declared.of(types)
+        ConfiguredTypes.of(types)
     else:
-        Given.of(types)
+        ConfiguredWireTypes.of(types)

@@ -18,11 +18,11 @@ from changes.formats.base import (
     Confidence,
     DeclaresColumns,
     DeclaresTypes,
+    Entry,
     Format,
     InOrder,
     MultiEntry,
     Packed,
-    Piece,
     Reminded,
     RowChange,
     Statement,
@@ -165,14 +165,14 @@ class AutoFormat:
     ) -> AutoTableDecoder:
         return AutoTableDecoder(self, self._options, mode, keys, types)
 
-    def pieces(self, value: bytes) -> Sequence[Piece]:
+    def entries(self, value: bytes) -> Sequence[Entry]:
         format_, plain = self._opened(value)
-        return format_.pieces(_present(plain)) if isinstance(format_, MultiEntry) else ()
+        return format_.entries(_present(plain)) if isinstance(format_, MultiEntry) else ()
 
-    def joined(self, value: bytes, pieces: Sequence[bytes]) -> bytes:
+    def joined(self, value: bytes, entries: Sequence[bytes]) -> bytes:
         format_, plain = self._opened(value)
         assert isinstance(format_, MultiEntry)
-        return self._closed(value, format_, format_.joined(_present(plain), pieces))
+        return self._closed(value, format_, format_.joined(_present(plain), entries))
 
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
         for each in self._formats.values():
@@ -198,14 +198,16 @@ class AutoFormat:
         format_, plain = self._opened(value)
         return format_.part(_present(plain)) if isinstance(format_, Chunked) else None
 
-    def running(self, value: bytes) -> tuple[str, int | None]:
+    def sequence_number(self, value: bytes) -> tuple[str, int | None]:
         format_, plain = self._opened(value)
-        return format_.running(_present(plain)) if isinstance(format_, Chunked) else ("", None)
+        return (
+            format_.sequence_number(_present(plain)) if isinstance(format_, Chunked) else ("", None)
+        )
 
-    def whole(self, value: bytes, data: bytes) -> bytes:
+    def reassembled(self, value: bytes, data: bytes) -> bytes:
         format_, plain = self._opened(value)
         assert isinstance(format_, Chunked)
-        return self._closed(value, format_, format_.whole(_present(plain), data))
+        return self._closed(value, format_, format_.reassembled(_present(plain), data))
 
     # --- marks
 

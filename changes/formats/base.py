@@ -284,7 +284,7 @@ class Format(Protocol):
         ...
 
 
-class Piece(NamedTuple):
+class Entry(NamedTuple):
     """One entry of a message of several: ROWS or DDL, its table, its bytes for ``joined``."""
 
     kind: Kind
@@ -296,12 +296,12 @@ class Piece(NamedTuple):
 class MultiEntry(Protocol):
     """What a ``Format`` also offers whose ``peek`` may say SEVERAL."""
 
-    def pieces(self, value: bytes) -> Sequence[Piece]:
+    def entries(self, value: bytes) -> Sequence[Entry]:
         """Take a message apart, in its order, without decoding rows; raises BadMessage."""
         ...
 
-    def joined(self, value: bytes, pieces: Sequence[bytes]) -> bytes:
-        """Make a message of some pieces' ``data``: what one target gets of ``value``."""
+    def joined(self, value: bytes, entries: Sequence[bytes]) -> bytes:
+        """Make a message of some entries' ``data``: what one target gets of ``value``."""
         ...
 
 
@@ -320,14 +320,14 @@ class Chunked(Protocol):
         """
         ...
 
-    def running(self, value: bytes) -> tuple[str, int | None]:
+    def sequence_number(self, value: bytes) -> tuple[str, int | None]:
         """Tell a message's stream and its running number there, None where it tells none.
 
         The producer counts by one, from 1 when it begins anew. Raises BadMessage.
         """
         ...
 
-    def whole(self, value: bytes, data: bytes) -> bytes:
+    def reassembled(self, value: bytes, data: bytes) -> bytes:
         """Make a message of all parts' data, to be looked at as any other; ``value`` is the last
         of them."""
         ...

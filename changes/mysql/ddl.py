@@ -50,13 +50,13 @@ def _alike(found: Sequence[Ddl]) -> list[Ddl]:
 
 def _placed(sql: str, header: TableName, session: bool) -> tuple[Ddl, ...]:
     """The same for one kind of server."""
-    names = Names(header.database, told=session and bool(header.database))
+    names = Names(header.database, in_session=session and bool(header.database))
     found = read_statements(sql, header, names)
     if names.unplaced:
         told = NotUnderstood("its names have no database, and the message tells none")
         return tuple(ddl if _changes_nothing(ddl) else _unplaced(ddl, told) for ddl in found)
     if names.doubtful:
-        found = read_statements(sql, header, Names("", told=True))
+        found = read_statements(sql, header, Names("", in_session=True))
         return tuple(ddl if _changes_nothing(ddl) else _doubtful(ddl) for ddl in found)
     return tuple(found)
 

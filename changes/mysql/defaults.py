@@ -167,7 +167,7 @@ def _as_printed(column: Definition, kind: SourceType, text: str) -> str | None:
     """The constant as a message would carry it; None where that can't be told."""
     if kind.form in (TextForm.ENUM, TextForm.SET):
         return _numbered(kind, text)
-    if column.base in NUMBERS and not _is_kept(column, text):
+    if column.base in NUMBERS and not _is_exact(column, text):
         return None
     if column.base == "DATETIME":
         return text if _keeps_fraction(column, text) else None
@@ -184,7 +184,7 @@ def _as_printed(column: Definition, kind: SourceType, text: str) -> str | None:
     return text
 
 
-def _is_kept(column: Definition, text: str) -> bool:
+def _is_exact(column: Definition, text: str) -> bool:
     """Whether a number stays what it is: FLOAT(m,d) rounds and clamps, unsigned cuts at 0."""
     if "unsigned" in column.type.lower() and text.lstrip().startswith("-"):
         return False

@@ -22,12 +22,12 @@ ANY_TABLE = TableName("", "")
 
 
 class Names:
-    """The names of one message's statements. ``told``: its database is the session's."""
+    """The names of one message's statements. ``in_session``: its database is the session's."""
 
-    def __init__(self, database: str, *, told: bool) -> None:
+    def __init__(self, database: str, *, in_session: bool) -> None:
         self._header = database
         self._database = database
-        self._told = told
+        self._in_session = in_session
         self._bare = False
         self._qualified: set[str] = set()
 
@@ -37,12 +37,12 @@ class Names:
         if cursor.accept_sign("."):
             self._qualified.add(first.casefold())
             return TableName(first, cursor.name())
-        self._bare |= not self._told
+        self._bare |= not self._in_session
         return TableName(self._database, first)
 
     def use(self, database: str) -> None:
         """From here on the statements' session is in this database."""
-        self._database, self._told = database, True
+        self._database, self._in_session = database, True
 
     @property
     def unplaced(self) -> bool:

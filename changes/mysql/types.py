@@ -103,7 +103,7 @@ def size(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < _LONGEST_SIZE else None
 
 
-def tells_no_digits(text: str) -> bool:
+def lacks_digits(text: str) -> bool:
     """Tell whether it is a decimal without its digits: in MySQL (10,0), which prints them though.
 
     Some writers of MySQL's types leave parameters out.

@@ -218,7 +218,7 @@ def _whole_ones(
         else:
             assert isinstance(format_, Chunked)
             open_ = []
-            yield place, format_.whole(value, whole.data)
+            yield place, format_.reassembled(value, whole.data)
     yield from open_
 
 

@@ -54,7 +54,7 @@ def affected_targets(format_: Format, router: Router, value: bytes | None) -> li
     parts = by_target(
         format_,
         value,
-        lambda piece: router.targets(piece.table),
+        lambda entry: router.targets(entry.table),
         format_.ddl,
         lambda ddl: router.targets(ddl.table),
     )

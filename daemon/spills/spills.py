@@ -109,7 +109,7 @@ class PipelineSpills:
         return by_target(
             self.format,
             value,
-            lambda piece: targets(piece.table),
+            lambda entry: targets(entry.table),
             self.format.ddl,
             lambda ddl: targets(ddl.table),
         )
@@ -172,7 +172,7 @@ def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...
         if kind is Kind.DDL:
             return kind, tuple(statement.table for statement in format_.ddl(value))
         if kind is Kind.MULTI_ENTRY and isinstance(format_, MultiEntry):
-            rows = tuple(p.table for p in format_.pieces(value) if p.kind is Kind.ROWS)
+            rows = tuple(p.table for p in format_.entries(value) if p.kind is Kind.ROWS)
             return kind, rows + tuple(statement.table for statement in format_.ddl(value))
     except BadMessage:
         return Kind.NOTHING, ()

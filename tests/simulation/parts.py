@@ -43,8 +43,8 @@ class SplitCanalJson(CanalJson):
     def comes_in_parts(self, _values: Sequence[bytes | None]) -> bool:
         return True
 
-    def running(self, _value: bytes) -> tuple[str, int | None]:
+    def sequence_number(self, _value: bytes) -> tuple[str, int | None]:
         return "", None
 
-    def whole(self, _value: bytes, data: bytes) -> bytes:
+    def reassembled(self, _value: bytes, data: bytes) -> bytes:
         return data

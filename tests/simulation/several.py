@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from changes.formats.base import Piece, TableDecoder
+from changes.formats.base import Entry, TableDecoder
 from changes.formats.multi_entry import head_of
 from changes.model import (
     BadRecord,
@@ -43,22 +43,22 @@ class SeveralCanalJson(SplitCanalJson):
 
     def peek(self, value: bytes | None) -> Head:
         if value is not None and value.startswith(_LIST):
-            return head_of((piece.kind, piece.table) for piece in self.pieces(value))
+            return head_of((entry.kind, entry.table) for entry in self.entries(value))
         return super().peek(value)
 
-    def pieces(self, value: bytes) -> list[Piece]:
+    def entries(self, value: bytes) -> list[Entry]:
         heads = [(super(SeveralCanalJson, self).peek(raw), raw) for raw in entries_of(value)]
         return [
-            Piece(head.kind, head.table or TableName("", ""), raw)
+            Entry(head.kind, head.table or TableName("", ""), raw)
             for head, raw in heads
             if head.kind is not Kind.NOTHING
         ]
 
-    def joined(self, _value: bytes, pieces: Sequence[bytes]) -> bytes:
-        return joined(pieces)
+    def joined(self, _value: bytes, entries: Sequence[bytes]) -> bytes:
+        return joined(entries)
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
-        found = [piece.data for piece in self.pieces(value) if piece.kind is Kind.DDL]
+        found = [entry.data for entry in self.entries(value) if entry.kind is Kind.DDL]
         return tuple(ddl for raw in found for ddl in super(SeveralCanalJson, self).ddl(raw))
 
     def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:

@@ -17,7 +17,7 @@ from changes.formats.aliyun.record import (
     table_name,
 )
 from changes.formats.aliyun.rows import LETTERS, AliyunTableDecoder
-from changes.formats.aliyun.values import MYSQL_SOURCES, as_told_by_numbers
+from changes.formats.aliyun.values import MYSQL_SOURCES, as_rows_declare
 from changes.formats.base import Confidence, Packed, RowChange, Statement
 from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 from changes.mysql.ddl import read_ddl
@@ -137,4 +137,4 @@ def _statements(record: Record) -> tuple[Ddl, ...]:
     found = read_ddl(_text(record), _header(record))
     if record.source not in MYSQL_SOURCES:
         return tuple(map(as_text_columns, found))
-    return tuple(map(as_told_by_numbers, found))
+    return tuple(map(as_rows_declare, found))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UNSET, Struct
 
-from changes.declared import Declared
-from changes.decoding.assemble import Misfit, Pieces, Segment, assemble
+from changes.configured_types import ConfiguredTypes
+from changes.decoding.assemble import Misfit, Pieces, RowSegment, assemble
 from changes.decoding.convert import Converter
 from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Refused, Unfit, other_key
@@ -101,7 +101,7 @@ class AliyunTableDecoder:
         self._options = options
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = BlockLayout({}, keys, {}, given=Declared.of(types))
+        self._layout = BlockLayout({}, keys, {}, configured=ConfiguredTypes.of(types))
         self._run = KeyRun()
         self._seen = False
 
@@ -157,7 +157,7 @@ class _DecodePass:
     def __init__(self, layout: BlockLayout, fixed: bool, run: KeyRun) -> None:
         self.layout = layout
         self.run = run
-        self.segments: list[Segment] = []
+        self.segments: list[RowSegment] = []
         self.count = 0
         self._fixed = fixed
         self._segment_layout: BlockLayout | None = None
@@ -181,10 +181,10 @@ class _DecodePass:
         segment.add(now, row.op, place)
         self._end_row(segment)
 
-    def _end_row(self, segment: Segment) -> None:
+    def _end_row(self, segment: RowSegment) -> None:
         self.count += 1
         if segment.is_full:
-            segment.seal()
+            segment.close_block()
 
     def _leaves(self, before: Struct, now: Struct) -> bool:
         """Tell whether the old key's row ends where this one moves away from it."""
@@ -197,10 +197,10 @@ class _DecodePass:
         fields = self.layout.fields
         return self.layout.row(**{fields[name]: text for name, text in image.items()})
 
-    def _segment(self) -> Segment:
+    def _segment(self) -> RowSegment:
         if self._segment_layout is not self.layout:
             self._segment_layout = self.layout
-            self.segments.append(Segment(self.layout.columns))
+            self.segments.append(RowSegment(self.layout.columns))
         return self.segments[-1]
 
     def _learn(self, row: Row) -> None:

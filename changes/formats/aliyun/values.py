@@ -66,7 +66,7 @@ def text_of(value: Any, declared: str | None) -> str | UnsetType | None:
     return read(members, declared)
 
 
-def _given(members: Mapping[str, Any], _declared: str | None) -> str:
+def _value_text(members: Mapping[str, Any], _declared: str | None) -> str:
     text: str = members["value"]
     return text
 
@@ -86,7 +86,7 @@ def _characters(members: Mapping[str, Any], declared: str | None) -> str:
     return decode_text(members["value"], charset)
 
 
-def as_told_by_numbers(ddl: Ddl) -> Ddl:
+def as_rows_declare(ddl: Ddl) -> Ddl:
     """A statement with the types that rows will have, which tell less than it does."""
     unknown = [
         step.column.name
@@ -96,14 +96,14 @@ def as_told_by_numbers(ddl: Ddl) -> Ddl:
     if unknown:
         reason = f"ADD {', '.join(unknown)} with a DEFAULT: whether rows tell a long or a decimal"
         return replace(ddl, steps=(), lenient=(), refused=f"{reason} can't be told")
-    return retyped(ddl, _as_rows_have_it)
+    return retyped(ddl, _as_row_column)
 
 
 _WIDE = pa.decimal128(20, 0)
 """Of a new column BIGINT UNSIGNED as well as DECIMAL(20): rows of the two differ."""
 
 
-def _as_rows_have_it(step: AddColumn) -> AddColumn | None:
+def _as_row_column(step: AddColumn) -> AddColumn | None:
     kind = step.column.type
     if kind == _WIDE:
         return None
@@ -116,15 +116,15 @@ def _as_rows_have_it(step: AddColumn) -> AddColumn | None:
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any], str | None], str]] = {
-    "Integer": _given,
+    "Integer": _value_text,
     "Character": _characters,
-    "Decimal": _given,
+    "Decimal": _value_text,
     "Float": _number,
     "Timestamp": instant,
     "DateTime": date_time,
     "TimestampWithTimeZone": zoned,
     "BinaryGeometry": _bytes,
-    "TextGeometry": _given,
+    "TextGeometry": _value_text,
     "BinaryObject": _bytes,
-    "TextObject": _given,
+    "TextObject": _value_text,
 }

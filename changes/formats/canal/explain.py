@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import Raw, Struct
 
-from changes.declared import Declared
+from changes.configured_types import ConfiguredTypes
 from changes.decoding.convert import Converter
 from changes.decoding.images import images_of, key_of
 from changes.decoding.layout import Refused
@@ -31,8 +31,8 @@ def moment(value: bytes) -> int | None:
     Zero is what some tools write for "unknown".
     """
     times = msgspec.json.decode(value, type=_Times)
-    for given in (times.es, times.ts):
-        digits = bytes(given).strip(b'"')
+    for raw in (times.es, times.ts):
+        digits = bytes(raw).strip(b'"')
         if digits.isdigit() and len(digits) < _LONGEST and int(digits) > 0:
             return int(digits)
     return None
@@ -45,12 +45,12 @@ def explain_rows(
     message = careful.read(value)
     op = LETTERS[message.type]
     keys = careful.key_names(message)
-    data = [_given(values) for values in message.data or ()]
+    data = [_required(values) for values in message.data or ()]
     olds = [values or {} for values in message.before] if op == "U" else []
     known = [place < len(olds) and message.before[place] is not None for place in range(len(data))]
     converter = Converter(options.time_zone, options.zero_dates)
-    given = Declared.of(options.types)
-    images, misfits = images_of([*data, *olds], careful.types(message), converter, keys, given)
+    configured = ConfiguredTypes.of(options.types)
+    images, misfits = images_of([*data, *olds], careful.types(message), converter, keys, configured)
     for place, image in enumerate(images[: len(data)]):
         if op != "U":
             key = key_of(keys, image)
@@ -65,7 +65,7 @@ def explain_rows(
         yield RowChange(table, op, key, replaced or None, whole, ts_ms, misfit)
 
 
-def _given(values: Mapping[str, Raw] | None) -> Mapping[str, Raw]:
+def _required(values: Mapping[str, Raw] | None) -> Mapping[str, Raw]:
     if values is None:
         raise Refused("data holds null in place of a row")
     return values

@@ -16,7 +16,7 @@ from changes.decoding.flat_rows import (
     flat_rows,
     joined,
     single,
-    told_apart,
+    split_by_mark,
 )
 from changes.decoding.proto_files import messages
 from changes.decoding.wire_columns import Likeness, Odd, cut_column, frame_around
@@ -185,7 +185,7 @@ def _rows_of(changes: list[bytes], records: Sequence[int], events: list[int]) ->
     # defaults, which have no bytes, would not be seen here.
     if single(flat.eventType, MARK_NUMBER, len(changes)) != events or any(flat.isDdl):
         return None
-    apart = told_apart(list(flat.rowDatas), len(changes))
+    apart = split_by_mark(list(flat.rowDatas), len(changes))
     if apart is None:
         return None
     rows, numbers = apart

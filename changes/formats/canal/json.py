@@ -19,7 +19,7 @@ from changes.formats.base import Confidence, Packed, RowChange, Statement
 from changes.formats.canal.ddl import read_statement
 from changes.formats.canal.explain import explain_rows, moment
 from changes.formats.canal.rows import CanalTableDecoder
-from changes.formats.renamed_again import RenamedAgain
+from changes.formats.repeated_renames import RepeatedRenames
 from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 
 _KINDS = dict.fromkeys(("INSERT", "UPDATE", "DELETE", "INIT"), Kind.ROWS)
@@ -94,7 +94,7 @@ class CanalJson:
         self._table = options.extra.get("default_table")
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str, bool | None, str | None, str | None], Head] = {}
-        self._again = RenamedAgain()
+        self._repeated = RepeatedRenames()
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:
@@ -161,7 +161,7 @@ class CanalJson:
         return read_statement(statement.sql or "", statement.header, known=known)
 
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
-        self._again.turn_to(partition, first, next_offset)
+        self._repeated.turn_to(partition, first, next_offset)
 
     def notes(self) -> tuple[str, ...]:
         return ()
@@ -172,7 +172,7 @@ class CanalJson:
     def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
         told = _statement(value)
         # Some who write this shape know no time: then the same words may be another statement.
-        return self._again.why_not(msgspec.json.encode(told), found) if told.es else None
+        return self._repeated.why_not(msgspec.json.encode(told), found) if told.es else None
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         head = self.peek(value)

@@ -9,7 +9,7 @@ from changes.decoding.convert import Converter, check_zone
 from changes.decoding.flat_heads import heads_of_all
 from changes.decoding.layout import Refused
 from changes.decoding.row_images import explain_rows
-from changes.formats.base import Confidence, Packed, Piece, RowChange, Statement
+from changes.formats.base import Confidence, Entry, Packed, RowChange, Statement
 from changes.formats.canal.ddl import read_statement
 from changes.formats.canal.flat import heads_of_many
 from changes.formats.canal.packet import (
@@ -54,17 +54,17 @@ class CanalProtobuf:
         for entry in heads_of(_present(value)):
             yield kind_of(entry), table_of(entry)
 
-    def pieces(self, value: bytes) -> Sequence[Piece]:
+    def entries(self, value: bytes) -> Sequence[Entry]:
         found = []
         for raw in entries_of(value):
             entry = read_entry(raw)
             kind = kind_of(entry)
             if kind is not Kind.NOTHING:
-                found.append(Piece(kind, table_of(entry), bytes(raw)))
+                found.append(Entry(kind, table_of(entry), bytes(raw)))
         return found
 
-    def joined(self, _value: bytes, pieces: Sequence[bytes]) -> bytes:
-        return packed_entries(pieces)
+    def joined(self, _value: bytes, entries: Sequence[bytes]) -> bytes:
+        return packed_entries(entries)
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         return tuple(

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
-from changes.declared import Declared
-from changes.decoding.assemble import BLOCK_ROWS, Misfit, Pieces, Segment, assemble
+from changes.configured_types import ConfiguredTypes
+from changes.decoding.assemble import BLOCK_ROWS, Misfit, Pieces, RowSegment, assemble
 from changes.decoding.convert import Converter
 from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Refused, Unfit, decoded, other_key
@@ -47,7 +47,7 @@ class CanalTableDecoder:
         self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
-        self._layout = CanalLayout({}, keys, {}, given=Declared.of(types))
+        self._layout = CanalLayout({}, keys, {}, configured=ConfiguredTypes.of(types))
         self._types = Raw()
         self._names = Raw()
         self._run = KeyRun()
@@ -131,7 +131,7 @@ class _DecodePass:
         self.positions: dict[int, str] | None = None
         """By the record's place; None: the pipeline is not told to keep any."""
         self.place = 0
-        self.segments: list[Segment] = []
+        self.segments: list[RowSegment] = []
         self._segment_layout: CanalLayout | None = None
         self._moved = 0
         self._fixed = fixed
@@ -148,16 +148,16 @@ class _DecodePass:
             while self.place < len(values):
                 self._read_block(values, min(self.place + self._ahead, len(values)))
                 if self.segments and self.segments[-1].is_full:
-                    self.segments[-1].seal()
+                    self.segments[-1].close_block()
         except Refused as refused:
             return refused
         return None
 
-    def _segment(self) -> Segment:
+    def _segment(self) -> RowSegment:
         """The segment of the present layout; a new one where the columns have changed."""
         if self._segment_layout is not self.layout:
             self._segment_layout = self.layout
-            self.segments.append(Segment(self.layout.columns))
+            self.segments.append(RowSegment(self.layout.columns))
         return self.segments[-1]
 
     def _read_block(self, values: Sequence[bytes], end: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import UNSET
 
 from changes.decoding.block_decoder import BlockDecodePass, BlockTableDecoder
-from changes.decoding.flat_rows import Leftover, Trying, moved_records
+from changes.decoding.flat_rows import BulkBackoff, Leftover, moved_records
 from changes.decoding.layout import Refused
 from changes.decoding.row_blocks import Cell, RowBlocks, Shape, with_keys
 from changes.decoding.row_images import TextRow
@@ -46,7 +46,7 @@ class CanalWireDecoder(BlockTableDecoder):
         self._shapes: dict[tuple[Any, ...], Shape] = {}
 
     def _decode_pass(self, blocks: RowBlocks) -> _DecodePass:
-        return _DecodePass(blocks, self._trying, self._shapes)
+        return _DecodePass(blocks, self._backoff, self._shapes)
 
     def _last_table(self, value: bytes) -> TableName | str:
         return last_table(value)
@@ -56,9 +56,9 @@ class _DecodePass(BlockDecodePass):
     """Reads one call's packets."""
 
     def __init__(
-        self, blocks: RowBlocks, trying: Trying, shapes: dict[tuple[Any, ...], Shape]
+        self, blocks: RowBlocks, backoff: BulkBackoff, shapes: dict[tuple[Any, ...], Shape]
     ) -> None:
-        super().__init__(blocks, trying)
+        super().__init__(blocks, backoff)
         self._shapes = shapes
 
     def _add_many(self, values: Sequence[bytes], start: int) -> Iterator[Leftover] | None:

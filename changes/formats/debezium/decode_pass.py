@@ -15,13 +15,19 @@ from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Refused, decoded, other_key, spelled
 from changes.formats.base import VALUE_AT, packed_header, sizes
 from changes.formats.debezium import record as careful
-from changes.formats.debezium.keys import beside, deleted, ended, key_fields, replaced
-from changes.formats.debezium.layout import NULL, Layout, Told, cell
+from changes.formats.debezium.keys import (
+    deleted_key,
+    deleted_row,
+    key_fields,
+    other_values,
+    replaced_key,
+)
+from changes.formats.debezium.layout import NULL, DebeziumLayout, DeclaredColumn, cell
 from changes.formats.debezium.names import Names
 from changes.formats.debezium.parts import NEW_KEY, OLD_KEY, Key, key_of
 from changes.formats.debezium.places import Place, place_texts, position_of
 from changes.formats.debezium.record import Record
-from changes.formats.debezium.segment import NOT_AT_HAND, RawSegment
+from changes.formats.debezium.row_segment import NOT_AT_HAND, JsonRowSegment
 from changes.formats.debezium.state import State
 from changes.formats.debezium.types import Field, from_schema, words
 from changes.formats.debezium.unsent import Unavailable, partial_image
@@ -51,8 +57,8 @@ class DecodePass:
         """By the record's place; None: the pipeline is not told to keep any."""
         self.state = replace(state, shapes=state.shapes.copy())
         self.place = 0
-        self.segments: list[RawSegment] = []
-        self._segment_layout: Layout | None = None
+        self.segments: list[JsonRowSegment] = []
+        self._segment_layout: DebeziumLayout | None = None
         self._moved = 0
         self._fixed = fixed
         self._names = names
@@ -77,7 +83,7 @@ class DecodePass:
             while self.place < len(values):
                 self._take_block(values[self.place : self.place + BLOCK_ROWS])
                 if self.segments and self.segments[-1].is_full:
-                    self.segments[-1].seal()
+                    self.segments[-1].close_block()
                 elif self.place < len(values):
                     self._read_careful(values[self.place])
                     self.place += 1
@@ -85,12 +91,14 @@ class DecodePass:
             return refused
         return None
 
-    def _segment(self) -> RawSegment:
+    def _segment(self) -> JsonRowSegment:
         """The segment of the present layout; a new one where the columns have changed."""
         layout = self.state.layout
         if self._segment_layout is not layout:
             self._segment_layout = layout
-            segment = RawSegment(layout.columns, unavailable=self._unavailable, values=self._values)
+            segment = JsonRowSegment(
+                layout.columns, unavailable=self._unavailable, values=self._values
+            )
             segment.keyed = bool(layout.keys)
             self.segments.append(segment)
         return self.segments[-1]
@@ -247,16 +255,16 @@ class DecodePass:
             raise other_key(layout.keys, names)
 
     def _learn(
-        self, told: Mapping[str, Field], carried: Mapping[str, Raw], unsent: Sequence[str] = ()
+        self, fields: Mapping[str, Field], carried: Mapping[str, Raw], unsent: Sequence[str] = ()
     ) -> None:
-        """Take in what a record tells of columns: by its schema, and by its values.
+        """Take in a record's columns, by its schema and its values.
 
         ``unsent`` are columns that it has, but no values of.
         """
-        types = {name: Told(from_schema(each), words(each)) for name, each in told.items()}
-        types |= {name: Told(None, "") for name in unsent if name not in told}
+        types = {n: DeclaredColumn(from_schema(each), words(each)) for n, each in fields.items()}
+        types |= {name: DeclaredColumn(None, "") for name in unsent if name not in fields}
         layout = self.state.layout.grown(types, carried)
-        self.state = self.state.with_sources(told)
+        self.state = self.state.with_sources(fields)
         for key in layout.keys or ():
             if key not in layout.columns:
                 raise Refused(f"key column {key} is missing")
@@ -269,11 +277,11 @@ class DecodePass:
     def _end(self, packed: bytes, record: Record, key: Key | None) -> None:
         keys = self.state.layout.keys or ()
         if keys:
-            image = ended(record, key, keys, configured=self._fixed)
+            image = deleted_key(record, key, keys, configured=self._fixed)
             self._learn(record.fields or key_fields(key), image)
             row = self._ended_row(image)
         else:
-            image = deleted(record, key)
+            image = deleted_row(record, key)
             self._learn(record.fields or {}, image)
             row = self.state.layout.make(image)
         moves = packed_header(packed, NEW_KEY) is not None
@@ -287,7 +295,7 @@ class DecodePass:
     def _leaves(self, record: Record, old: Mapping[str, Raw]) -> bool:
         """Tell whether a key's row ends where its row moves away: not if another one has come."""
         keys = self.state.layout.keys or ()
-        before = beside(record.before or {}, self.state.layout.columns, keys)
+        before = other_values(record.before or {}, self.state.layout.columns, keys)
         # Under REPLICA IDENTITY DEFAULT null is what was not told.
         told = [UNSET if value == NULL else value for value in before]
         key = tuple([bytes(old[name]) for name in keys])
@@ -297,7 +305,7 @@ class DecodePass:
         """Note that a row has come to its key by the second half of a change."""
         keys = self.state.layout.keys or ()
         key = tuple([bytes(sent.get(name, NULL)) for name in keys])
-        after = beside(sent, self.state.layout.columns, keys)
+        after = other_values(sent, self.state.layout.columns, keys)
         self.run.arrives(self.numbered, key, after)
 
     def _ended_row(self, key: Mapping[str, Raw]) -> Struct:
@@ -327,7 +335,7 @@ class DecodePass:
             sent = unavailable.without(record.before or {}) | sent
         old = None
         if record.letter == "U" and keys:
-            old = replaced(record, key, keys, configured=self._fixed)
+            old = replaced_key(record, key, keys, configured=self._fixed)
         if old is not None:
             self._learn(record.fields or {}, old)
         self._learn(record.fields or {}, sent, [name for name in after if name not in sent])

@@ -14,9 +14,9 @@ from changes.decoding.convert import ValueMisfit
 from changes.decoding.images import shortest
 from changes.decoding.layout import Refused
 from changes.formats.base import RowChange
+from changes.formats.debezium.configured_types import ConfiguredWireTypes
 from changes.formats.debezium.convert import DebeziumConverter
-from changes.formats.debezium.declared import Given
-from changes.formats.debezium.keys import ended, replaced
+from changes.formats.debezium.keys import deleted_key, replaced_key
 from changes.formats.debezium.layout import NULL, string_of
 from changes.formats.debezium.parts import columns_of, key_of
 from changes.formats.debezium.places import moment
@@ -40,7 +40,7 @@ def explain_row(
     if record.letter == "D":
         if record.before is None and key is None:
             raise Refused("a deleted row of which nothing is told, neither image nor key")
-        image = shown.image(ended(record, key, keys, configured=False))
+        image = shown.image(deleted_key(record, key, keys, configured=False))
         before = None if record.before is None else shown.image(record.before)
         yield RowChange(table, "D", image, before, None, ts_ms, shown.misfit)
         return
@@ -53,7 +53,7 @@ def explain_row(
         image = shown.image(key.columns)
     before = None
     if record.letter == "U":
-        replaced(record, key, keys, configured=False)
+        replaced_key(record, key, keys, configured=False)
         before = shown.image(unavailable.without(record.before or {})) or image or None
     yield RowChange(table, record.letter, image, before, after, ts_ms, shown.misfit)
 
@@ -63,7 +63,7 @@ class _Shown:
 
     def __init__(self, told: Mapping[str, Field], options: FormatOptions) -> None:
         self._told = told
-        self._given = Given.of(options.types)
+        self._configured = ConfiguredWireTypes.of(options.types)
         self._converter = DebeziumConverter(options.zero_dates)
         self.misfit: str | None = None
 
@@ -74,11 +74,11 @@ class _Shown:
         if raw == NULL:
             return None
         field = self._told.get(name)
-        given = self._given.type_of(name)
+        configured = self._configured.type_of(name)
         if field is not None:
             kind, said = replace(from_schema(field), wire=Wire.RAW), words(field)
-        elif given is not None:
-            kind, said = given, self._given.words_of(name)
+        elif configured is not None:
+            kind, said = configured, self._configured.words_of(name)
         else:
             return undeclared(raw)
         text = pa.array([raw.decode()], pa.string())

@@ -16,7 +16,6 @@ from changes.decoding.convert import check_zone
 from changes.decoding.layout import Refused
 from changes.formats.base import VALUE_AT, Confidence, Packed, RowChange, Statement, sizes
 from changes.formats.debezium import record as careful
-from changes.formats.debezium.again import SentAgain
 from changes.formats.debezium.confidence import confidence_of
 from changes.formats.debezium.explain import explain_row
 from changes.formats.debezium.layout import NULL, string_of
@@ -24,6 +23,7 @@ from changes.formats.debezium.names import Names, Source
 from changes.formats.debezium.parts import members
 from changes.formats.debezium.places import moment
 from changes.formats.debezium.record import Record
+from changes.formats.debezium.repeated_statements import RepeatedStatements
 from changes.formats.debezium.rows import DebeziumTableDecoder
 from changes.formats.debezium.tombstones import Tombstones
 from changes.formats.debezium.unsent import Unavailable
@@ -107,7 +107,7 @@ class DebeziumJson:
             delete=options.extra.get("tombstones") == "delete",
             placed="positions" in options.extra,
         )
-        self._again = SentAgain()
+        self._repeated = RepeatedStatements()
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:
@@ -124,7 +124,7 @@ class DebeziumJson:
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
         for value in values:
             yield self.peek(value)
-            self._again.behind(value)
+            self._repeated.behind(value)
 
     def _quick(self, packed: bytes) -> Head | None:
         """The head of an envelope that names its table; None: it takes a closer look."""
@@ -186,7 +186,7 @@ class DebeziumJson:
         if record.kind is not Kind.DDL:
             return _NOTHING
         acts = record.table is None and not _of_snapshot(record)
-        return _NOTHING if acts and self._again.is_done(packed) else _DDL
+        return _NOTHING if acts and self._repeated.is_done(packed) else _DDL
 
     def _note(self, packed: bytes, record: Record) -> None:
         """Remember what a tombstone may be told by, and which tables are named by halves."""
@@ -204,7 +204,7 @@ class DebeziumJson:
 
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
         self._tombstones.turn_to(partition)
-        self._again.turn_to(partition, first, next_offset)
+        self._repeated.turn_to(partition, first, next_offset)
 
     def notes(self) -> tuple[str, ...]:
         notes, self._notes = tuple(self._notes), []
@@ -216,7 +216,7 @@ class DebeziumJson:
         return self._tombstones.why_not(tombstone)
 
     def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
-        return self._again.why_not(value, found)
+        return self._repeated.why_not(value, found)
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         try:

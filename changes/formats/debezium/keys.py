@@ -15,20 +15,22 @@ from changes.formats.debezium.types import Field
 _FULL = "PostgreSQL tells it under REPLICA IDENTITY FULL"
 
 
-def ended(record: Record, key: Key | None, keys: Sequence[str], *, configured: bool) -> Members:
+def deleted_key(
+    record: Record, key: Key | None, keys: Sequence[str], *, configured: bool
+) -> Members:
     """The key of a deleted row. Raises Refused where neither image nor record key tell it.
 
     Under REPLICA IDENTITY DEFAULT the image holds nulls for all that is no key: unknown, not null.
     """
-    told = {} if key is None else key.columns
+    key_columns = {} if key is None else key.columns
     before = record.before or {}
     found: dict[str, Raw] = {}
     for name in keys:
-        if _is_told(before, name):
+        if _has_value(before, name):
             found[name] = before[name]
-        elif _is_told(told, name):
-            found[name] = told[name]
-        elif name in before and configured and not _only_key(before, told, keys):
+        elif _has_value(key_columns, name):
+            found[name] = key_columns[name]
+        elif name in before and configured and not _only_key(before, key_columns, keys):
             found[name] = before[name]
         else:
             where = "is null" if name in before else "is not told"
@@ -36,7 +38,7 @@ def ended(record: Record, key: Key | None, keys: Sequence[str], *, configured: b
     return found
 
 
-def deleted(record: Record, key: Key | None) -> Members:
+def deleted_row(record: Record, key: Key | None) -> Members:
     """All that is known of a deleted row, for a changelog. Raises Refused where that is nothing."""
     found = record.before if record.before is not None else (key and key.columns)
     if not found:
@@ -44,17 +46,17 @@ def deleted(record: Record, key: Key | None) -> Members:
     return found
 
 
-def replaced(
+def replaced_key(
     record: Record, key: Key | None, keys: Sequence[str], *, configured: bool
 ) -> Members | None:
-    """The key that an update left, None where it kept it. Raises Refused where that is not told.
+    """The old key of an update, None where the key stayed. Raises Refused where that is unknown.
 
     Debezium writes a change of the record key as a delete and an insert. So only of other keys, or
     those that the producer chose, does an update change any.
     """
-    told = {} if key is None else key.columns
+    key_columns = {} if key is None else key.columns
     before, after = record.before, record.after or {}
-    covered = not configured or key is None or told.keys() >= set(keys)
+    covered = not configured or key is None or key_columns.keys() >= set(keys)
     if before is None:
         if covered:
             return None
@@ -64,11 +66,16 @@ def replaced(
         )
     old: dict[str, Raw] = {}
     for name in keys:
-        if _is_told(before, name) or name not in after:
+        if _has_value(before, name) or name not in after:
             old[name] = before.get(name, after.get(name, Raw(NULL)))
-        elif name in told or name not in before or bytes(after[name]) == NULL or not configured:
+        elif (
+            name in key_columns
+            or name not in before
+            or bytes(after[name]) == NULL
+            or not configured
+        ):
             old[name] = after[name]
-        elif _only_key(before, told, keys):
+        elif _only_key(before, key_columns, keys):
             raise Refused(f"the old value of key column {name} is not told ({_FULL})")
         else:
             old[name] = before[name]
@@ -76,7 +83,7 @@ def replaced(
     return old if changed else None
 
 
-def beside(image: Members, columns: Iterable[str], keys: Sequence[str]) -> list[object]:
+def other_values(image: Members, columns: Iterable[str], keys: Sequence[str]) -> list[object]:
     """A row's values but for its key; UNSET for those that it does not hold."""
     return [bytes(image[name]) if name in image else UNSET for name in columns if name not in keys]
 
@@ -86,11 +93,11 @@ def key_fields(key: Key | None) -> Mapping[str, Field]:
     return {} if key is None else columns_of(key.field)
 
 
-def _is_told(image: Mapping[str, Raw], name: str) -> bool:
+def _has_value(image: Mapping[str, Raw], name: str) -> bool:
     return name in image and bytes(image[name]) != NULL
 
 
-def _only_key(before: Members, told: Members, keys: Sequence[str]) -> bool:
+def _only_key(before: Members, key_columns: Members, keys: Sequence[str]) -> bool:
     """Tell whether an image may be one that holds just the key: all else in it is null."""
-    mine = {*told, *keys}
-    return not any(_is_told(before, name) for name in before if name not in mine)
+    mine = {*key_columns, *keys}
+    return not any(_has_value(before, name) for name in before if name not in mine)

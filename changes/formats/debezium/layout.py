@@ -1,4 +1,4 @@
-"""What is known of a Debezium target's columns so far, and the structs that read its records.
+"""The columns of a Debezium target as known so far, and the structs that read its records.
 
 A layout only ever grows. How a column's values stand in JSON is part of it: where that changes
 (0 and 1 became true and false), the column is read raw from then on.
@@ -19,7 +19,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import astuple
 
 from changes.decoding.layout import Refused, Unfit, check_name, json_name, spelled
-from changes.formats.debezium.declared import NOTHING_GIVEN, Given
+from changes.formats.debezium.configured_types import NOTHING_CONFIGURED, ConfiguredWireTypes
 from changes.formats.debezium.places import Place
 from changes.formats.debezium.types import UNDECLARED, Wire, WireType, as_text
 from changes.model import Column, TableSchema
@@ -40,18 +40,18 @@ _string = msgspec.json.Decoder(str)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a record tells of a column: its type where there is a schema, and that type's words."""
+class DeclaredColumn:
+    """A column in a record: its type where there is a schema, and that type's words."""
 
     type: WireType | None
     words: str
 
 
-class Layout:
+class DebeziumLayout:
     """Columns with their types, the key, and the structs that read a record of these.
 
-    ``keys`` is None until a record has told them; an empty key makes a changelog. Not changed once
-    made, but for ``declared``, which names types in errors.
+    ``keys`` is None until a record has named them; an empty key makes a changelog. Immutable, but
+    for ``declared``, which names types in errors.
     """
 
     def __init__(
@@ -60,16 +60,16 @@ class Layout:
         keys: tuple[str, ...] | None,
         declared: Mapping[str, str],
         unsettled: Iterable[str] = (),
-        given: Given = NOTHING_GIVEN,
+        configured: ConfiguredWireTypes = NOTHING_CONFIGURED,
         *,
         placed: bool = False,
     ) -> None:
-        """``placed``: messages also tell their ``Place``."""
+        """``placed``: messages also carry their ``Place``."""
         self.columns: Final = dict(columns)
         self.keys: Final = keys
         self.placed: Final = placed
         self.declared: Final = dict(declared)
-        self.given: Final = given
+        self.configured: Final = configured
         self.unsettled: Final = frozenset(unsettled)
         """Columns that had only nulls so far: how their values stand is not known."""
         self.fields: Final = {name: f"f{place}" for place, name in enumerate(columns)}
@@ -136,31 +136,33 @@ class Layout:
         columns = tuple(Column(name, kind.arrow) for name, kind in self.columns.items())
         return TableSchema(columns, self.keys or ())
 
-    def with_keys(self, keys: tuple[str, ...]) -> Layout:
+    def with_keys(self, keys: tuple[str, ...]) -> DebeziumLayout:
         """Fix the key; raises Refused where a column has a name that the changelog needs."""
         for name in self.columns:
             check_name(name, (), keys)
-        return Layout(
-            self.columns, keys, self.declared, self.unsettled, self.given, placed=self.placed
+        return DebeziumLayout(
+            self.columns, keys, self.declared, self.unsettled, self.configured, placed=self.placed
         )
 
-    def grown(self, told: Mapping[str, Told], carried: Mapping[str, Raw]) -> Layout:
+    def grown(
+        self, declared: Mapping[str, DeclaredColumn], carried: Mapping[str, Raw]
+    ) -> DebeziumLayout:
         """Give the layout that also holds these columns; raises Refused where none can.
 
         ``carried`` are the values of a record. Without a type a column is what the configuration
         says, else text, or stays what it is.
         """
         columns, unsettled = dict(self.columns), set(self.unsettled)
-        for name in (*carried, *told):
-            seen = self._seen(name, told)
+        for name in (*carried, *declared):
+            seen = self._seen(name, declared)
             stored = columns.get(name)
             if stored is None:
                 check_name(name, columns, self.keys)
-                columns[name] = self._first(name, seen, told)
+                columns[name] = self._first(name, seen, declared)
                 unsettled |= {name} if columns[name] == UNDECLARED and not seen else set()
             elif seen is not None and seen != stored:
-                columns[name] = self._wider(name, stored, seen, told[name].words)
-        self.declared.update({name: column.words for name, column in told.items() if column.type})
+                columns[name] = self._wider(name, stored, seen, declared[name].words)
+        self.declared.update({name: each.words for name, each in declared.items() if each.type})
         for name, raw in carried.items():
             wire = wire_of(bytes(raw))
             if wire is None or _takes(columns[name].wire, wire, bytes(raw)):
@@ -171,23 +173,29 @@ class Layout:
         if columns == self.columns and unsettled == self.unsettled:
             return self
         keys = spelled(self.keys, columns)
-        return Layout(columns, keys, self.declared, unsettled, self.given, placed=self.placed)
+        return DebeziumLayout(
+            columns, keys, self.declared, unsettled, self.configured, placed=self.placed
+        )
 
-    def _seen(self, name: str, told: Mapping[str, Told]) -> WireType | None:
-        """What a schema tells of a column's type; declared text takes nearly all as such."""
-        seen = told[name].type if name in told else None
-        return as_text(seen) if seen is not None and self.given.is_text(name) else seen
+    def _seen(self, name: str, declared: Mapping[str, DeclaredColumn]) -> WireType | None:
+        """A column's type by the schema; a column configured as text takes nearly all as such."""
+        seen = declared[name].type if name in declared else None
+        return as_text(seen) if seen is not None and self.configured.is_text(name) else seen
 
-    def _first(self, name: str, seen: WireType | None, told: Mapping[str, Told]) -> WireType:
+    def _first(
+        self, name: str, seen: WireType | None, declared: Mapping[str, DeclaredColumn]
+    ) -> WireType:
         """The type of a column that is new here."""
-        given = self.given.type_of(name)
-        if given is None:
-            stored = self.given.stored_as(name)
+        configured = self.configured.type_of(name)
+        if configured is None:
+            stored = self.configured.stored_as(name)
             if seen is not None or stored is None:
                 return seen or UNDECLARED
             return stored
-        self.declared.setdefault(name, self.given.words_of(name))
-        return given if seen is None else self._wider(name, given, seen, told[name].words)
+        self.declared.setdefault(name, self.configured.words_of(name))
+        if seen is None:
+            return configured
+        return self._wider(name, configured, seen, declared[name].words)
 
     def _wider(self, name: str, stored: WireType, seen: WireType, words: str) -> WireType:
         if stored.means(seen) and stored.arrow.equals(seen.arrow):
@@ -209,15 +217,15 @@ class Layout:
             return replace(stored, arrow=wider, stored=False)
         return replace(seen, arrow=wider)
 
-    def beside(self, stored: TableSchema) -> Layout:
+    def beside(self, stored: TableSchema) -> DebeziumLayout:
         """The same, for a table with these columns."""
-        return Layout(
-            self.columns, self.keys, self.declared, self.unsettled, self.given.beside(stored),
+        return DebeziumLayout(
+            self.columns, self.keys, self.declared, self.unsettled, self.configured.beside(stored),
             placed=self.placed,
         )  # fmt: skip
 
-    def means_the_same(self, other: Layout) -> bool:
-        """Tell whether the values of these columns are read alike by the other layout."""
+    def means_the_same(self, other: DebeziumLayout) -> bool:
+        """Whether the other layout reads the values of these columns alike."""
         return all(kind.means(other.columns[name]) for name, kind in self.columns.items())
 
     def make(self, values: Mapping[str, Raw]) -> Struct:

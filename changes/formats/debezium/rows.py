@@ -10,10 +10,10 @@ from changes.decoding.assemble import Misfit, Pieces, assemble
 from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Refused, Unfit
 from changes.formats.debezium import record as careful
+from changes.formats.debezium.configured_types import ConfiguredWireTypes
 from changes.formats.debezium.convert import DebeziumConverter
 from changes.formats.debezium.decode_pass import DecodePass
-from changes.formats.debezium.declared import Given
-from changes.formats.debezium.layout import Layout
+from changes.formats.debezium.layout import DebeziumLayout
 from changes.formats.debezium.names import Names
 from changes.formats.debezium.state import State
 from changes.formats.debezium.unsent import Unavailable
@@ -42,8 +42,9 @@ class DebeziumTableDecoder:
         self._positions = None if mode is Mode.APPEND else options.extra.get("positions")
         keys = () if mode is Mode.APPEND else (keys or None)
         self._fixed = keys is not None
+        configured, placed = ConfiguredWireTypes.of(types), self._positions is not None
         self._state = State(
-            Layout({}, keys, {}, given=Given.of(types), placed=self._positions is not None),
+            DebeziumLayout({}, keys, {}, configured=configured, placed=placed),
             covered=keys is None,
         )
         self._run = KeyRun()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from changes.column_changes import ColumnChange, ListedType, changed_columns, filled
-from changes.formats.debezium.layout import NULL, Layout
+from changes.formats.debezium.layout import NULL, DebeziumLayout
 from changes.formats.debezium.record import Record
 from changes.formats.debezium.shapes import Shapes
 from changes.formats.debezium.types import Field, described, source_words
@@ -17,7 +17,7 @@ from changes.model import TableName
 class State:
     """Its layout, the shapes of records, and what they told beside rows."""
 
-    layout: Layout
+    layout: DebeziumLayout
     shapes: Shapes = field(default_factory=Shapes)
     covered: bool = False
     """The record keys hold all of the configured key, so no update changes that."""

@@ -20,20 +20,20 @@ _BLOCK_BYTES = 16
 NO_KEY = "encrypted, and no encryption_key is set"
 
 
-class _Sealed(Struct):
+class _Encrypted(Struct):
     iv: str
     bytes: str
 
 
 class _Envelope(Struct):
-    encrypted: _Sealed
+    encrypted: _Encrypted
 
 
 _envelope = msgspec.json.Decoder(_Envelope)
 _members = msgspec.json.Decoder(dict[str, Raw])
 
 
-class Opener:
+class Decryptor:
     """Opens messages by one key, Maxwell's ``secret_key``. Raises ValueError for no AES key."""
 
     def __init__(self, key: str) -> None:
@@ -45,7 +45,7 @@ class Opener:
             raise ValueError(f"encryption_key has {len(secret)} bytes; an AES key has 16, 24 or 32")
         self._aes: AES = AES(secret)
 
-    def opened(self, value: bytes) -> bytes:
+    def decrypted(self, value: bytes) -> bytes:
         """Give the message as it was before ``encrypted`` took the place of some of its members,
         or of all. Raises Refused."""
         try:

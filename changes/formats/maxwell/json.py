@@ -16,10 +16,10 @@ from changes.decoding.json_text import why_not
 from changes.decoding.layout import Refused
 from changes.formats.base import VALUE_AT, Confidence, Packed, RowChange, Statement, sizes
 from changes.formats.maxwell.ddl import TYPES, read_statement, statement_of
-from changes.formats.maxwell.encrypted import NO_KEY, Opener
+from changes.formats.maxwell.encrypted import NO_KEY, Decryptor
 from changes.formats.maxwell.keys import body, is_record_key
 from changes.formats.maxwell.rows import LETTERS, MaxwellDialect, moment
-from changes.formats.renamed_again import RenamedAgain
+from changes.formats.repeated_renames import RepeatedRenames
 from changes.model import BadMessage, ColumnTypes, Ddl, FormatOptions, Head, Kind, Mode, TableName
 
 _KINDS = dict.fromkeys(LETTERS, Kind.ROWS)
@@ -64,10 +64,10 @@ class MaxwellJson:
         self._database = options.extra.get("default_database")
         self._table = options.extra.get("default_table")
         key = options.extra.get("encryption_key")
-        self._opener = None if key is None else Opener(key)
+        self._decryptor = None if key is None else Decryptor(key)
         self._head = msgspec.json.Decoder(_Head).decode
         self._heads: dict[tuple[str, str | None, str | None], Head] = {}
-        self._again = RenamedAgain()
+        self._repeated = RepeatedRenames()
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:
@@ -144,7 +144,7 @@ class MaxwellJson:
             raise BadMessage(str(refused)) from refused
 
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
-        self._again.turn_to(partition, first, next_offset)
+        self._repeated.turn_to(partition, first, next_offset)
 
     def notes(self) -> tuple[str, ...]:
         return ()
@@ -153,7 +153,7 @@ class MaxwellJson:
         raise ValueError(f"{self.name} passes nothing over")
 
     def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
-        return self._again.why_not(self._plain(body(value)), found)
+        return self._repeated.why_not(self._plain(body(value)), found)
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         head = self.peek(value)
@@ -166,7 +166,7 @@ class MaxwellJson:
             if table is None:
                 told = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in read_statement(text)]
                 return tuple(told) or (Statement(*statement_of(text), ts_ms),)
-            row = MaxwellDialect(self._opener).read(value)
+            row = MaxwellDialect(self._decryptor).read(value)
             return (explain_row(table, row, self._options, ts_ms, drops_nulls=True),)
         except Refused as refused:
             about = "" if table is None else f"{table}: "
@@ -176,11 +176,11 @@ class MaxwellJson:
         """The message without encryption; raises Refused."""
         if self._head(text).encrypted is None:
             return text
-        if self._opener is None:
+        if self._decryptor is None:
             raise Refused(NO_KEY)
-        return self._opener.opened(text)
+        return self._decryptor.decrypted(text)
 
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
     ) -> JsonTableDecoder:
-        return JsonTableDecoder(MaxwellDialect(self._opener), self._options, mode, keys, types)
+        return JsonTableDecoder(MaxwellDialect(self._decryptor), self._options, mode, keys, types)

@@ -32,7 +32,7 @@ def record_key(packed: bytes) -> bytes | None:
     return None if key_size < 0 else packed[start : start + key_size]
 
 
-def told_names(text: bytes) -> tuple[str, ...]:
+def key_names(text: bytes) -> tuple[str, ...]:
     """What ``primary_key_columns`` says; raises Refused where that is no list of names."""
     try:
         return tuple(_names.decode(text) or ())

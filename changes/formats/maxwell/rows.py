@@ -14,8 +14,8 @@ from changes.decoding.json_rows import Row
 from changes.decoding.json_text import why_not
 from changes.decoding.layout import Refused
 from changes.formats.base import VALUE_AT, packed_values, sizes
-from changes.formats.maxwell.encrypted import NO_KEY, Opener
-from changes.formats.maxwell.keys import body, found_columns, record_key, record_names, told_names
+from changes.formats.maxwell.encrypted import NO_KEY, Decryptor
+from changes.formats.maxwell.keys import body, found_columns, key_names, record_key, record_names
 from changes.model import TableName
 
 LETTERS = {"insert": "I", "update": "U", "delete": "D", "bootstrap-insert": "I"}
@@ -68,8 +68,8 @@ class MaxwellDialect:
     deletes_by_was = False
     drops_nulls = True
 
-    def __init__(self, opener: Opener | None) -> None:
-        self._opener = opener
+    def __init__(self, decryptor: Decryptor | None) -> None:
+        self._decryptor = decryptor
         self._shape: Callable[[bytes], object] | None = None
         self._shape_text = b""
 
@@ -137,7 +137,7 @@ class MaxwellDialect:
             raise Refused(f"a message of type {message.type} without data")
         op, was = LETTERS[message.type], message.old
         own = bytes(message.primary_key_columns)
-        names = told_names(own or bytes(message.primaryKeyColumns) or b"[]")
+        names = key_names(own or bytes(message.primaryKeyColumns) or b"[]")
         # A member of another name is not looked at by the fast way: the record's key stands for it.
         text = own or self._record_text(value)
         if not (own or bytes(message.primaryKeyColumns)):
@@ -150,9 +150,9 @@ class MaxwellDialect:
         text = body(value)
         message = _read(text)
         if message.encrypted is not None:
-            if self._opener is None:
+            if self._decryptor is None:
                 raise Refused(NO_KEY)
-            message = _read(self._opener.opened(text))
+            message = _read(self._decryptor.decrypted(text))
         return message
 
     def table_of(self, value: bytes) -> TableName | None:

@@ -14,7 +14,7 @@ from changes.decoding.convert import Converter, check_zone
 from changes.decoding.flat_heads import heads_of_all
 from changes.decoding.layout import Refused
 from changes.decoding.row_images import explain_rows
-from changes.formats.base import Confidence, Packed, Piece, RowChange, Statement
+from changes.formats.base import Confidence, Entry, Packed, RowChange, Statement
 from changes.formats.multi_entry import head_of
 from changes.formats.tencent.flat import heads_of_many
 from changes.formats.tencent.message import (
@@ -28,9 +28,9 @@ from changes.formats.tencent.message import (
     judged,
     part_of,
     read_head,
-    running_of,
+    record_of,
+    sequence_number_of,
     shard_of,
-    whole_of,
 )
 from changes.formats.tencent.rows import UTC, TencentTableDecoder, text_rows
 from changes.model import (
@@ -91,22 +91,22 @@ class TencentDts:
     def comes_in_parts(self, values: Sequence[bytes | None]) -> bool:
         return True
 
-    def running(self, value: bytes) -> tuple[str, int | None]:
-        return running_of(check_packed(value))
+    def sequence_number(self, value: bytes) -> tuple[str, int | None]:
+        return sequence_number_of(check_packed(value))
 
-    def whole(self, value: bytes, data: bytes) -> bytes:
-        return whole_of(data, shard_of(value))
+    def reassembled(self, value: bytes, data: bytes) -> bytes:
+        return record_of(data, shard_of(value))
 
-    def pieces(self, value: bytes) -> Sequence[Piece]:
+    def entries(self, value: bytes) -> Sequence[Entry]:
         found = []
         for item in items_of(envelope_of(check_packed(value)).data):
             kind, table, _ = judged(read_head(item))
             if kind is not Kind.NOTHING:
-                found.append(Piece(kind, table, bytes(item)))
+                found.append(Entry(kind, table, bytes(item)))
         return found
 
-    def joined(self, value: bytes, pieces: Sequence[bytes]) -> bytes:
-        return whole_of(items_joined(pieces), shard_of(value))
+    def joined(self, value: bytes, entries: Sequence[bytes]) -> bytes:
+        return record_of(items_joined(entries), shard_of(value))
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
         packed = check_packed(value)

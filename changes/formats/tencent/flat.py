@@ -20,7 +20,7 @@ from changes.decoding.flat_rows import (
     FlatRows,
     flat_rows,
     joined,
-    told_apart,
+    split_by_mark,
 )
 from changes.decoding.layout import Refused
 from changes.decoding.proto_files import messages
@@ -157,7 +157,7 @@ def _events_of(values: Sequence[bytes]) -> tuple[list[bytes], Sequence[int]] | N
     if any(envelopes.index):
         return None
     entry = envelopes.data.items
-    apart = told_apart(list(entry.event.dmlEvent), count)
+    apart = split_by_mark(list(entry.event.dmlEvent), count)
     # As many events of rows as there are entries that say so: no entry's event is another's.
     if apart is None or list(entry.header.messageType).count(DML) != len(apart[0]):
         return None
@@ -173,7 +173,7 @@ def _rows_of(
     flat = joined(_events, events, _EVENT_MARK)
     columns, rows = list(flat.columns), list(flat.rows)
     told = columns[: columns.index(MARK) + 1]
-    apart = told_apart(rows, count)
+    apart = split_by_mark(rows, count)
     letters = _letters(list(flat.dmlEventType), count)
     if columns != told * count or apart is None or letters is None:
         return None

@@ -113,7 +113,7 @@ def shard_of(packed: bytes) -> str:
     return _shard(_headers(packed))
 
 
-def running_of(packed: bytes) -> tuple[str, int | None]:
+def sequence_number_of(packed: bytes) -> tuple[str, int | None]:
     """The shard and the running number that the record's headers tell; raises BadMessage."""
     headers = _headers(packed)
     told = headers.get(_RUNNING)
@@ -140,7 +140,7 @@ def _headers(packed: bytes) -> Mapping[str, bytes | None]:
         raise BadMessage(f"not a packed record: {_line(error)}") from error
 
 
-def whole_of(data: bytes, shard: str = "") -> bytes:
+def record_of(data: bytes, shard: str = "") -> bytes:
     """A record of one envelope that holds it all."""
     envelope = _PROTO["Envelope"](version=VERSION, total=1, data=data)
     headers = [(_SHARD, shard.encode())] if shard else []

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import UNSET
 
 from changes.decoding.block_decoder import BlockDecodePass, BlockTableDecoder
-from changes.decoding.flat_rows import Leftover, Trying, moved_records
+from changes.decoding.flat_rows import BulkBackoff, Leftover, moved_records
 from changes.decoding.layout import Refused
 from changes.decoding.row_blocks import Cell, RowBlocks, Shape, with_keys
 from changes.decoding.row_images import TextRow
@@ -78,7 +78,7 @@ class TencentTableDecoder(BlockTableDecoder):
         return UTC
 
     def _decode_pass(self, blocks: RowBlocks) -> _DecodePass:
-        return _DecodePass(blocks, self._trying, self._known, self._options.time_zone)
+        return _DecodePass(blocks, self._backoff, self._known, self._options.time_zone)
 
     def _last_table(self, value: bytes) -> str:
         return last_table(value)
@@ -90,11 +90,11 @@ class _DecodePass(BlockDecodePass):
     def __init__(
         self,
         blocks: RowBlocks,
-        trying: Trying,
+        backoff: BulkBackoff,
         known: dict[tuple[Any, ...], Columns],
         zone: str,
     ) -> None:
-        super().__init__(blocks, trying)
+        super().__init__(blocks, backoff)
         self._known = known
         self._zone = zone
 

@@ -153,7 +153,7 @@ def test_a_message_of_several_entries_is_taken_apart_and_joined() -> None:
     other = wire.canal_rows("INSERT", [], table="u")
     value = marked(format_, Packed(b"k", wire.canal_packet(ENTRY, other), [("h", b"1")]))
     assert format_.peek(value).kind is Kind.MULTI_ENTRY
-    first, second = format_.pieces(value)
+    first, second = format_.entries(value)
     assert (first.table, second.table) == (TableName("s", "t"), TableName("s", "u"))
     part = format_.joined(value, [first.data])
     assert format_.peek(part) == (Kind.ROWS, TableName("s", "t"))
@@ -165,7 +165,7 @@ def test_parts_are_put_together() -> None:
     format_ = auto("tencent-dts")
     values = [marked(format_, Packed(None, each)) for each in wire.dts_parts(20, ROWS)]
     found = [format_.part(value) for value in values]
-    whole = format_.whole(values[-1], b"".join(each[1].data for each in found if each))
+    whole = format_.reassembled(values[-1], b"".join(each[1].data for each in found if each))
     assert format_.peek(whole) == (Kind.ROWS, TableName("s", "t"))
     assert format_.comes_in_parts(values)
     canal = auto("canal-json")

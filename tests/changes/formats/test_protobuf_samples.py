@@ -52,7 +52,7 @@ def whole(format_: Format, values: list[bytes]) -> Iterator[bytes]:
             yield value
         elif done := parts.take(SOURCE, found[0], offset, found[1]):
             assert isinstance(format_, Chunked)
-            yield format_.whole(value, done.data)
+            yield format_.reassembled(value, done.data)
 
 
 def tables(format_: Format, values: Iterator[bytes]) -> dict[str, list[dict[str, Any]]]:

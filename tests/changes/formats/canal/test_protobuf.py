@@ -130,13 +130,13 @@ def test_a_value_that_does_not_fit_names_column_expected_and_got() -> None:
 
 
 def test_tables_of_one_packet_are_taken_apart_in_their_order() -> None:
-    """Each piece makes a packet of its own again."""
+    """Each entry makes a packet of its own again."""
     packet = wire.canal_packet(inserts(1, table="a"), inserts(2, table="b"), inserts(3, table="a"))
     assert isinstance(FORMAT, MultiEntry)
     assert FORMAT.peek(packet).kind is Kind.MULTI_ENTRY
-    pieces = FORMAT.pieces(packet)
-    assert [piece.table.table for piece in pieces] == ["a", "b", "a"]
-    mine = FORMAT.joined(packet, [p.data for p in pieces if p.table.table == "a"])
+    entries = FORMAT.entries(packet)
+    assert [entry.table.table for entry in entries] == ["a", "b", "a"]
+    mine = FORMAT.joined(packet, [p.data for p in entries if p.table.table == "a"])
     assert FORMAT.peek(mine) == (Kind.ROWS, TableName("s", "a"))
     assert decoded(mine)["id"] == [1, 3]
 

@@ -20,7 +20,7 @@ MAXWELL = "maxwell-json"
 INNER = {"data": {"id": 2, "name": "b"}, "old": {"id": 1}}
 
 
-def sealed(inner: bytes, key: str = KEY) -> dict[str, str]:
+def encrypted(inner: bytes, key: str = KEY) -> dict[str, str]:
     iv = bytes(range(16))
     padder = PKCS7(128).padder()
     encryptor = Cipher(AES(key.encode()), CBC(iv)).encryptor()
@@ -33,14 +33,14 @@ def sealed(inner: bytes, key: str = KEY) -> dict[str, str]:
 
 def of_data(**members: Any) -> bytes:
     """encrypt=data: ``data`` and ``old`` are hidden, the rest is not."""
-    return maxwell("update", encrypted=sealed(as_json(INNER)), **members)
+    return maxwell("update", encrypted=encrypted(as_json(INNER)), **members)
 
 
 def of_all() -> bytes:
     """encrypt=all: a message that shows nothing."""
     value = unpack(maxwell("update", INNER["data"], INNER["old"])).value
     assert value is not None
-    return pack(None, as_json({"encrypted": sealed(value)}))
+    return pack(None, as_json({"encrypted": encrypted(value)}))
 
 
 @pytest.mark.parametrize("value", [of_data(), of_all()], ids=["data", "all"])
@@ -76,9 +76,9 @@ def test_another_key(key: str) -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        {"iv": "AA==", "bytes": sealed(b"{}")["bytes"]},
-        {"iv": sealed(b"{}")["iv"], "bytes": "AAAA"},
-        {"iv": sealed(b"{}")["iv"], "bytes": ""},
+        {"iv": "AA==", "bytes": encrypted(b"{}")["bytes"]},
+        {"iv": encrypted(b"{}")["iv"], "bytes": "AAAA"},
+        {"iv": encrypted(b"{}")["iv"], "bytes": ""},
         {"iv": "!", "bytes": "x"},
         {"iv": 1},
         [],

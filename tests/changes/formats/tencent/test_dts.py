@@ -176,17 +176,17 @@ def test_parts_are_told_with_their_shard() -> None:
         ("set_1", len(values), place) for place in range(len(values))
     ]
     last = pack(None, values[-1], [("ShardId", b"set_1")])
-    whole = FORMAT.whole(last, b"".join(each[1].data for each in found if each))
+    whole = FORMAT.reassembled(last, b"".join(each[1].data for each in found if each))
     assert decoded(whole)["id"] == [1, 2]
 
 
 def test_tables_of_one_message_are_taken_apart_in_their_order() -> None:
-    """Each piece makes a message of its own again, of the same shard."""
+    """Each entry makes a message of its own again, of the same shard."""
     assert isinstance(FORMAT, MultiEntry)
     value = record(inserts(1, table="a"), inserts(2, table="b"), inserts(3, table="a"))
     assert FORMAT.peek(value).kind is Kind.MULTI_ENTRY
-    pieces = FORMAT.pieces(value)
-    mine = FORMAT.joined(value, [p.data for p in pieces if p.table.table == "a"])
+    entries = FORMAT.entries(value)
+    mine = FORMAT.joined(value, [p.data for p in entries if p.table.table == "a"])
     assert FORMAT.peek(mine) == (Kind.ROWS, TableName("s", "a"))
     assert decoded(mine)["id"] == [1, 3]
 

@@ -1,7 +1,7 @@
-"""Types that a configuration declares for Debezium's records without schema.
+"""Column types from the configuration, for Debezium's records without schema.
 
-Beside the words of ``changes.declared`` there are Debezium's own names: a number may be days,
-milliseconds or microseconds, and only ``io.debezium.time.…`` says which.
+They may be the words of ``changes.configured_types``, or Debezium's own names: a number may be
+days, milliseconds or microseconds, and only ``io.debezium.time.…`` says which.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from changes.declared import declared_type
+from changes.configured_types import configured_type
 from changes.formats.debezium.stored import stored_types
 from changes.formats.debezium.types import Field, Sense, Wire, WireType, from_schema, is_named
 from changes.model import ColumnTypes, TableSchema
@@ -24,10 +24,10 @@ _NUMBERS_HINT = " in text (a number needs io.debezium.time.MicroTimestamp or its
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """The declared types of a target's columns, by name without regard to case.
+class ConfiguredWireTypes:
+    """The configured types of a target's columns, by name without regard to case.
 
-    ``stored`` are those that the table has, for records that tell none.
+    ``stored`` are the types of the table's columns, for records that declare none.
     """
 
     types: Mapping[str, WireType] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Given:
     stored: Mapping[str, WireType] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, types: ColumnTypes) -> Given:
+    def of(cls, types: ColumnTypes) -> ConfiguredWireTypes:
         """Read a route's types. Raises ValueError, which names the column."""
         found: dict[str, WireType] = {}
         said: dict[str, str] = {}
@@ -44,27 +44,27 @@ class Given:
             if lower in found:
                 raise ValueError(f"{name}: declared twice (case aside)")
             try:
-                kind = found[lower] = declared_wire(words)
+                kind = found[lower] = configured_wire_type(words)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from error
             moment = kind.sense is Sense.PLAIN and pa.types.is_timestamp(kind.arrow)
             said[lower] = words + (_NUMBERS_HINT if moment else "")
         return cls(found, said)
 
-    def beside(self, stored: TableSchema) -> Given:
-        """The same, with what a table's columns are."""
+    def beside(self, stored: TableSchema) -> ConfiguredWireTypes:
+        """The same, with the types of a table's columns."""
         return replace(self, stored=stored_types(stored, self.types))
 
     def type_of(self, name: str) -> WireType | None:
-        """The column's declared type, None where there is none."""
+        """The column's configured type, None where there is none."""
         return self.types.get(name.lower())
 
     def stored_as(self, name: str) -> WireType | None:
-        """The type of the table's column, None where that tells nothing."""
+        """The type of the table's column, None where it decides nothing."""
         return self.stored.get(name.lower())
 
     def is_text(self, name: str) -> bool:
-        """Whether the column is declared as plain text."""
+        """Whether the column is configured as plain text."""
         return self.type_of(name) == _TEXT
 
     def words_of(self, name: str) -> str:
@@ -72,15 +72,15 @@ class Given:
         return self.words.get(name.lower(), "")
 
 
-NOTHING_GIVEN = Given()
+NOTHING_CONFIGURED = ConfiguredWireTypes()
 
 
-def declared_wire(words: str) -> WireType:
-    """Read a declared type; raises ValueError."""
+def configured_wire_type(words: str) -> WireType:
+    """Parse a configured type. Raises ValueError."""
     found = _NAME.fullmatch(words.strip())
     if found is not None:
         return _named(found[1], found[2], found[3])
-    kind = declared_type(words)
+    kind = configured_type(words)
     return WireType(kind.arrow, kind.form, kind.labels, sense=_sense(kind.arrow), wire=Wire.RAW)
 
 
@@ -110,4 +110,4 @@ def _sense(arrow: pa.DataType) -> Sense:
     return Sense.DATE if pa.types.is_date(arrow) else Sense.PLAIN
 
 
-_TEXT = declared_wire("string")
+_TEXT = configured_wire_type("string")

@@ -12,7 +12,7 @@ import pyarrow as pa
 from msgspec import UNSET
 from msgspec.structs import astuple
 
-from changes.decoding.assemble import Misfit, Segment, Text
+from changes.decoding.assemble import Misfit, RowSegment, Text
 from changes.decoding.layout import Refused
 from changes.formats.debezium.layout import NULL
 from changes.formats.debezium.types import Wire, WireType
@@ -23,7 +23,7 @@ NOT_AT_HAND = "a new row without this value, and the row that had it is not at h
 
 
 @dataclass(slots=True)
-class RawSegment(Segment):
+class JsonRowSegment(RowSegment):
     """Rows whose cells are of the kinds that JSON has; as columns they are all text.
 
     Cells that stand for a value which was not sent become absent here.
@@ -35,7 +35,7 @@ class RawSegment(Segment):
     keyed: bool = True
     """Whether the rows become a table; in a changelog what was not sent is null."""
 
-    def seal(self) -> None:
+    def close_block(self) -> None:
         """Turn the latest rows into columns. Raises Misfit for an insert that is not whole."""
         if not self.rows:
             return

@@ -23,7 +23,7 @@ class _Partition:
     seen: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
 
 
-class RenamedAgain:
+class RepeatedRenames:
     """Of one topic's stream, in each partition's order. Used by one thread.
 
     What it remembers is of this process alone, and of the latest renamings: an older one is

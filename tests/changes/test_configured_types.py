@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from changes.declared import Declared, declared_type
+from changes.configured_types import ConfiguredTypes, configured_type
 from changes.types import TIMESTAMP, TIMESTAMP_UTC
 
 
@@ -37,7 +37,7 @@ from changes.types import TIMESTAMP, TIMESTAMP_UTC
 )
 def test_a_declared_type_is_read_in_the_lakes_words(words: str, arrow: pa.DataType) -> None:
     """The lake's names and SQL's other names for the same are known, in any case."""
-    assert declared_type(words).arrow == arrow
+    assert configured_type(words).arrow == arrow
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,12 @@ def test_a_declared_type_is_read_in_the_lakes_words(words: str, arrow: pa.DataTy
 def test_a_type_that_is_none_is_refused_by_name(words: str) -> None:
     """What is not known, and digits that no lake's decimal has, are told with their column."""
     with pytest.raises(ValueError, match=r"^price: .*(allowed: boolean|1 to 38 digits)"):
-        Declared.of((("price", words),))
+        ConfiguredTypes.of((("price", words),))
 
 
 def test_a_column_is_found_whatever_its_case() -> None:
     """The messages may spell a column in capitals (Oracle) and the configuration in small."""
-    declared = Declared.of((("id", "bigint"),))
+    declared = ConfiguredTypes.of((("id", "bigint"),))
     found = declared.type_of("ID")
     assert found is not None
     assert found.arrow == pa.int64()
@@ -62,4 +62,4 @@ def test_a_column_is_found_whatever_its_case() -> None:
 def test_a_column_declared_twice_is_refused() -> None:
     """Two declarations that differ by the name's case only would contradict each other."""
     with pytest.raises(ValueError, match=r"^ID: declared twice"):
-        Declared.of((("id", "bigint"), ("ID", "int")))
+        ConfiguredTypes.of((("id", "bigint"), ("ID", "int")))

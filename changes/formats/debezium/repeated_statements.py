@@ -59,7 +59,7 @@ class _Place(NamedTuple):
     pos: int
 
 
-class _Told(NamedTuple):
+class _Identity(NamedTuple):
     """What a record says of itself: no two statements of a server's log say the same."""
 
     name: str | None
@@ -71,7 +71,7 @@ class _Told(NamedTuple):
     """Of a statement on several tables each has a record."""
     ddl: bytes
 
-    def came_before(self, other: _Told) -> bool:
+    def came_before(self, other: _Identity) -> bool:
         """Whether it stands before the other in one log, as far as both tell."""
         mine, others = (each[:2] + each.place[:1] for each in (self, other))
         return mine != others or self.place < other.place
@@ -84,13 +84,13 @@ class _Partition:
     last: bytes | None = None
     """The record before the one that is looked at."""
     next_offset: int = 0
-    seen: OrderedDict[_Told, None] = field(default_factory=OrderedDict)
+    seen: OrderedDict[_Identity, None] = field(default_factory=OrderedDict)
     """The latest statements."""
     began: bytes | None = None
     """The last statement with which a connector began again, or that followed such a one."""
 
 
-class SentAgain:
+class RepeatedStatements:
     """Of one topic's stream, in each partition's order. Used by one thread.
 
     What it remembers is of this process alone, and of the latest statements: an older one is
@@ -120,27 +120,27 @@ class SentAgain:
         """Look at a statement of the stream: whether it came before, and no row came again before
         it. Each is asked for once."""
         self._doubtful = None
-        told, seen = self._read(packed), self._here.seen
-        if told is None:
+        identity, seen = self._read(packed), self._here.seen
+        if identity is None:
             return False
-        if told not in seen:
-            seen[told] = None
+        if identity not in seen:
+            seen[identity] = None
             if len(seen) > _STATEMENTS_KEPT:
                 seen.popitem(last=False)
             return False
-        if self._begins_with(told):
+        if self._begins_with(identity):
             self._here.began = packed
             return True
         self._doubtful = packed
         return False
 
-    def _begins_with(self, told: _Told) -> bool:
+    def _begins_with(self, identity: _Identity) -> bool:
         """Whether nothing but statements came again before this one."""
         last = self._here.last
         if last is None or last is self._here.began:
             return last is not None
         before = self._read(last)
-        return before is not None and not before.came_before(told)
+        return before is not None and not before.came_before(identity)
 
     def why_not(self, packed: bytes, found: tuple[Ddl, ...]) -> str | None:
         """Why the statement just looked at can't be followed, None where it can."""
@@ -151,7 +151,7 @@ class SentAgain:
             f"sent again, too, and are stored without it: not done once more"
         )
 
-    def _read(self, packed: bytes) -> _Told | None:
+    def _read(self, packed: bytes) -> _Identity | None:
         """What a record says of itself, None where that is not its place."""
         try:
             record = self._decode(packed[VALUE_AT : VALUE_AT + max(sizes(packed)[0], 0)])
@@ -166,6 +166,6 @@ class SentAgain:
             return None
         words = blake2b((found.ddl or "").encode(), digest_size=16).digest()
         place = _Place(file[1], int(file[2]), source.pos)
-        return _Told(
+        return _Identity(
             source.name, source.server_id, place, source.ts_ms, source.db, source.table, words
         )  # fmt: skip

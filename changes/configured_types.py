@@ -1,4 +1,4 @@
-"""Column types that a configuration declares, for formats whose messages tell none.
+"""Column types from the configuration, for formats whose messages declare none.
 
 The words are the lake's, with SQL's other names for the same. ``timestamp`` is thus a reading
 without a zone, as in Iceberg and PostgreSQL, and not MySQL's TIMESTAMP, which is ``timestamptz``.
@@ -44,15 +44,14 @@ _WORDS = {
     **dict.fromkeys(("timestamptz", "timestamp with time zone", "timestamp_ltz"), _INSTANT),
 }
 _SIZED = frozenset(("varchar", "char", "binary", "varbinary", "time", "timestamp", "datetime"))
-"""Those that may say how long they are or how many digits of a second they have: the lake keeps
-all that comes."""
+"""Types that may carry a length, or digits of a second, in brackets; the lake keeps any length."""
 
 _DECIMAL = re.compile(r"(?:decimal|numeric) ?\( ?([0-9]{1,3}) ?(?:, ?([0-9]{1,3}) ?)?\)")
 _SIZE = re.compile(r"(.*?) ?\( ?[0-9]{1,9} ?\)")
 
 
-def declared_type(words: str) -> SourceType:
-    """Read a declared type; raises ValueError, with what is allowed."""
+def configured_type(words: str) -> SourceType:
+    """Parse a configured type. Raises ValueError, which lists what is allowed."""
     plain = " ".join(words.lower().split())
     if found := _DECIMAL.fullmatch(plain):
         precision, scale = int(found[1]), int(found[2] or 0)
@@ -67,27 +66,27 @@ def declared_type(words: str) -> SourceType:
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """The declared types of a target's columns, by name without regard to case."""
+class ConfiguredTypes:
+    """The configured types of a target's columns, by name without regard to case."""
 
     types: Mapping[str, SourceType] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, types: ColumnTypes) -> Declared:
+    def of(cls, types: ColumnTypes) -> ConfiguredTypes:
         """Read a route's types. Raises ValueError, which names the column."""
         found: dict[str, SourceType] = {}
         for name, words in types:
             if name.lower() in found:
                 raise ValueError(f"{name}: declared twice (case aside)")
             try:
-                found[name.lower()] = declared_type(words)
+                found[name.lower()] = configured_type(words)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from error
         return cls(found, {name.lower(): words for name, words in types})
 
     def type_of(self, name: str) -> SourceType | None:
-        """The column's declared type, None where there is none."""
+        """The column's configured type, None where there is none."""
         return self.types.get(name.lower())
 
     def words_of(self, name: str) -> str | None:
@@ -95,4 +94,4 @@ class Declared:
         return self.words.get(name.lower())
 
 
-NOTHING_DECLARED = Declared()
+NOTHING_CONFIGURED = ConfiguredTypes()
