@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
+from actors.contract.addresses import Address
 from actors.contract.figures import DeadLetterFigures, Figures
-from actors.contract.messages import Address
 from actors.runtime.mailbox import Tick
 from actors.runtime.waits import Waits
 

@@ -13,10 +13,10 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from actors.contract.addresses import Address
 from actors.contract.effects import Stage, Stretch
 from actors.contract.messages import (
     ActorCrashed,
-    Address,
     CaughtUp,
     Drained,
     PipelineFailed,
@@ -26,7 +26,8 @@ from actors.contract.messages import (
     StageFailed,
     StopFetching,
 )
-from actors.contract.ports import BatchWriter, StagedBatch, Stager, TargetState
+from actors.contract.ports import BatchWriter, Stager
+from actors.contract.writes import StagedBatch, TargetState
 from changes.formats import FORMATS
 from changes.model import Mode, TargetName
 from changes.routing import TargetRoute

@@ -22,7 +22,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from actors.contract.ports import StagedBatch
+from actors.contract.writes import StagedBatch
 from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition

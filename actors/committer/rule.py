@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from actors.committer.debt import DebtBounds, FrontierDebt, Held
 from actors.contract import effects as fx
 from actors.contract import messages as msg
+from actors.contract.addresses import Address
 from actors.contract.figures import CommitterFigures, Figures, LaneFigures, PartitionFigures
-from actors.contract.messages import Address
 from actors.runtime.mailbox import Tick
 from offsets.group_commit import below_spills
 from offsets.ledger import LaneLedger

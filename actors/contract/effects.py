@@ -9,8 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from actors.contract.messages import Address, DeadLetter, RecordBatch
-from actors.contract.ports import SpillRecord, StagedBatch
+from actors.contract.addresses import Address
+from actors.contract.messages.dead_letters import DeadLetter
+from actors.contract.messages.processor import RecordBatch
+from actors.contract.spills import SpillRecord
+from actors.contract.writes import StagedBatch
 from changes.model import TableSchema, TargetName
 from changes.routing import TargetRoute
 from offsets.position import TopicPartition

@@ -1,149 +1,25 @@
 """What the actors need from the world, as Protocols, with the thread that may call each.
 
-Nothing here knows Kafka's client or Spark: the adapters live in ``daemon`` and ``sparkwriter``.
+Nothing here knows Kafka's client or Spark: the adapters live in ``daemon`` and ``sparkwriter``. The
+errors beside a protocol are those that its methods raise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from changes.model import (
-    KeyBound,
-    Mode,
-    SinkOptions,
-    TableName,
-    TableSchema,
-    TableStep,
-    TargetName,
-)
-from offsets.fence import Span, is_amid
+from actors.contract.effects import Spill, Stage
+from actors.contract.messages.committer import Confirmed
+from actors.contract.messages.dead_letters import DeadLetter
+from actors.contract.messages.fetcher import Assigned, Polled, Revoked
+from actors.contract.messages.processor import Staged, StageFailed
+from actors.contract.spills import SpillRecord, SpillState
+from actors.contract.writes import StagedBatch, Swap, TargetState
+from changes.model import TargetName
 from offsets.moves import MarkMoves
-from offsets.position import Step, TopicPartition
+from offsets.position import TopicPartition
 from offsets.snapshot import TargetMark
-
-if TYPE_CHECKING:  # messages and effects are made of the values below
-    from actors.contract.effects import Spill, Stage
-    from actors.contract.messages import (
-        Assigned,
-        Confirmed,
-        DeadLetter,
-        Polled,
-        Revoked,
-        Staged,
-        StageFailed,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """Why a target's stored rows may differ from the source's from a write on, in one line.
-
-    ``if_null``: only if a stored row has a null in this column. ``amid``: of rows that are written
-    with it, too, so that it counts in a table without rows.
-    """
-
-    what: str
-    if_null: str | None = None
-    amid: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StagedBatch:
-    """One write for one target: a closed batch as a staged Parquet file, a DDL, or marks alone.
-
-    ``path`` is None when there is no row to write: then only what a DDL asks for and the marks
-    are published. ``schema`` is
-    the wanted one: the sink creates the table, adds and widens columns until the target holds
-    it. ``partial`` names the columns that have a presence column in the file
-    (``changes.model.HAS_PREFIX``): where it is false the stored value stays. ``mode`` APPEND means
-    the file carries ``CHANGELOG_COLUMNS`` and no row replaces another. ``changes`` counts the
-    source's row changes that were folded into the ``rows``. ``positions`` names the source
-    positions in the file's column ``changes.model.POSITION``: a target that keeps those takes a
-    row only where it is not older than what it holds of the key, or held when that was deleted.
-    """
-
-    batch_id: str
-    target: TargetName
-    mode: Mode
-    schema: TableSchema
-    lanes: Mapping[TopicPartition, Span]
-    path: str | None = None
-    rows: int = 0
-    changes: int = 0
-    has_deletes: bool = False
-    partial: tuple[str, ...] = ()
-    bounds: tuple[KeyBound, ...] = ()
-    positions: str | None = None
-    ddl: tuple[tuple[TableStep, ...], ...] = ()
-    """Statements, each with the steps that it takes at once."""
-    moves_to: TargetName | None = None
-    """The target has this name afterwards. Then, and with ``takes_from``, the write's lanes are
-    one: the DDL's."""
-    takes_from: TargetName | None = None
-    """That target has this one's name afterwards: its own write sees to that, this one waits
-    (WaitsForName) until it is so."""
-    group: str = ""
-    """Whose members may write these lanes: the consumer group and its cluster. The target keeps
-    it beside each mark that the write moves. Empty: nobody's, and told from every other."""
-    step: Step | None = None
-    """The write is part of a message of several entries, and this is what the target holds of that
-    afterwards. Then the lanes are one; before the last part its mark is just below the message."""
-    begun: int = 0
-    """Of the step's message: how many entries the target must show before the write."""
-    options: SinkOptions = ()
-    """What the route asks of this kind of sink alone, by name."""
-    doubts: tuple[Doubt, ...] = ()
-    """What it says of the rows that are stored already: the target's mark ``rows_may_differ`` names
-    it afterwards, published in the same step."""
-    table: TableName | None = None
-    """Whose rows or statement it is, where the target is meant to be of one table alone: the sink
-    keeps it with the target, and refuses those of another. None: no matter whose."""
-    becomes: TableName | None = None
-    """What that table is named afterwards, where a statement renames it."""
-
-    @property
-    def is_barrier(self) -> bool:
-        """Whether it is a DDL, or the end of a message that had one."""
-        bare = self.path is None and (self.step is not None or bool(self.doubts))
-        return bool(self.ddl) or self.changes_name or self.becomes is not None or bare
-
-    @property
-    def amid(self) -> bool:
-        """Whether it ends amid its message: the mark is below that, the step tells how far."""
-        return is_amid(self)
-
-    @property
-    def changes_name(self) -> bool:
-        """Whether another table, or none, has the target's name afterwards."""
-        return self.moves_to is not None or self.takes_from is not None
-
-
-@dataclass(frozen=True, slots=True)
-class TargetState:
-    """What a target shows of itself. A target that does not exist yet has no schema and no mark.
-
-    One that was dropped or renamed away by a DDL has marks, but neither schema nor version.
-
-    ``version`` is the sink's own name of the published state (Iceberg: the snapshot id).
-    ``covered``: a write found itself there already, by its own lost attempt or by another's.
-    ``parted``: its history is whole and does not hold the version that was recorded last.
-    ``positions`` names the source positions that it keeps of each row, None where it keeps none.
-    ``steps``: of lanes, how much it holds of the message above the mark.
-    ``rows_may_differ``: what may have changed stored rows at the source alone (``offsets.doubts``).
-    It is the table's: one that is made or filled again has none.
-    """
-
-    schema: TableSchema | None = None
-    mode: Mode | None = None
-    hwms: Mapping[TopicPartition, int] = field(default_factory=dict)
-    version: str | None = None
-    positions: str | None = None
-    steps: Mapping[TopicPartition, Step] = field(default_factory=dict)
-    covered: bool = field(default=False, compare=False)
-    parted: bool = field(default=False, compare=False)
-    rows_may_differ: str | None = None
 
 
 class BatchWriter(Protocol):
@@ -192,21 +68,6 @@ class ResettableSink(BatchWriter, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Swap:
-    """A table that was filled under the name ``new`` takes the name ``old``.
-
-    What has that name goes ``aside`` and, unless it is to be kept, away. ``frontiers``: of each
-    partition, below which offset the new table holds everything.
-    """
-
-    old: TargetName
-    new: TargetName
-    aside: TargetName
-    frontiers: Mapping[TopicPartition, int]
-    keep_old: bool = False
-
-
 class SwapTooEarly(Exception):
     """The old table holds more than the new one: ``marks`` are its. Nothing was changed."""
 
@@ -240,26 +101,6 @@ class NotKept(Exception):
 
 class LogAway(NotKept):
     """The record could not be read again for its key and headers: no fault of the store's."""
-
-
-class SpillRecord(NamedTuple):
-    """A raw message of a target in quarantine."""
-
-    source: TopicPartition
-    offset: int
-    ddl: bool
-    value: bytes
-    table: TableName | None = None
-    """See ``Share.table``: told when it is read, by the routes of then."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpillState:
-    """What a spill holds, durably. ``lanes``: the first and last offset of each."""
-
-    bytes: int = 0
-    messages: int = 0
-    lanes: Mapping[TopicPartition, tuple[int, int]] = field(default_factory=dict)
 
 
 class SpillBroken(Exception):

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 from offsets.position import TopicPartition
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from actors.contract import messages as msg
-from actors.contract.messages import MESSAGE_OVERHEAD
+from actors.contract.raw_messages import MESSAGE_OVERHEAD
 from changes.formats.auto import AutoFormat, detector
 from changes.formats.base import Format, Packed, unpack
 from changes.formats.recognise import confidences, not_read, recognised, unclear

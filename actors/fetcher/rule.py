@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
+from actors.contract.addresses import Address
 from actors.contract.figures import FetcherFigures, Figures
-from actors.contract.messages import Address
 from actors.fetcher.offers import Offers
 from actors.fetcher.reassembly import Reassembly, SequenceGap, Stretch
 from actors.fetcher.recognition import NotRecognised, Recognition, RecognitionBounds

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from actors.contract import messages as msg
-from actors.contract.messages import MESSAGE_OVERHEAD
+from actors.contract.raw_messages import MESSAGE_OVERHEAD
 from actors.fetcher.multi_entry import TargetPart, by_target
 from actors.fetcher.spellings import Spellings
 from changes.formats.base import Format, InOrder, MultiEntry

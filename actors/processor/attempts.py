@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from actors.contract import effects as fx
-from actors.contract.messages import WRITERS, Address
+from actors.contract.addresses import WRITERS, Address
 from actors.processor.buffer import TargetBuffer
 from actors.runtime.waits import Waits
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
+from actors.contract.addresses import Address
 from actors.contract.figures import bare
-from actors.contract.messages import Address
 from actors.processor.buffer import TargetBuffer
 from changes.model import TargetName
 from changes.routing import shard_of

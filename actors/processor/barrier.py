@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from actors.contract import effects as fx
-from actors.contract.ports import Doubt, StagedBatch
+from actors.contract.writes import Doubt, StagedBatch
 from actors.processor.buffer import TargetBuffer
 from actors.processor.closing import DataError
 from actors.processor.ddl_view import OF_LANES, NotFollowed, Rewrites, View, is_shadow

@@ -8,8 +8,8 @@ from functools import partial
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import WRITERS, Address
-from actors.contract.ports import StagedBatch
+from actors.contract.addresses import WRITERS, Address
+from actors.contract.writes import StagedBatch
 from actors.processor.barrier import BarrierPlanner, notes_of
 from actors.processor.buffer import TargetBuffer
 from actors.processor.closing import (

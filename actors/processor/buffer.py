@@ -8,21 +8,20 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from actors.contract import messages as msg
+from actors.contract.addresses import Address
 from actors.contract.figures import Tally, TargetFigures, WriteFigures
-from actors.contract.ports import StagedBatch, TargetState
+from actors.contract.writes import StagedBatch, TargetState
 from actors.processor.columns import Columns
 from actors.processor.life import Life, Phase
+from actors.processor.quarantine_state import Quarantine
 from actors.processor.waiting import Chunk, DeadRecord, Piece, Queue
 from changes.routing import TargetRoute
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, Step, TopicPartition
 from offsets.snapshot import TargetMark
-
-if TYPE_CHECKING:  # which is about buffers
-    from actors.processor.quarantine import Quarantine
 
 
 class Passed(NamedTuple):
@@ -80,7 +79,7 @@ class TargetBuffer:
         self.name = str(self.route.name)
         self.pace = 0.5 + zlib.crc32(self.name.encode()) % 1024 / 2048
 
-    def opening(self, reply_to: msg.Address) -> msg.OpenTarget:
+    def opening(self, reply_to: Address) -> msg.OpenTarget:
         """The request to have the target's state read."""
         return msg.OpenTarget(self.route.name, reply_to, self.recorded)
 

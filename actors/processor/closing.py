@@ -7,8 +7,9 @@ from dataclasses import replace
 from itertools import chain, groupby
 
 from actors.contract.effects import Stretch
-from actors.contract.messages import MESSAGE_OVERHEAD, BadMessageAt, Staged
-from actors.contract.ports import StagedBatch
+from actors.contract.messages import BadMessageAt, Staged
+from actors.contract.raw_messages import MESSAGE_OVERHEAD
+from actors.contract.writes import StagedBatch
 from actors.processor.buffer import TargetBuffer
 from actors.processor.one_lane import has_order, second_lane
 from actors.processor.waiting import Chunk, Closing, DeadRecord, Part, Piece

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from actors.contract import effects as fx
 from actors.contract.messages import Staged
-from actors.contract.ports import Doubt
+from actors.contract.writes import Doubt
 from actors.processor.buffer import TargetBuffer
 from actors.processor.doubts import WAY_OUT
 from changes.column_changes import ColumnChange

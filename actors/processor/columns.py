@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from actors.contract.ports import Doubt
+from actors.contract.writes import Doubt
 from actors.processor.waiting import DeadRecord
 from changes.model import TableSchema
 

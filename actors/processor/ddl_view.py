@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from actors.contract.ports import Doubt
+from actors.contract.writes import Doubt
 from actors.processor.doubts import WAY_OUT
 from changes.decoding.untyped import as_declared
 from changes.model import (

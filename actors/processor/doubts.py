@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from actors.contract import effects as fx
-from actors.contract.ports import Doubt, TargetState
+from actors.contract.writes import Doubt, TargetState
 from actors.processor.buffer import TargetBuffer
 from changes.model import (
     Ddl,

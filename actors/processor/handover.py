@@ -20,8 +20,8 @@ from dataclasses import replace
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import Address
-from actors.contract.ports import TargetState
+from actors.contract.addresses import Address
+from actors.contract.writes import TargetState
 from actors.processor.buffer import TargetBuffer
 from offsets.position import NO_OFFSET, TopicPartition
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from actors.contract.ports import StagedBatch, TargetRefused
+from actors.contract.ports import TargetRefused
+from actors.contract.writes import StagedBatch
 from changes.model import Mode
 from offsets.position import TopicPartition
 

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.figures import QuarantineFigures, bare
-from actors.contract.messages import Address
-from actors.contract.ports import SpillRecord, SpillState
+from actors.contract.addresses import Address
+from actors.contract.figures import bare
+from actors.contract.spills import SpillRecord, SpillState
 from actors.processor.buffer import TargetBuffer
 from actors.processor.life import Phase
+from actors.processor.quarantine_state import Quarantine
 from actors.processor.undone import chunks_of, covered, into_quarantine, no_more_at_hand
 from actors.processor.waiting import Chunk
 from actors.runtime.waits import Waits
@@ -38,59 +39,6 @@ class QuarantineSettings:
     age_s: float = 1.0
     retry_base_s: float = 0.5
     retry_max_s: float = 30.0
-
-
-@dataclass(slots=True)
-class Quarantine:
-    """One target's quarantine."""
-
-    reason: str
-    spill: SpillState
-    waiting: deque[Chunk] = field(default_factory=deque)
-    """What is not in the spill yet."""
-    rereads: tuple[fx.Reread, ...] = ()
-    """What is no more in memory, and comes before ``waiting``: staged rows are no messages."""
-    through: dict[TopicPartition, int] = field(default_factory=dict)
-    epochs: dict[TopicPartition, int] = field(default_factory=dict)
-    """What is done once all that waits is spilled."""
-    position: int | None = None
-    """How far the spill is replayed, in bytes; None: it is not being released."""
-    ending: bool = False
-    """It is replayed and written, and the disk is to let it go: nothing more goes into it."""
-    full: bool = False
-    let_go: bool = False
-    """What has no room in the spill is dropped, and that was said."""
-    busy: bool = False
-    """The disk has been asked, and its answer comes next."""
-    again_at: float | None = None
-    attempts: int = 0
-
-    @property
-    def releasing(self) -> bool:
-        """Whether the spill is being replayed."""
-        return self.position is not None
-
-    @property
-    def read_all(self) -> bool:
-        """Whether the replay has come to the spill's end."""
-        return self.position is not None and self.position >= self.spill.bytes
-
-    @property
-    def waiting_bytes(self) -> int:
-        """Raw messages in memory."""
-        return sum(chunk.size for chunk in self.waiting)
-
-    @property
-    def idle(self) -> bool:
-        """Nothing is left to spill, or nothing that may be: then it is read again."""
-        return self.full or not (self.waiting or self.rereads or self.through)
-
-    def figures(self) -> QuarantineFigures:
-        """How it stands."""
-        spill = self.spill
-        return QuarantineFigures(
-            self.reason, spill.bytes, spill.messages, dict(spill.lanes), self.releasing, self.full
-        )
 
 
 class Quarantines:

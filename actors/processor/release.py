@@ -9,8 +9,10 @@ from collections.abc import Sequence
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import MESSAGE_OVERHEAD, OF_SPILL, WRITERS, Address
-from actors.contract.ports import SpillRecord
+from actors.contract.addresses import WRITERS, Address
+from actors.contract.messages import OF_SPILL
+from actors.contract.raw_messages import MESSAGE_OVERHEAD
+from actors.contract.spills import SpillRecord
 from actors.processor.buffer import TargetBuffer
 from actors.processor.waiting import Chunk
 from changes.model import TableName

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.ports import TargetState
+from actors.contract.writes import TargetState
 from actors.processor.buffer import TargetBuffer
 from offsets.position import NO_OFFSET, TopicPartition
 from offsets.rollback import gaps, ways_out

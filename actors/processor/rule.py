@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
+from actors.contract.addresses import WRITERS, Address
 from actors.contract.figures import Figures, ProcessorFigures, bare
-from actors.contract.messages import WRITERS, Address
 from actors.processor.attempts import Attempts
 from actors.processor.awaited import Awaited
 from actors.processor.batches import Batches
@@ -23,7 +23,8 @@ from actors.processor.column_changes import forget_published
 from actors.processor.doubts import remarks_of
 from actors.processor.handover import Settlements, as_staged, give_up, moved_back, over
 from actors.processor.life import Life, Phase
-from actors.processor.quarantine import Quarantine, Quarantines, QuarantineSettings
+from actors.processor.quarantine import Quarantines, QuarantineSettings
+from actors.processor.quarantine_state import Quarantine
 from actors.processor.release import Releases
 from actors.processor.rolled_back import fed, gap_in, published, remarks
 from actors.processor.settings import OpenSpill, ProcessorSettings

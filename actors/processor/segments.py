@@ -14,7 +14,7 @@ from typing import Protocol
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.effects import Stretch
-from actors.contract.ports import StagedBatch
+from actors.contract.writes import StagedBatch
 from actors.fetcher.multi_entry import Segment, segments
 from actors.processor.barrier import BarrierPlanner, notes_of
 from actors.processor.buffer import Passed, TargetBuffer

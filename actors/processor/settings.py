@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from actors.contract.ports import SpillState
+from actors.contract.spills import SpillState
 from changes.model import DdlPolicy
 from changes.routing import TargetRoute
 

@@ -5,7 +5,7 @@ Staged rows are no messages: a spill takes what is at hand, and names the rest b
 
 from __future__ import annotations
 
-from actors.contract.messages import MESSAGE_OVERHEAD
+from actors.contract.raw_messages import MESSAGE_OVERHEAD
 from actors.processor.buffer import TargetBuffer
 from actors.processor.waiting import Chunk, Closing
 from offsets.position import TopicPartition

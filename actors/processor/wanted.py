@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from actors.contract.ports import Doubt
+from actors.contract.writes import Doubt
 from changes.model import TableName, TableStep, TargetName
 
 

@@ -12,7 +12,7 @@ import structlog
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 from actors.contract.ports import (
     BatchWriter,
     DeadLetterStore,
@@ -23,12 +23,12 @@ from actors.contract.ports import (
     SinkUnavailable,
     SpillBroken,
     Spills,
-    StagedBatch,
     StagedFiles,
     Stager,
     TargetRefused,
     WaitsForName,
 )
+from actors.contract.writes import StagedBatch
 from actors.runtime.shell import Directory, Run
 from changes.model import TargetName
 from offsets.fence import Fenced, Straggler

@@ -15,14 +15,8 @@ import pykka
 import structlog
 
 from actors.contract import effects as fx
-from actors.contract.messages import (
-    ActorCrashed,
-    Address,
-    Offered,
-    RecordBatch,
-    RoomAgain,
-    WriteBatch,
-)
+from actors.contract.addresses import Address
+from actors.contract.messages import ActorCrashed, Offered, RecordBatch, RoomAgain, WriteBatch
 from actors.runtime.mailbox import Clock, DataQueue, Mailbox
 
 Perform = Callable[[Any], "object | None"]

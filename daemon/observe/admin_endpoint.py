@@ -13,8 +13,8 @@ from typing import Any
 import pykka
 import structlog
 
+from actors.contract.addresses import Address
 from actors.contract.figures import Figures
-from actors.contract.messages import Address
 from actors.runtime.shell import Directory, Endpoint
 from daemon.config.pipelines import Config
 from daemon.kafka.log_ends import EndQuestion, LogEnds

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pykka
 
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 from actors.runtime.mailbox import Clock
 
 Question = Callable[[], "pykka.Future[object]"]

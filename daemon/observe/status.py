@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pykka
 
+from actors.contract.addresses import Address
 from actors.contract.figures import (
     CommitterFigures,
     DeadLetterFigures,
@@ -21,7 +22,6 @@ from actors.contract.figures import (
     QuarantineFigures,
     TargetFigures,
 )
-from actors.contract.messages import Address
 from daemon.kafka.log_ends import LogEndFigures
 from daemon.observe.observer import SUPERVISOR, Answers
 from daemon.observe.status_partitions import age, lag_of, partitions_of

@@ -13,14 +13,8 @@ from typing import Any, TypeVar
 
 import structlog
 
-from actors.contract.ports import (
-    BatchWriter,
-    SinkUnavailable,
-    Swap,
-    Swaps,
-    SwapTooEarly,
-    TargetRefused,
-)
+from actors.contract.ports import BatchWriter, SinkUnavailable, Swaps, SwapTooEarly, TargetRefused
+from actors.contract.writes import Swap
 from actors.runtime.waits import Waits
 from changes.model import TargetName
 from daemon.operate.rebuild_plan import put_aside

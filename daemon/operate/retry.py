@@ -8,7 +8,8 @@ from typing import Any
 
 import pykka
 
-from actors.contract.messages import Address, RetryAnswer, RetryTarget
+from actors.contract.addresses import Address
+from actors.contract.messages import RetryAnswer, RetryTarget
 from actors.runtime.shell import Directory
 from daemon.observe.control import ControlError
 

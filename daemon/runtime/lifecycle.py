@@ -12,7 +12,7 @@ from enum import Enum
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 
 CLOSE_TIMEOUT_S = 15.0
 """For the last save and commit. A broker that is away blocks a commit for far longer."""

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 
 from actors.contract import messages as msg
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 from actors.runtime.shell import Directory, Endpoint
 
 

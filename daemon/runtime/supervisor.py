@@ -13,6 +13,7 @@ import structlog
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
+from actors.contract.addresses import Address
 from daemon.commands.progress import Show
 from daemon.config.pipelines import Config
 from daemon.observe.notify import Notifier
@@ -210,7 +211,7 @@ class Supervisor:
             case _:
                 raise TypeError(f"not an effect of the supervisor: {effect!r}")
 
-    def _name_remaining(self, topology: Topology, processor: msg.Address) -> None:
+    def _name_remaining(self, topology: Topology, processor: Address) -> None:
         try:
             lines = topology.directory.ask(processor, msg.Remaining(), timeout_s=2.0)
         except (pykka.Timeout, pykka.ActorDeadError) as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from actors.committer.debt import DebtBounds
 from actors.committer.rule import Begin, CommitterLogic
-from actors.contract.messages import WRITERS, Address
+from actors.contract.addresses import WRITERS, Address
 from actors.contract.ports import BatchWriter, DeadLetterStore, RecordSource, Stagers
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.fetcher.rule import FetcherLogic, FetcherSettings

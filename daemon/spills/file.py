@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from actors.contract.ports import SpillRecord, SpillState
+from actors.contract.spills import SpillRecord, SpillState
 from changes.model import TargetName
 from offsets.position import TopicPartition
 from offsets.snapshot import SpillMark

@@ -10,7 +10,8 @@ import structlog
 
 from actors.contract.effects import Reread, Spill
 from actors.contract.messages import Fetched
-from actors.contract.ports import NotKept, SpillBroken, SpillRecord, SpillState
+from actors.contract.ports import NotKept, SpillBroken
+from actors.contract.spills import SpillRecord, SpillState
 from actors.fetcher.multi_entry import TargetPart, by_target
 from actors.fetcher.reassembly import Reassembly, SequenceGap
 from actors.processor.settings import OpenSpill

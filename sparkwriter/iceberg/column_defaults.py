@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from actors.contract.ports import StagedBatch, TargetRefused
+from actors.contract.ports import TargetRefused
+from actors.contract.writes import StagedBatch
 from changes.model import AddColumn, Mode
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import Seen

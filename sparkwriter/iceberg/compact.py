@@ -22,7 +22,8 @@ from uuid import uuid4
 import structlog
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable, StagedBatch
+from actors.contract.ports import SinkUnavailable
+from actors.contract.writes import StagedBatch
 from changes.model import TargetName
 from offsets.fence import Fenced
 from sparkwriter.iceberg.compaction_plan import Choice, CompactionSettings, FileSeen, Growth, choose

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import structlog
 
-from actors.contract.ports import StagedBatch
+from actors.contract.writes import StagedBatch
 from changes.model import TargetName
 from sparkwriter.iceberg.direct import Update
 from sparkwriter.iceberg.equality_files import (

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from actors.contract.ports import StagedBatch, TargetRefused
+from actors.contract.ports import TargetRefused
+from actors.contract.writes import StagedBatch
 from changes.model import FROM, OP, Mode
 from sparkwriter.sql.ddl_plan import LakeField
 from sparkwriter.sql.schema import arrow_type

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from actors.contract.ports import Swap, SwapTooEarly, TargetRefused, TargetState
+from actors.contract.ports import SwapTooEarly, TargetRefused
+from actors.contract.writes import Swap, TargetState
 from changes.model import TargetName
 from offsets.fence import Marks
 from sparkwriter.iceberg.catalog import LakeCatalog

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
-from actors.contract.ports import StagedBatch
+from actors.contract.writes import StagedBatch
 from sparkwriter.iceberg.deletion_vectors import vector_of, write_vectors
 from sparkwriter.iceberg.direct import Update
 from sparkwriter.iceberg.equality import laid_files

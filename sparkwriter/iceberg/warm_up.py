@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 import structlog
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable, StagedBatch, TargetRefused
+from actors.contract.ports import SinkUnavailable, TargetRefused
+from actors.contract.writes import StagedBatch
 from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName
 from offsets.fence import Fenced, Span
 from offsets.position import NO_OFFSET, TopicPartition

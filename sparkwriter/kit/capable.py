@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from actors.contract.ports import StagedBatch, TargetRefused
+from actors.contract.ports import TargetRefused
+from actors.contract.writes import StagedBatch
 from changes.model import DropTable
 from sparkwriter.kit.store import Capabilities
 

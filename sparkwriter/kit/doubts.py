@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from actors.contract.ports import StagedBatch
+from actors.contract.writes import StagedBatch
 from changes.model import Mode
 from offsets.doubts import noted
 from sparkwriter.kit.store import E, TableStore

@@ -6,7 +6,8 @@ writes it, after a restart and in another member too.
 
 from __future__ import annotations
 
-from actors.contract.ports import StagedBatch, TargetRefused
+from actors.contract.ports import TargetRefused
+from actors.contract.writes import StagedBatch
 from changes.model import TableName
 
 

@@ -11,13 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Generic
 
-from actors.contract.ports import (
-    SinkUnavailable,
-    StagedBatch,
-    TargetRefused,
-    TargetState,
-    WaitsForName,
-)
+from actors.contract.ports import SinkUnavailable, TargetRefused, WaitsForName
+from actors.contract.writes import StagedBatch, TargetState
 from changes.model import DropTable, TargetName
 from offsets.fence import Marks, place_of, place_text
 from sparkwriter.kit.doubts import mark_after

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
-from actors.contract.ports import StagedBatch, TargetState
+from actors.contract.writes import StagedBatch, TargetState
 from changes.model import TableName, TargetName
 from offsets.fence import Marks
 from offsets.snapshot import TargetMark

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.contract.ports import Swap
+from actors.contract.writes import Swap
 
 
 def nothing_rebuilt(swap: Swap) -> str:

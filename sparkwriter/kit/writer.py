@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Generic
 
-from actors.contract.ports import SinkUnavailable, StagedBatch, TargetRefused, TargetState
+from actors.contract.ports import SinkUnavailable, TargetRefused
+from actors.contract.writes import StagedBatch, TargetState
 from actors.processor.one_lane import check_one_lane
 from changes.model import POSITION, TargetName
 from offsets.moves import MarkMoves

@@ -11,15 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from actors.contract.ports import (
-    ResettableSink,
-    SinkUnavailable,
-    StagedBatch,
-    Swap,
-    Swaps,
-    TargetRefused,
-    TargetState,
-)
+from actors.contract.ports import ResettableSink, SinkUnavailable, Swaps, TargetRefused
+from actors.contract.writes import StagedBatch, Swap, TargetState
 from changes.model import TargetName
 from offsets.fence import Fenced
 from offsets.moves import MarkMoves

@@ -13,7 +13,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from actors.contract.ports import StagedBatch
+from actors.contract.writes import StagedBatch
 from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, KeyBound, Mode
 from sparkwriter.sql.guard import NOT_OLDER, Guard, newer_than_tombstones
 from sparkwriter.sql.schema import LakeColumn, arrow_type, iceberg_type, spark_type

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from actors.contract.ports import StagedBatch
+from actors.contract.writes import StagedBatch
 from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, Mode
 from sparkwriter.sqlite.ledger import Row, quote, table_name
 from sparkwriter.sqlite.values import to_sqlite

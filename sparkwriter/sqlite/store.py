@@ -15,14 +15,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from actors.contract.ports import (
-    SinkUnavailable,
-    StagedBatch,
-    Swap,
-    SwapTooEarly,
-    TargetRefused,
-    TargetState,
-)
+from actors.contract.ports import SinkUnavailable, SwapTooEarly, TargetRefused
+from actors.contract.writes import StagedBatch, Swap, TargetState
 from changes.model import Mode, TargetName
 from offsets.fence import Marks
 from offsets.snapshot import TargetMark

@@ -6,7 +6,7 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from actors.runtime.mailbox import Tick

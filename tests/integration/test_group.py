@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from actors.contract.ports import ResettableSink, StagedBatch, TargetState
+from actors.contract.ports import ResettableSink
+from actors.contract.writes import StagedBatch, TargetState
 from daemon.commands.progress import Quiet
 from daemon.config.file import load
 from daemon.observe.logs import set_up_logs

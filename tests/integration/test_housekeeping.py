@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from actors.contract.ports import StagedBatch
+from actors.contract.writes import StagedBatch
 from changes.model import OP, Column, Mode, TableSchema, TargetName
 from daemon.runtime.lifecycle import Exit
 from offsets.fence import Span

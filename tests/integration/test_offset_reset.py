@@ -14,7 +14,8 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as KafkaPartition
 from typer.testing import CliRunner, Result
 
-from actors.contract.ports import ResettableSink, TargetState
+from actors.contract.ports import ResettableSink
+from actors.contract.writes import TargetState
 from changes.model import TargetName
 from daemon.cli import app
 from daemon.commands.progress import Quiet

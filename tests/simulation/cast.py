@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from actors.committer.rule import CommitterLogic
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 from actors.dead_letters import DeadLetterLogic, DeadLetterSettings
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from actors.processor.rule import ProcessorLogic

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn, Protocol
 
-from actors.contract.ports import SpillRecord, SpillState
+from actors.contract.spills import SpillRecord, SpillState
 from changes.model import TargetName
 from daemon.source.port import LogRecord, LogUnreadable
 from daemon.spills.file import Found, SpillError

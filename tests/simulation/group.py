@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
+from actors.contract.addresses import Address
 from offsets.position import TopicPartition
 from tests.simulation.durable import Durable
 from tests.simulation.partitions import COMMITTER, FETCHER
@@ -58,7 +59,7 @@ class Member(World):
     def _feed_revoked(self, revoked: msg.Revoked) -> None:
         self._feed(FETCHER, revoked)
 
-    def _carry_out(self, me: msg.Address, effect: object) -> object | None:
+    def _carry_out(self, me: Address, effect: object) -> object | None:
         """The coordinator takes no commit of a partition that another member has."""
         if isinstance(effect, fx.Commit):
             held = {s: at for s, at in effect.frontiers.items() if self._holds(s)}

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from actors.contract import messages as msg
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 from changes.formats.base import pack
 from offsets.position import TopicPartition
 from offsets.recovery import StartAt, Watermarks, start_position

@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from actors.contract.ports import LostRace, StagedBatch, TargetState
+from actors.contract.ports import LostRace
+from actors.contract.writes import StagedBatch, TargetState
 from changes.model import POSITION, Mode, TableName, TargetName
 from offsets.fence import Marks
 from offsets.position import TopicPartition

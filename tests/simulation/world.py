@@ -15,7 +15,7 @@ from typing import Any
 from actors.committer.rule import Begin
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import WRITERS, Address
+from actors.contract.addresses import WRITERS, Address
 from actors.processor.settings import ProcessorSettings
 from actors.runtime.mailbox import Tick
 from actors.writer import WriterLogic

@@ -7,13 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from actors.contract import messages as msg
-from actors.contract.ports import (
-    LostRace,
-    SinkUnavailable,
-    StagedBatch,
-    TargetRefused,
-    WaitsForName,
-)
+from actors.contract.ports import LostRace, SinkUnavailable, TargetRefused, WaitsForName
+from actors.contract.writes import StagedBatch
 from changes.model import TargetName
 from offsets.fence import Fenced, Straggler
 from tests.simulation.sink import FakeSink

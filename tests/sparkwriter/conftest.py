@@ -14,7 +14,7 @@ import structlog
 from pyspark.sql import Row, SparkSession
 from structlog.testing import capture_logs
 
-from actors.contract.ports import Doubt, StagedBatch
+from actors.contract.writes import Doubt, StagedBatch
 from changes.model import Column, KeyBound, Mode, TableSchema, TableStep, TargetName
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from actors.committer.rule import CommitterLogic
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 from changes.model import TargetName
 from offsets.position import TopicPartition
 from offsets.rebuild import Rebuild

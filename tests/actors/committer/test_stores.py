@@ -9,7 +9,7 @@ import pytest
 from actors.committer.rule import CommitterLogic
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 from actors.runtime.effect_handlers import CommitterEffects
 from actors.runtime.mailbox import Tick
 from offsets.log_epochs import EpochSpan, LogEpoch

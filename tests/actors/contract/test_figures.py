@@ -10,9 +10,9 @@ import pyarrow as pa
 from actors.committer.rule import CommitterLogic
 from actors.contract import effects as fx
 from actors.contract import messages as msg
+from actors.contract.addresses import Address
 from actors.contract.figures import CommitterFigures, FetcherFigures, Figures, ProcessorFigures
-from actors.contract.messages import Address
-from actors.contract.ports import TargetState
+from actors.contract.writes import TargetState
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from actors.processor.rule import ProcessorLogic
 from actors.processor.settings import ProcessorSettings

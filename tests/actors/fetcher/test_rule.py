@@ -7,7 +7,7 @@ from typing import Any
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from actors.runtime.mailbox import Tick
 from changes.formats import FORMATS

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import WRITERS, Address
-from actors.contract.ports import TargetState
+from actors.contract.addresses import WRITERS, Address
+from actors.contract.writes import TargetState
 from actors.processor.rule import ProcessorLogic
 from actors.processor.settings import OpenSpill, ProcessorSettings
 from actors.runtime.effect_handlers import ProcessorEffects

@@ -10,8 +10,9 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import Address
-from actors.contract.ports import StagedBatch, TargetState, WaitsForName
+from actors.contract.addresses import Address
+from actors.contract.ports import WaitsForName
+from actors.contract.writes import StagedBatch, TargetState
 from actors.runtime.effect_handlers import WriterEffects
 from changes.model import Mode, TableSchema, TargetName
 from changes.routing import shard_of

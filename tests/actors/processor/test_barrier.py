@@ -10,7 +10,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import Doubt, TargetState
+from actors.contract.writes import Doubt, TargetState
 from actors.processor.barrier import Barrier, BarrierPlanner
 from actors.processor.buffer import TargetBuffer
 from actors.processor.closing import DataError

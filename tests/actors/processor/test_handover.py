@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import Address
-from actors.contract.ports import TargetState
+from actors.contract.addresses import Address
+from actors.contract.writes import TargetState
 from actors.processor.attempts import RACES_AT_ONCE
 from actors.processor.rule import ProcessorLogic
 from actors.processor.settings import ProcessorSettings

@@ -9,8 +9,9 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import Address
-from actors.contract.ports import SpillState, TargetState
+from actors.contract.addresses import Address
+from actors.contract.spills import SpillState
+from actors.contract.writes import TargetState
 from actors.processor.rule import ProcessorLogic
 from actors.processor.settings import ProcessorSettings
 from actors.runtime.mailbox import Tick

@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.contract import messages as msg
-from actors.contract.ports import StagedBatch
+from actors.contract.addresses import Address
+from actors.contract.writes import StagedBatch
 from actors.processor.life import Life, NotAllowed, Phase
 from actors.processor.waiting import Closing
 from changes.model import Mode, TableSchema, TargetName
 
-ME = msg.Address("p", "processor", 0)
+ME = Address("p", "processor", 0)
 BATCH = StagedBatch("b", TargetName("lake", "shop", "t"), Mode.UPSERT, TableSchema((), ()), {})
 WRITE = msg.WriteBatch(BATCH, {}, {}, ME, ME)
 STEPS = (

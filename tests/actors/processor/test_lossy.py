@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from actors.contract import messages as msg
-from actors.contract.messages import Address
-from actors.contract.ports import Doubt, TargetState
+from actors.contract.addresses import Address
+from actors.contract.writes import Doubt, TargetState
 from actors.processor.barrier import Barrier, BarrierPlanner, notes_of
 from actors.processor.buffer import TargetBuffer
 from actors.processor.closing import DataError

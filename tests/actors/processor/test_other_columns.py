@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from actors.contract import messages as msg
-from actors.contract.ports import TargetState
+from actors.contract.writes import TargetState
 from changes.model import Mode
 from changes.routing import Route
 from tests.actors.processor.processor_rig import S0, ProcessorRig, canal

@@ -10,7 +10,7 @@ import pytest
 
 from actors.contract import messages as msg
 from actors.contract.figures import Figures, ProcessorFigures
-from actors.contract.ports import TargetState
+from actors.contract.writes import TargetState
 from daemon.spills import file as spill
 from offsets.position import TopicPartition
 from tests.actors.processor.processor_rig import S0, ProcessorRig, canal

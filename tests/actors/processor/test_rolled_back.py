@@ -9,7 +9,7 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.ports import TargetState
+from actors.contract.writes import TargetState
 from actors.runtime.mailbox import Tick
 from changes.model import Mode, TableSchema
 from offsets.position import TopicPartition

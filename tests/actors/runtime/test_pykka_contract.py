@@ -11,8 +11,9 @@ import pykka
 import pytest
 from pykka._envelope import Envelope
 
+from actors.contract.addresses import Address
 from actors.contract.effects import Reply, Tell
-from actors.contract.messages import ActorCrashed, Address
+from actors.contract.messages import ActorCrashed
 from actors.runtime.mailbox import DataQueue, Mailbox
 from actors.runtime.shell import Directory, Perform, Run, Shell
 

@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from actors.contract.messages import Address, OpenTarget, WriteBatch
-from actors.contract.ports import StagedBatch
+from actors.contract.addresses import Address
+from actors.contract.messages import OpenTarget, WriteBatch
+from actors.contract.writes import StagedBatch
 from actors.runtime.mailbox import Mailbox
 from actors.runtime.shell import WorkQueue
 from changes.model import Mode, TableSchema, TargetName

@@ -12,9 +12,10 @@ import pytest
 from rich.console import Console
 
 from actors.committer.rule import CommitterLogic
+from actors.contract.addresses import Address
 from actors.contract.effects import Consume
 from actors.contract.figures import FetcherFigures, Figures, ProcessorFigures
-from actors.contract.messages import Address, Assigned, EpochStarted, Polled, SourceState
+from actors.contract.messages import Assigned, EpochStarted, Polled, SourceState
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from actors.processor.buffer import TargetBuffer
 from actors.runtime.mailbox import DataQueue, Mailbox, Tick

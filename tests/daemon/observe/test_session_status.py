@@ -8,8 +8,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
 
+from actors.contract.addresses import Address
 from actors.contract.figures import FetcherFigures
-from actors.contract.messages import Address
 from daemon.kafka.log_ends import LogEndFigures
 from daemon.observe.metrics import StatusCollector
 from daemon.observe.observer import SUPERVISOR, Answers

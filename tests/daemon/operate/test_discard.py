@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
-from actors.contract.ports import SpillRecord
+from actors.contract.spills import SpillRecord
 from changes.model import TargetName
 from daemon.cli import app
 from daemon.positions.offset_file import OffsetFile

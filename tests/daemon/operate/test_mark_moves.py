@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from actors.contract.ports import LostRace, StagedBatch, TargetRefused, TargetState
+from actors.contract.ports import LostRace, TargetRefused
+from actors.contract.writes import StagedBatch, TargetState
 from changes.model import TargetName
 from daemon.operate import mark_moves
 from daemon.operate.mark_moves import MarksNotMoved, has_moves, move_marks

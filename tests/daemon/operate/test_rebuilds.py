@@ -8,15 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from actors.contract.ports import (
-    SinkUnavailable,
-    SpillRecord,
-    StagedBatch,
-    Swap,
-    SwapTooEarly,
-    TargetRefused,
-    TargetState,
-)
+from actors.contract.ports import SinkUnavailable, SwapTooEarly, TargetRefused
+from actors.contract.spills import SpillRecord
+from actors.contract.writes import StagedBatch, Swap, TargetState
 from changes.model import TargetName
 from daemon.config.file import load
 from daemon.operate import rebuilds

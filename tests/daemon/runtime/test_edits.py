@@ -13,7 +13,7 @@ import pytest
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 from daemon.config.file import load
 from daemon.positions.offset_file import OffsetFile, lock_state_dir
 from daemon.runtime.edits import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 from daemon.runtime.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Lifecycle, NameRemaining
 
 

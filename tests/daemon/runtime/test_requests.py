@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from actors.contract import messages as msg
-from actors.contract.messages import Address
+from actors.contract.addresses import Address
 from actors.runtime.shell import Directory
 from changes.model import TargetName
 from daemon.runtime.requests import Requests, WritersDirectory

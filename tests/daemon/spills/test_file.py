@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.contract.ports import SpillRecord
+from actors.contract.spills import SpillRecord
 from changes.model import TargetName
 from daemon.spills import file as spill_module
 from daemon.spills.file import Spill, SpillError, SpillFolder

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import SpillRecord
+from actors.contract.spills import SpillRecord
 from changes.model import TargetName
 from daemon.letters.lines import append_line, line_of
 from daemon.positions.offset_file import OffsetFile, lock_state_dir

@@ -10,7 +10,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import StagedBatch
+from actors.contract.writes import StagedBatch
 from changes.model import AddColumn, Column, DropColumn, TableName
 from tests.sparkwriter.conftest import Staging
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import Doubt, Swap
+from actors.contract.writes import Doubt, Swap
 from changes.model import ChangeColumn, Column, DropTable, TableSchema, TargetName, TruncateTable
 from sparkwriter.iceberg import ddl as iceberg_ddl
 from sparkwriter.iceberg.options import Write

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from actors.contract.ports import StagedBatch, TargetRefused
+from actors.contract.ports import TargetRefused
+from actors.contract.writes import StagedBatch
 from changes.model import FROM, OP, Column, Mode, TableSchema, TargetName
 from sparkwriter.iceberg.equality_files import (
     FIELD_ID,

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import Doubt, StagedBatch, TargetRefused
+from actors.contract.ports import TargetRefused
+from actors.contract.writes import Doubt, StagedBatch
 from changes.model import OP, POSITION, AddColumn, Column, TargetName
 from changes.net.fold import fold, has_deletes, key_bounds
 from changes.positions import position_text, with_ends

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable, StagedBatch, TargetRefused
+from actors.contract.ports import SinkUnavailable, TargetRefused
+from actors.contract.writes import StagedBatch
 from changes.model import DropTable, TableName, TruncateTable
 from offsets.moves import MarkMoves
 from offsets.position import TopicPartition

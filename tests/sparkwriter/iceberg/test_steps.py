@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable, StagedBatch
+from actors.contract.ports import SinkUnavailable
+from actors.contract.writes import StagedBatch
 from changes.model import Column, DropTable, Mode, TableSchema, TruncateTable
 from offsets.fence import Fenced, Span, Straggler
 from offsets.moves import MarkMoves

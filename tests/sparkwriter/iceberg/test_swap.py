@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import SinkUnavailable, Swap, SwapTooEarly, TargetRefused
+from actors.contract.ports import SinkUnavailable, SwapTooEarly, TargetRefused
+from actors.contract.writes import Swap
 from changes.model import TargetName
 from offsets.position import TopicPartition
 from sparkwriter.iceberg.catalog import LakeCatalog

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from actors.contract.ports import TargetState
+from actors.contract.writes import TargetState
 from changes.model import (
     CHANGELOG_COLUMNS,
     FROM,

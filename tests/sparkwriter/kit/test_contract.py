@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import Doubt, TargetRefused, TargetState
+from actors.contract.ports import TargetRefused
+from actors.contract.writes import Doubt, TargetState
 from changes.model import FROM, FROM_PREFIX, OP, Column, Mode, TableName, TableSchema
 from offsets.fence import Fenced, Span, Straggler
 from offsets.moves import MarkMoves

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.contract.ports import SinkUnavailable, StagedBatch, TargetRefused, WaitsForName
+from actors.contract.ports import SinkUnavailable, TargetRefused, WaitsForName
+from actors.contract.writes import StagedBatch
 from changes.model import (
     AddColumn,
     ChangeColumn,

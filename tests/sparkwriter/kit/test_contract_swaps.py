@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from actors.contract.ports import Swap, SwapTooEarly, TargetRefused
+from actors.contract.ports import SwapTooEarly, TargetRefused
+from actors.contract.writes import Swap
 from sparkwriter.kit.writer import TargetWriter
 from tests.sparkwriter.conftest import LANE
 from tests.sparkwriter.kit.conftest import exists

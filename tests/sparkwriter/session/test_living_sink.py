@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from actors.contract.ports import SinkUnavailable, TargetRefused, TargetState
+from actors.contract.ports import SinkUnavailable, TargetRefused
+from actors.contract.writes import TargetState
 from changes.model import TargetName
 from offsets.fence import Fenced
 from offsets.moves import MarkMoves

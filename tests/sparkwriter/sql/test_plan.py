@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.contract.ports import StagedBatch
+from actors.contract.writes import StagedBatch
 from changes.model import OP, Column, KeyBound, Mode, TableSchema, TargetName
 from sparkwriter.sql.guard import Guard
 from sparkwriter.sql.plan import (

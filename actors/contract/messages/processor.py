@@ -1,0 +1,146 @@
+"""Messages to a processor: shares of batches, how its staging ended, revokes, the drain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from actors.contract.writes import TargetState
+from changes.column_changes import ColumnChange
+from changes.model import KeyBound, Mode, TableName, TableSchema, TargetName
+from changes.routing import TargetRoute
+from offsets.position import TopicPartition
+from offsets.recovery import Watermarks
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one target got of a fetched batch. ``ddl``: a single message that is a barrier.
+
+    ``table``: whose rows these are, where the target is meant to be of one table alone.
+    """
+
+    route: TargetRoute
+    offsets: list[int]
+    values: Sequence[bytes]
+    size: int
+    ddl: bool = False
+    table: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBatch:
+    """The shares of one processor, of one partition, under one assignment epoch.
+
+    ``start`` is where the partition's reading began with that assignment; ``unrecorded``: nobody
+    knows how far it was read before.
+    """
+
+    epoch: int
+    source: TopicPartition
+    shares: tuple[Share, ...]
+    size: int
+    log: Watermarks
+    start: int = 0
+    unrecorded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A target's schema and marks as the sink shows them."""
+
+    target: TargetName
+    state: TargetState
+
+
+@dataclass(frozen=True, slots=True)
+class BadMessageAt:
+    """The first message that can't be applied: which of the request's stretches, which in that.
+
+    ``of_table``: it has other columns or another key than those before it (``BadRecord``).
+    """
+
+    stretch: int
+    index: int
+    reason: str
+    of_table: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """The messages are decoded; ``path`` is the staged file, None when they held no row at all.
+
+    ``changes`` counts the row changes that were decoded (those of pieces were counted before),
+    ``nulled`` the values among them that no lake can hold and configuration makes null.
+    ``positions`` names the source positions that the rows carry, None where they carry none. Where
+    there is a ``bad`` message, all that came before it is in the file and nothing of what follows.
+    """
+
+    target: TargetName
+    path: str | None = None
+    rows: int = 0
+    size: int = 0
+    changes: int = 0
+    nulled: int = 0
+    schema: TableSchema | None = None
+    mode: Mode | None = None
+    has_deletes: bool = False
+    partial: tuple[str, ...] = ()
+    bounds: tuple[KeyBound, ...] = ()
+    positions: str | None = None
+    bad: BadMessageAt | None = None
+    declared_types: Mapping[str, str] | None = None
+    """The columns' types in the source's words (``DeclaresTypes``) that differ from the last
+    answer, or all that the rows declare where that was asked for."""
+    column_changes: tuple[ColumnChange, ...] = ()
+    begins: str = ""
+    """The letter of the first change that was decoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageFailed:
+    """The staging folder did not take the file (disk full...); nothing of it remains."""
+
+    target: TargetName
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Partitions were revoked: drop what is not being written.
+
+    ``epoch`` is the newest that was given out before: control overtakes data, so batches of it
+    may still wait in the mailbox, and are stale from now on.
+    """
+
+    sources: tuple[TopicPartition, ...]
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Say ``Settled`` once no write of these partitions is under way: they go to another member,
+    who must find the marks as they will be. Comes after their ``Forget``."""
+
+    sources: tuple[TopicPartition, ...]
+    ticket: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Write everything now, then say ``Drained``. ``batches``: how many were sent in all."""
+
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """This is all that a run reads which ends where the log ended: from the last of so many
+    ``batches`` on no batch need wait for its age."""
+
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """Name what is not written yet (an ``ask``): the answer is a tuple of lines."""

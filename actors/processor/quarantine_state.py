@@ -1,0 +1,65 @@
+"""State of one target in quarantine: what waits for its spill, and how far a release is."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from actors.contract import effects as fx
+from actors.contract.figures import QuarantineFigures
+from actors.contract.spills import SpillState
+from actors.processor.waiting import Chunk
+from offsets.position import TopicPartition
+
+
+@dataclass(slots=True)
+class Quarantine:
+    """One target's quarantine."""
+
+    reason: str
+    spill: SpillState
+    waiting: deque[Chunk] = field(default_factory=deque)
+    """What is not in the spill yet."""
+    rereads: tuple[fx.Reread, ...] = ()
+    """What is no more in memory, and comes before ``waiting``: staged rows are no messages."""
+    through: dict[TopicPartition, int] = field(default_factory=dict)
+    epochs: dict[TopicPartition, int] = field(default_factory=dict)
+    """What is done once all that waits is spilled."""
+    position: int | None = None
+    """How far the spill is replayed, in bytes; None: it is not being released."""
+    ending: bool = False
+    """It is replayed and written, and the disk is to let it go: nothing more goes into it."""
+    full: bool = False
+    let_go: bool = False
+    """What has no room in the spill is dropped, and that was said."""
+    busy: bool = False
+    """The disk has been asked, and its answer comes next."""
+    again_at: float | None = None
+    attempts: int = 0
+
+    @property
+    def releasing(self) -> bool:
+        """Whether the spill is being replayed."""
+        return self.position is not None
+
+    @property
+    def read_all(self) -> bool:
+        """Whether the replay has come to the spill's end."""
+        return self.position is not None and self.position >= self.spill.bytes
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Raw messages in memory."""
+        return sum(chunk.size for chunk in self.waiting)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is left to spill, or nothing that may be: then it is read again."""
+        return self.full or not (self.waiting or self.rereads or self.through)
+
+    def figures(self) -> QuarantineFigures:
+        """How it stands."""
+        spill = self.spill
+        return QuarantineFigures(
+            self.reason, spill.bytes, spill.messages, dict(spill.lanes), self.releasing, self.full
+        )
