@@ -148,7 +148,8 @@ class TableFiles:
             sync(here)
             sync(here.parent)
             return place, here.stat().st_size
-        out = lake.io().newOutputFile(place).create()
+        # Nobody else has the name, so nobody needs to be asked whether it is free.
+        out = lake.io().newOutputFile(place).createOrOverwrite()
         try:
             path = self._jvm.java.io.File(str(local)).toPath()
             return place, int(self._jvm.java.nio.file.Files.copy(path, out))

@@ -176,14 +176,17 @@ def _swap(
 ) -> None:
     """Commit a change of refs against metadata in which main shows ``expected``.
 
-    A failed commit is looked at again, not believed: its reply may have been lost.
+    A failed commit is looked at again, not believed: its reply may have been lost. The last one,
+    too: a client that asks a catalog again by itself hears a conflict with its own commit.
     """
     failure: BaseException | None = None
     may_land = False
-    for _ in range(SWAP_ATTEMPTS):
+    for attempt in range(SWAP_ATTEMPTS + 1):
         table.refresh()
         if done():
             return
+        if attempt == SWAP_ATTEMPTS:
+            break
         if (main := table.head(MAIN)) != expected:
             # Somebody's compaction, or another member's lanes: the next attempt reads the marks
             # again, and those decide whether this batch is still due.

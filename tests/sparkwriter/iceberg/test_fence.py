@@ -246,8 +246,11 @@ class Deaf(LakeTable):
         raise Py4JError("the reply was lost")
 
 
-def test_reply_that_is_lost(writer, begun, spark: SparkSession) -> None:
-    """A publish that landed is found to have, though its commit seemed to fail."""
+@pytest.mark.parametrize("attempts", [1, 10])
+def test_reply_that_is_lost(writer, begun, spark: SparkSession, monkeypatch, attempts) -> None:
+    """A publish that landed is found to have, though its commit seemed to fail: the last of its
+    attempts, too."""
+    monkeypatch.setattr("sparkwriter.iceberg.publish.SWAP_ATTEMPTS", attempts)
     table = load(spark, begun.target, Deaf)
     main = table.head(MAIN)
     create_branch(table, "heard", main)
