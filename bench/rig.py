@@ -27,6 +27,7 @@ from actors.contract.messages import (
     StopFetching,
 )
 from actors.contract.ports import BatchWriter, Stager
+from actors.contract.raw_messages import Messages
 from actors.contract.writes import StagedBatch, TargetState
 from changes.formats import FORMATS
 from changes.model import Mode, TargetName
@@ -277,5 +278,5 @@ def _leave(topology: Topology, events: EventQueue, pipeline: str, processors: in
 def warm_up(stager: Stager) -> None:
     """Have one batch staged: then the process is up."""
     route = TargetRoute(TargetName("lake", "bench", "warm"), Mode.UPSERT, None)
-    stretch = Stretch(TopicPartition("warm", 0), [0], [message(0, "warm")])
+    stretch = Stretch(TopicPartition("warm", 0), Messages.of([0], [message(0, "warm")]))
     stager.stage(Stage(route, (), (stretch,)))

@@ -31,7 +31,7 @@ class Measures(NamedTuple):
 
 
 MOST = {
-    "sources": Measures(574, 23, 25, 2),
+    "sources": Measures(572, 23, 25, 2),
     "tests and benchmarks": Measures(528, 34, 8, 4),
 }
 IN_CIRCLES = 0

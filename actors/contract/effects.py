@@ -5,13 +5,14 @@ An effect either has no answer, or its answer comes back to the same logic as a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from actors.contract.addresses import Address
 from actors.contract.messages.dead_letters import DeadLetter
 from actors.contract.messages.processor import RecordBatch
+from actors.contract.raw_messages import Messages
 from actors.contract.spills import SpillRecord
 from actors.contract.writes import StagedBatch
 from changes.model import TableSchema, TargetName
@@ -126,8 +127,7 @@ class Stretch:
     """
 
     source: TopicPartition
-    offsets: Sequence[int]
-    values: Sequence[bytes]
+    messages: Messages
     rows_before: int = 0
 
 

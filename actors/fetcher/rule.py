@@ -259,8 +259,8 @@ class FetcherLogic:
         by_shard: dict[Address, list[msg.Share]] = {}
         for share in found.shares:
             target = str(share.route.name)
-            first = lanes[target][0] if target in lanes else share.offsets[0]
-            lanes[target] = (first, share.offsets[-1])
+            first = lanes[target][0] if target in lanes else share.messages.first
+            lanes[target] = (first, share.messages.last)
             shard = self._processors[shard_of(target, len(self._processors))]
             by_shard.setdefault(shard, []).append(share)
         self._messages += good
@@ -275,7 +275,7 @@ class FetcherLogic:
         ]
         reading = self._reading[source]
         for to, mine in by_shard.items():
-            size = sum(share.size for share in mine)
+            size = sum(share.messages.size for share in mine)
             batch = msg.RecordBatch(
                 reading.epoch,
                 source,

@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from actors.contract import messages as msg
-from actors.contract.raw_messages import MESSAGE_OVERHEAD
+from actors.contract.raw_messages import Messages
 from actors.fetcher.multi_entry import TargetPart, by_target
 from actors.fetcher.spellings import Spellings
 from changes.formats.base import Format, InOrder, MultiEntry
 from changes.model import BadMessage, Ddl, Kind, TableName
 from changes.names import target_problem
 from changes.routing import RouteConflict, Router, TargetRoute
-from changes.values import Values
 
 _Take = tuple[Callable[[int], None], Callable[[bytes], None]]
 """What a slot takes an offset and a value with: bound once for a table, not for each message."""
@@ -22,7 +21,10 @@ _Take = tuple[Callable[[int], None], Callable[[bytes], None]]
 
 @dataclass(slots=True)
 class _Slot:
-    """What one target gets of one fetched batch, in order."""
+    """What one target gets of one fetched batch, in order.
+
+    It grows message by message, so it is no ``Messages`` before all of them are there.
+    """
 
     route: TargetRoute
     offsets: list[int] = field(default_factory=list)
@@ -31,9 +33,8 @@ class _Slot:
     table: TableName | None = None
 
     def share(self) -> msg.Share:
-        values = Values.of(self.values)
-        size = sum(values.sizes) + MESSAGE_OVERHEAD * len(values)
-        return msg.Share(self.route, self.offsets, values, size, self.ddl, self.table)
+        messages = Messages.of(self.offsets, self.values)
+        return msg.Share(self.route, messages, self.ddl, self.table)
 
 
 @dataclass(slots=True)

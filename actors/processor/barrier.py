@@ -76,11 +76,11 @@ class BarrierPlanner:
         barrier = Barrier(types=buffer.columns.types)
         if chunk.above(buffer.hwm(chunk.source)) is None:
             return barrier
-        place = f"{chunk.source} offset {chunk.offsets[0]}"
+        place = f"{chunk.source} offset {chunk.messages.first}"
         at = f"at {place}"
         wanted = Wanted()
         try:
-            for statement in self._format.ddl(chunk.values[0]):
+            for statement in self._format.ddl(chunk.messages.values[0]):
                 if buffer.route in self._router.targets(statement.table):
                     self._take(statement, buffer, wanted, barrier, at)
                     self._doubt(statement, buffer, wanted, barrier, at)

@@ -101,7 +101,7 @@ class Batches:
         if replayed:
             fields = {"target": buffer.name, "messages": replayed}
             out.append(fx.Log("info", "replay_dropped", fields))
-        if pieces or any(part.stretch.offsets for part in closing.parts):
+        if pieces or any(part.stretch.messages for part in closing.parts):
             return out + self.start_staging(buffer, closing)
         return out + self._covered(buffer, closing)
 
@@ -118,9 +118,9 @@ class Batches:
 
     def _barrier(self, buffer: TargetBuffer, now: float) -> list[object]:
         chunk = buffer.queue.take(1)[0]
-        buffer.cover({chunk.source: chunk.offsets[-1]}, {chunk.source: chunk.epoch})
+        buffer.cover({chunk.source: chunk.messages.last}, {chunk.source: chunk.epoch})
         try:
-            check_step(buffer, chunk.source, chunk.offsets[-1])
+            check_step(buffer, chunk.source, chunk.messages.last)
             barrier = self._barriers.plan(buffer, chunk, self.next_id())
         except DataError:
             buffer.through.clear()  # nothing came before it in this write: it waits again
@@ -129,7 +129,7 @@ class Batches:
         out = notes_of(buffer, barrier)
         if barrier.batch is None:
             return out + self.nothing_to_write(buffer)
-        buffer.write_from = {chunk.source: chunk.offsets[0]}
+        buffer.write_from = {chunk.source: chunk.messages.first}
         through, epochs = dict(buffer.through), dict(buffer.epochs)
         return out + self.submit(buffer, barrier.batch, epochs, through, now)
 
@@ -240,7 +240,7 @@ class Batches:
         for chunk in reversed(after_bad(closing, bad, now)):
             buffer.queue.give_back(chunk)
         source, epoch, offset = buffer.pending_letter = record_at(closing, bad)
-        value = closing.parts[bad.stretch].stretch.values[bad.index]
+        value = closing.parts[bad.stretch].stretch.messages.values[bad.index]
         name = buffer.route.name
         letter = msg.DeadLetter(source, epoch, offset, value, bad.reason, name, self._me)
         return [fx.Tell(self._dead_letters, letter)]

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import groupby
 
 from actors.contract.effects import Stretch
 from actors.contract.messages import BadMessageAt, Staged
-from actors.contract.raw_messages import MESSAGE_OVERHEAD
+from actors.contract.raw_messages import Messages
 from actors.contract.writes import StagedBatch
 from actors.processor.buffer import TargetBuffer
 from actors.processor.one_lane import has_order, second_lane
 from actors.processor.waiting import Chunk, Closing, DeadRecord, Part, Piece
 from changes.model import TableName
 from changes.routing import TargetRoute
-from changes.values import Values
 from offsets.fence import Span
 from offsets.position import TopicPartition
 
@@ -49,15 +48,14 @@ def close_rows(
         lane = list(group)
         hwm = buffer.hwm(source)
         fresh = [part for chunk in lane if (part := chunk.above(hwm)) is not None]
-        offsets = list(chain.from_iterable(chunk.offsets for chunk in fresh))
-        values = Values.joined(chunk.values for chunk in fresh)
-        replayed += sum(len(chunk.offsets) for chunk in lane) - len(offsets)
-        stretch = Stretch(source, offsets, values)
-        parts.append(Part(stretch, lane[-1].epoch, lane[-1].offsets[-1]))
+        messages = Messages.joined([chunk.messages for chunk in fresh])
+        replayed += sum(len(chunk.messages) for chunk in lane) - len(messages)
+        stretch = Stretch(source, messages)
+        parts.append(Part(stretch, lane[-1].epoch, lane[-1].messages.last))
     whole = piece_of is None
     closing = Closing(
         parts=tuple(parts),
-        size=sum(chunk.size for chunk in chunks),
+        size=sum(chunk.messages.size for chunk in chunks),
         pieces=pieces,
         # A piece covers its own messages; the batch also what came before it without a write.
         through=dict(buffer.through) if whole else {},
@@ -80,7 +78,7 @@ def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:
     if bad is None:
         return None
     stretch = closing.parts[bad.stretch].stretch
-    return f"{stretch.source} offset {stretch.offsets[bad.index]}: {bad.reason}"
+    return f"{stretch.source} offset {stretch.messages.offsets[bad.index]}: {bad.reason}"
 
 
 def with_configured_keys(staged: Staged, keys: tuple[str, ...] | None) -> Staged:
@@ -103,13 +101,13 @@ def after_bad(
     chunks: list[Chunk] = []
     for place, part in enumerate(closing.parts[bad.stretch :]):
         begin = bad.index + (not anew) if place == 0 else 0
-        offsets, values = part.stretch.offsets[begin:], part.stretch.values[begin:]
+        closed = part.stretch.messages
         # Of a later part all may have been replays: those the target has.
-        if not offsets:
+        if not closed.offsets[begin:]:
             continue
-        size = sum(map(len, values)) + MESSAGE_OVERHEAD * len(values)
+        messages = Messages.of(closed.offsets[begin:], closed.values[begin:])
         source, first = part.stretch.source, anew and place == 0
-        chunk = Chunk(source, part.epoch, list(offsets), values, size, False, now, first)
+        chunk = Chunk(source, part.epoch, messages, False, now, first)
         chunks.append(replace(chunk, table=closing.table))
     return chunks
 
@@ -117,7 +115,7 @@ def after_bad(
 def record_at(closing: Closing, bad: BadMessageAt) -> DeadRecord:
     """The record that can't be applied."""
     part = closing.parts[bad.stretch]
-    return DeadRecord(part.stretch.source, part.epoch, part.stretch.offsets[bad.index])
+    return DeadRecord(part.stretch.source, part.epoch, part.stretch.messages.offsets[bad.index])
 
 
 def rows_batch(
@@ -188,9 +186,9 @@ def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
     flying = () if write is None else write.batch.lanes
     known = {*buffer.state.hwms, *buffer.through, *flying}
     for part in closing.parts:
-        source, offsets = part.stretch.source, part.stretch.offsets
-        if offsets:
-            place = f"offset {offsets[0]}"
+        source, messages = part.stretch.source, part.stretch.messages
+        if messages:
+            place = f"offset {messages.first}"
             why = second_lane(buffer.name, source, place, known, staged.positions)
             if why is not None:
                 raise DataError(why, *(() if staged.path is None else (staged.path,)))

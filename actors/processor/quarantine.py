@@ -79,7 +79,7 @@ class Quarantines:
             if fresh is not None:
                 quarantine.waiting.append(fresh)
             else:
-                quarantine.through[chunk.source] = chunk.offsets[-1]
+                quarantine.through[chunk.source] = chunk.messages.last
                 quarantine.epochs[chunk.source] = chunk.epoch
         gone = into_quarantine(buffer)
         buffer.quarantine = quarantine
@@ -106,12 +106,12 @@ class Quarantines:
         assert quarantine is not None
         spilled = quarantine.spill.lanes.get(chunk.source, (NO_OFFSET, NO_OFFSET))[1]
         fresh = chunk.above(max(spilled, buffer.hwm(chunk.source)))
-        held = 0 if fresh is None else len(fresh.offsets)
-        buffer.tally.messages_replayed += len(chunk.offsets) - held
+        held = 0 if fresh is None else len(fresh.messages)
+        buffer.tally.messages_replayed += len(chunk.messages) - held
         if fresh is not None:
             quarantine.waiting.append(fresh)
             return []
-        through = {chunk.source: chunk.offsets[-1]}
+        through = {chunk.source: chunk.messages.last}
         done = msg.Written(buffer.route.name, {chunk.source: chunk.epoch}, through, None)
         # A crash may have come between the spill and its listing.
         return [*self._list(buffer, quarantine), fx.Tell(self._committer, done)]
@@ -196,7 +196,7 @@ class Quarantines:
         records = tuple(
             SpillRecord(chunk.source, offset, chunk.ddl, value)
             for chunk in quarantine.waiting
-            for offset, value in zip(chunk.offsets, chunk.values, strict=True)
+            for offset, value in zip(chunk.messages.offsets, chunk.messages.values, strict=True)
         )
         return [fx.Spill(buffer.route.name, quarantine.reason, quarantine.rereads, records)]
 
@@ -212,7 +212,7 @@ class Quarantines:
     def _let_go(self, buffer: TargetBuffer, quarantine: Quarantine) -> list[object]:
         """At a stop nothing waits for room: what is not in the spill holds the frontier, and is
         read again. Kept, it would hold what others still have to be given."""
-        messages = sum(len(chunk.offsets) for chunk in quarantine.waiting)
+        messages = sum(len(chunk.messages) for chunk in quarantine.waiting)
         buffer.tally.messages_dropped += messages
         quarantine.waiting.clear()
         if quarantine.let_go:
@@ -229,7 +229,7 @@ class Quarantines:
         quarantine.spill, quarantine.attempts, quarantine.busy = state, 0, False
         through, epochs = quarantine.through, quarantine.epochs
         for chunk in quarantine.waiting:
-            through[chunk.source] = max(chunk.offsets[-1], through.get(chunk.source, -1))
+            through[chunk.source] = max(chunk.messages.last, through.get(chunk.source, -1))
             epochs[chunk.source] = chunk.epoch
         quarantine.waiting.clear()
         quarantine.rereads = ()

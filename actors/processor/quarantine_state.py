@@ -50,7 +50,7 @@ class Quarantine:
     @property
     def waiting_bytes(self) -> int:
         """Raw messages in memory."""
-        return sum(chunk.size for chunk in self.waiting)
+        return sum(chunk.messages.size for chunk in self.waiting)
 
     @property
     def idle(self) -> bool:

@@ -11,12 +11,11 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
 from actors.contract.messages import OF_SPILL
-from actors.contract.raw_messages import MESSAGE_OVERHEAD
+from actors.contract.raw_messages import Messages
 from actors.contract.spills import SpillRecord
 from actors.processor.buffer import TargetBuffer
 from actors.processor.waiting import Chunk
 from changes.model import TableName
-from changes.values import Values
 from offsets.position import TopicPartition
 
 
@@ -100,11 +99,10 @@ class Releases:
 
 def _chunk(records: Sequence[SpillRecord], now: float) -> Chunk:
     """Records of one lane: rows, or a single barrier."""
-    values = Values.of([record.value for record in records])
-    size = sum(values.sizes) + MESSAGE_OVERHEAD * len(values)
     offsets = [record.offset for record in records]
+    messages = Messages.of(offsets, [record.value for record in records])
     first = records[0]
-    return Chunk(first.source, OF_SPILL, offsets, values, size, first.ddl, now, table=first.table)
+    return Chunk(first.source, OF_SPILL, messages, first.ddl, now, table=first.table)
 
 
 def _kind(record: SpillRecord) -> tuple[TopicPartition, bool, TableName | None]:

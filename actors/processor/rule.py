@@ -189,7 +189,7 @@ class ProcessorLogic:
             return [fx.Log("info", "stale_batch_dropped", fields)]
         self._epochs[batch.source] = batch.epoch
         first_of_source = batch.source not in self._ends
-        last = max((share.offsets[-1] for share in batch.shares), default=0)
+        last = max((share.messages.last for share in batch.shares), default=0)
         high = max(batch.log.high, last + 1)
         self._ends[batch.source] = Watermarks(batch.log.low, high)
         out: list[object] = self._check_marks(batch.source) if first_of_source else []
@@ -202,16 +202,14 @@ class ProcessorLogic:
                 buffer.marked[batch.source] = batch.epoch
                 out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
             fed(buffer, batch)
-            buffer.tally.messages_read += len(share.offsets)
+            buffer.tally.messages_read += len(share.messages)
             if buffer.life.phase is Phase.STOPPED or buffer.doomed is not None:
-                buffer.tally.messages_dropped += len(share.offsets)
+                buffer.tally.messages_dropped += len(share.messages)
             else:
                 chunk = Chunk(
                     batch.source,
                     batch.epoch,
-                    share.offsets,
-                    share.values,
-                    share.size,
+                    share.messages,
                     share.ddl,
                     now,
                     table=share.table,

@@ -14,6 +14,7 @@ from typing import Protocol
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.effects import Stretch
+from actors.contract.raw_messages import Messages
 from actors.contract.writes import StagedBatch
 from actors.fetcher.multi_entry import Segment, segments
 from actors.processor.barrier import BarrierPlanner, notes_of
@@ -68,7 +69,8 @@ class Segments:
     def wait_in(self, chunk: Chunk) -> bool:
         """Whether a barrier is a message that has to be taken apart: it has several entries."""
         return (
-            isinstance(self._format, MultiEntry) and len(self._format.entries(chunk.values[0])) > 1
+            isinstance(self._format, MultiEntry)
+            and len(self._format.entries(chunk.messages.values[0])) > 1
         )
 
     def close(self, buffer: TargetBuffer, now: float) -> list[object]:
@@ -80,7 +82,7 @@ class Segments:
         for segment in self._left(buffer, chunk):
             if not segment.ddl:
                 return out + self._stage(buffer, chunk, segment)
-            part = replace(chunk, values=[segment.value])
+            part = replace(chunk, messages=replace(chunk.messages, values=[segment.value]))
             barrier = self._barriers.plan(buffer, part, self._writes.next_id())
             out += notes_of(buffer, barrier)
             if barrier.batch is not None:
@@ -123,13 +125,14 @@ class Segments:
         done = shown.done
         if passed is not None and passed[:-1] == (*_place(chunk), shown):
             done = passed.done
-        all_ = segments(self._format, self._router, buffer.route, chunk.values[0])
+        all_ = segments(self._format, self._router, buffer.route, chunk.messages.values[0])
         return [segment for segment in all_ if segment.done > done]
 
     def _stage(self, buffer: TargetBuffer, chunk: Chunk, segment: Segment) -> list[object]:
         source, epoch, offset = _place(chunk)
         rows = _shown(buffer, chunk).rows
-        part = Part(Stretch(source, [offset], [segment.value], rows), epoch, offset)
+        messages = Messages.of([offset], [segment.value])
+        part = Part(Stretch(source, messages, rows), epoch, offset)
         closing = Closing((part,), 0, (), {}, {}, None, segment, segment.table)
         return self._writes.start_staging(buffer, closing)
 
@@ -185,12 +188,12 @@ def _begin_anew(buffer: TargetBuffer, record: DeadRecord, what: str | None) -> l
 
 
 def _place(chunk: Chunk) -> tuple[TopicPartition, int, int]:
-    return chunk.source, chunk.epoch, chunk.offsets[0]
+    return chunk.source, chunk.epoch, chunk.messages.first
 
 
 def _shown(buffer: TargetBuffer, chunk: Chunk) -> Step:
     """What the target shows of the message."""
-    offset = chunk.offsets[0]
+    offset = chunk.messages.first
     step = buffer.state.steps.get(chunk.source)
     return step if step is not None and step.offset == offset else Step(offset, 0)
 

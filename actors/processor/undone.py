@@ -5,7 +5,7 @@ Staged rows are no messages: a spill takes what is at hand, and names the rest b
 
 from __future__ import annotations
 
-from actors.contract.raw_messages import MESSAGE_OVERHEAD
+from actors.contract.raw_messages import Messages
 from actors.processor.buffer import TargetBuffer
 from actors.processor.waiting import Chunk, Closing
 from offsets.position import TopicPartition
@@ -68,13 +68,11 @@ def chunks_of(closing: Closing | None, now: float) -> list[Chunk]:
         Chunk(
             part.stretch.source,
             part.epoch,
-            list(part.stretch.offsets),
-            part.stretch.values,
-            sum(map(len, part.stretch.values)) + MESSAGE_OVERHEAD * len(part.stretch.values),
+            Messages.of(part.stretch.messages.offsets, part.stretch.messages.values),
             False,
             now,
             table=closing.table,
         )
         for part in closing.parts
-        if part.stretch.offsets
+        if part.stretch.messages
     ]

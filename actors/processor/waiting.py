@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from actors.contract import messages as msg
 from actors.contract.effects import Stretch
+from actors.contract.raw_messages import Messages
 from actors.fetcher.multi_entry import Segment
 from changes.model import TableName
 from offsets.position import TopicPartition
@@ -21,9 +20,7 @@ class Chunk:
 
     source: TopicPartition
     epoch: int
-    offsets: list[int]
-    values: Sequence[bytes]
-    size: int
+    messages: Messages
     ddl: bool
     since: float
     anew: bool = False
@@ -39,14 +36,10 @@ class Chunk:
 
     def above(self, hwm: int) -> Chunk | None:
         """The part of the chunk that the target does not contain yet, None when there is none."""
-        if self.offsets[0] > hwm:
+        fresh = self.messages.above(hwm)
+        if fresh is self.messages:
             return self
-        cut = bisect_right(self.offsets, hwm)
-        if cut == len(self.offsets):
-            return None
-        values = self.values[cut:]
-        size = self.size * len(values) // len(self.values)
-        return replace(self, offsets=self.offsets[cut:], values=values, size=size)
+        return None if fresh is None else replace(self, messages=fresh)
 
 
 @dataclass(slots=True)
@@ -60,14 +53,14 @@ class Queue:
     def add(self, chunk: Chunk) -> None:
         """At the end of its lane."""
         self.chunks.append(chunk)
-        self.messages += len(chunk.offsets)
-        self.size += chunk.size
+        self.messages += len(chunk.messages)
+        self.size += chunk.messages.size
 
     def give_back(self, chunk: Chunk) -> None:
         """At the front: it was taken too early."""
         self.chunks.appendleft(chunk)
-        self.messages += len(chunk.offsets)
-        self.size += chunk.size
+        self.messages += len(chunk.messages)
+        self.size += chunk.messages.size
 
     def take(self, limit: int) -> list[Chunk]:
         """Remove chunks of one table from the front: up to a barrier, or until ``limit`` bytes are
@@ -82,10 +75,10 @@ class Queue:
             if taken and (self.chunks[0].is_barrier or self.chunks[0].table != taken[0].table):
                 break
             chunk = self.chunks.popleft()
-            self.messages -= len(chunk.offsets)
-            self.size -= chunk.size
+            self.messages -= len(chunk.messages)
+            self.size -= chunk.messages.size
             taken.append(chunk)
-            size += chunk.size
+            size += chunk.messages.size
             if chunk.ddl:
                 break
         return taken
@@ -167,8 +160,8 @@ class Closing:
         for piece in self.pieces:
             found.setdefault(piece.source, piece.first)
         for part in self.parts:
-            if part.stretch.offsets:
-                found.setdefault(part.stretch.source, part.stretch.offsets[0])
+            if part.stretch.messages:
+                found.setdefault(part.stretch.source, part.stretch.messages.first)
         return found
 
     def without(self, sources: frozenset[TopicPartition]) -> Closing | None:
@@ -178,8 +171,8 @@ class Closing:
         through = {s: last for s, last in self.through.items() if s not in sources}
         if not parts and not pieces and not through:
             return None
-        held = sum(len(part.stretch.values) for part in self.parts)
-        kept = sum(len(part.stretch.values) for part in parts)
+        held = sum(len(part.stretch.messages) for part in self.parts)
+        kept = sum(len(part.stretch.messages) for part in parts)
         epochs = {s: epoch for s, epoch in self.epochs.items() if s not in sources}
         size = self.size * kept // max(held, 1)
         return replace(self, parts=parts, size=size, pieces=pieces, through=through, epochs=epochs)
@@ -197,9 +190,9 @@ class Closing:
                 waiting.add(source)
                 if bad.index == 0:
                     continue
-                last = part.stretch.offsets[bad.index - 1]
+                last = part.stretch.messages.offsets[bad.index - 1]
             elif bad is not None and place > bad.stretch:
-                if part.stretch.offsets:
+                if part.stretch.messages:
                     waiting.add(source)
                 if source in waiting:
                     continue

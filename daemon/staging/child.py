@@ -37,8 +37,9 @@ class SharedValues:
             return job
         if self._view is None or len(self._view) < begins[-1]:
             self._view = mmap.mmap(self._memory, 0, prot=mmap.PROT_READ)
+        view = self._view
         stretches = tuple(
-            replace(stretch, values=Values(self._view, sizes, begin))
+            replace(stretch, messages=replace(stretch.messages, values=Values(view, sizes, begin)))
             for stretch, sizes, begin in zip(job.request.stretches, job.sizes, begins, strict=False)
         )
         return replace(job, request=replace(job.request, stretches=stretches))

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from actors.contract.effects import Stage, Stretch
 from actors.contract.messages import Staged, StageFailed
+from actors.contract.raw_messages import Messages
 from changes.model import FormatOptions
 from changes.values import Values
 from daemon.staging.folder import StagingFolder
@@ -51,7 +52,10 @@ class Pipelines:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One batch. The values are in the shared memory, one after another; ``sizes`` are theirs."""
+    """One batch. The values are in the shared memory, one after another; ``sizes`` are theirs.
+
+    The ``Messages`` of the request come without them: the child puts them in.
+    """
 
     pipeline: str
     request: Stage
@@ -106,7 +110,7 @@ class StageProcess:
                 return StageFailed(request.route.name, reason)
             try:
                 lean = tuple(
-                    replace(stretch, offsets=array("q", stretch.offsets), values=())
+                    replace(stretch, messages=_without_values(stretch.messages))
                     for stretch in request.stretches
                 )
                 self._pipe.send(Job(pipeline, replace(request, stretches=lean), path, sizes))
@@ -138,13 +142,17 @@ class StageProcess:
         or a limit on the size of files, which counts for it too."""
         at = 0
         sizes = []
-        for values in map(Values.of, (stretch.values for stretch in stretches)):
+        for values in map(Values.of, (stretch.messages.values for stretch in stretches)):
             taken = os.pwrite(self._memory, values.whole, at)
             if taken != len(values.whole):
                 raise OSError(errno.EFBIG, f"{at + taken} bytes of it were taken, not all")
             at += taken
             sizes.append(values.sizes)
         return tuple(sizes)
+
+
+def _without_values(messages: Messages) -> Messages:
+    return replace(messages, offsets=array("q", messages.offsets), values=())
 
 
 @dataclass(frozen=True, slots=True)

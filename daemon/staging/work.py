@@ -170,7 +170,7 @@ def _counted_on(changes: Changes, rows: int) -> Changes:
 
 def _decode(decoder: TableDecoder, stretch: Stretch) -> tuple[Changes | None, BadRecord | None]:
     bad: BadRecord | None = None
-    offsets, values = stretch.offsets, stretch.values
+    offsets, values = stretch.messages.offsets, stretch.messages.values
     while offsets:
         try:
             return decoder.decode(stretch.source.partition, offsets, values), bad

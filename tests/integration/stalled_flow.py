@@ -17,6 +17,7 @@ from confluent_kafka import Consumer
 
 from actors.contract.effects import Stage, Stretch
 from actors.contract.ports import Stager
+from actors.contract.raw_messages import Messages
 from actors.contract.writes import StagedBatch, TargetState
 from changes.model import Mode, TargetName
 from changes.routing import TargetRoute
@@ -83,7 +84,9 @@ def warm_up(stager: Stager) -> None:
     """Libraries are loaded by a first batch, so they are no part of the load."""
     route = TargetRoute(TargetName("lake", "warm", "up"), Mode.UPSERT, None)
     message = canal("warm.up", "INSERT", [{"id": 1, "name": "n", "qty": 1}])
-    stager.stage(Stage(route, (), (Stretch(TopicPartition("warm", 0), [0], [message]),)))
+    stager.stage(
+        Stage(route, (), (Stretch(TopicPartition("warm", 0), Messages.of([0], [message])),))
+    )
 
 
 def main(path: str) -> None:

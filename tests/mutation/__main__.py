@@ -128,9 +128,9 @@ MUTATIONS = (
     ),
     Mutation(
         "the filter by high-water marks",
-        "actors/processor/waiting.py",
-        "        if self.offsets[0] > hwm:\n            return self\n",
-        "        if self.offsets[0] > hwm or hwm >= 0:\n            return self\n",
+        "actors/contract/raw_messages.py",
+        "        if self.first > mark:\n            return self\n",
+        "        if self.first > mark or mark >= 0:\n            return self\n",
         (SIMULATION,),
     ),
     Mutation(

@@ -182,7 +182,7 @@ def _decoded(
     good: list[tuple[int, int, _Parsed]] = []
     for place, stretch in enumerate(request.stretches):
         partition = stretch.source.partition
-        pairs = zip(stretch.offsets, stretch.values, strict=True)
+        pairs = zip(stretch.messages.offsets, stretch.messages.values, strict=True)
         for index, (offset, value) in enumerate(pairs):
             message = _parsed(value)
             if message is None or (message.keyless and request.route.mode is Mode.UPSERT):

@@ -218,7 +218,7 @@ def test_a_stalled_sink_pauses_reading_at_the_bound() -> None:
     for _ in range(5000):
         world.act()
     held = sum(
-        chunk.size
+        chunk.messages.size
         for address, logic in world.logics.items()
         if address.role == "processor"
         for buffer in logic._buffers.values()

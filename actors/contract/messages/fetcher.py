@@ -15,7 +15,11 @@ from offsets.running import Running
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Records of one partition, in log order, as columns. ``next_offset``: the position after."""
+    """Records of one partition, in log order, as columns. ``next_offset``: the position after.
+
+    No ``Messages``: a value may be None here (a tombstone), and nobody needs the size before it is
+    known which targets get which of them.
+    """
 
     source: TopicPartition
     offsets: list[int]

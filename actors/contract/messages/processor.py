@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
 from changes.column_changes import ColumnChange
 from changes.model import KeyBound, Mode, TableName, TableSchema, TargetName
@@ -21,9 +22,7 @@ class Share:
     """
 
     route: TargetRoute
-    offsets: list[int]
-    values: Sequence[bytes]
-    size: int
+    messages: Messages
     ddl: bool = False
     table: TableName | None = None
 

@@ -12,6 +12,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import CommitterFigures, FetcherFigures, Figures, ProcessorFigures
+from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
 from actors.fetcher.rule import FetcherLogic, FetcherSettings
 from actors.processor.rule import ProcessorLogic
@@ -148,7 +149,7 @@ def processor() -> ProcessorLogic:
 
 def batch(*offsets: int) -> msg.RecordBatch:
     (route,) = ROUTER.targets(_table())
-    share = msg.Share(route, list(offsets), [row(number=n) for n in offsets], 100)
+    share = msg.Share(route, Messages(list(offsets), [row(number=n) for n in offsets], 100))
     return msg.RecordBatch(1, SOURCE, (share,), 100, LOG)
 
 

@@ -40,7 +40,7 @@ def test_one_warning_by_name_and_the_others_go_on(name: str) -> None:
     assert failure(out) is None
     (offer,) = offers(out)
     (share,) = offer.batch.shares
-    assert (str(share.route.name), share.offsets) == ("lake.s.t", [1])
+    assert (str(share.route.name), share.messages.offsets) == ("lake.s.t", [1])
     (warning,) = warnings(out)
     assert (warning["database"], warning["table"]) == ("s", name)
     assert "no table in the lake is named so" in warning["reason"]
@@ -60,7 +60,7 @@ def test_a_table_that_another_route_takes_goes_there() -> None:
     )
     out = logic.handle(polled(message("../x"), message("../x")), 0.0)
     (offer,) = offers(out)
-    assert [(str(s.route.name), s.offsets) for s in offer.batch.shares] == [
+    assert [(str(s.route.name), s.messages.offsets) for s in offer.batch.shares] == [
         ("lake.log.all", [0, 1])
     ]
     assert (len(warnings(out)), figures(logic)) == (1, (2, 1, 0))

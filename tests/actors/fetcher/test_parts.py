@@ -85,7 +85,11 @@ def shares(logic: FetcherLogic, out: list[object]) -> list[msg.Share]:
 
 def ids(found: list[msg.Share], format_: Format = DTS) -> list[int]:
     decoder = format_.table_decoder(Mode.UPSERT, None)
-    made = [decoder.decode(0, share.offsets, share.values) for share in found if not share.ddl]
+    made = [
+        decoder.decode(0, share.messages.offsets, share.messages.values)
+        for share in found
+        if not share.ddl
+    ]
     return [number for each in made if each for number in each.table["id"].to_pylist()]
 
 
@@ -107,7 +111,7 @@ def test_shards_interleave_and_each_message_stands_at_its_last_part() -> None:
         {"lake.s.t": (Run(1, 7),)},
     ]
     found = shares(logic, out)
-    assert [share.offsets for share in found] == [[6], [7]]
+    assert [share.messages.offsets for share in found] == [[6], [7]]
     assert ids(found) == [1, 2]
 
 
@@ -226,9 +230,9 @@ def test_tables_that_share_a_target_keep_their_order_in_a_message() -> None:
     logic = started(CANAL, target="lake.s.all")
     value = canal(canal_rows(1, "a"), canal_rows(2, "b"), canal_rows(3, "a"))
     found = shares(logic, logic.handle(polled(value), 0.0))
-    assert [share.offsets for share in found] == [[0]]
+    assert [share.messages.offsets for share in found] == [[0]]
     assert ids(found, CANAL) == [1, 2, 3]
-    assert CANAL.peek(found[0].values[0]).kind is Kind.MULTI_ENTRY
+    assert CANAL.peek(found[0].messages.values[0]).kind is Kind.MULTI_ENTRY
 
 
 def test_a_statement_beside_rows_of_other_tables_is_their_barrier_not() -> None:
@@ -236,7 +240,7 @@ def test_a_statement_beside_rows_of_other_tables_is_their_barrier_not() -> None:
     logic = started(CANAL)
     drop = wire.canal_ddl("TRUNCATE", "TRUNCATE a", "a")
     out = logic.handle(polled(canal(canal_rows(1, "a")), canal(drop, canal_rows(2, "b"))), 0.0)
-    found = [(s.route.name.table, s.offsets, s.ddl) for s in shares(logic, out)]
+    found = [(s.route.name.table, s.messages.offsets, s.ddl) for s in shares(logic, out)]
     assert sorted(found) == [("a", [0], False), ("a", [1], True), ("b", [1], False)]
 
 
@@ -253,9 +257,13 @@ def test_a_statement_beside_rows_of_its_own_table_is_a_barrier_of_both(sql: str)
     assert failure(out) is None
     found = shares(logic, out)
     (barrier,) = (share for share in found if share.ddl)
-    assert (barrier.route.name.table, barrier.offsets, barrier.values) == ("a", [1], [value])
+    assert (barrier.route.name.table, barrier.messages.offsets, barrier.messages.values) == (
+        "a",
+        [1],
+        [value],
+    )
     (rows,) = (share for share in found if not share.ddl)
-    assert (rows.route.name.table, rows.offsets) == ("b", [0, 1])
+    assert (rows.route.name.table, rows.messages.offsets) == ("b", [0, 1])
     assert ids([rows], CANAL) == [0, 2]
 
 
@@ -267,7 +275,7 @@ def test_a_statement_that_rows_show_by_themselves_is_left_out_beside_them(sql: s
     assert failure(out) is None
     (share,) = shares(logic, out)
     assert not share.ddl
-    assert CANAL.peek(share.values[0]) == (Kind.ROWS, TableName("s", "a"))
+    assert CANAL.peek(share.messages.values[0]) == (Kind.ROWS, TableName("s", "a"))
 
 
 @pytest.mark.parametrize("clause", ["MODIFY id bigint", "CONVERT TO CHARACTER SET latin1"])

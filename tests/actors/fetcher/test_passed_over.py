@@ -47,7 +47,7 @@ def test_tombstones_of_unknown_deletes_are_told() -> None:
     told = [(log.fields["source"], log.fields["offset"], log.fields["messages"]) for log in logs]
     assert told == [("orders:0", 0, 2), ("items:0", 7, 1)]
     sent = [each.batch for each in out if isinstance(each, fx.Offer)]
-    assert [[*share.offsets] for each in sent for share in each.shares] == [[1]]
+    assert [[*share.messages.offsets] for each in sent for share in each.shares] == [[1]]
     tells = [each.message for each in out if isinstance(each, fx.Tell)]
     ends_at = {m.source: m.next_offset for m in tells if isinstance(m, msg.Dispatched)}
     assert ends_at == {ONE: 4, OTHER: 8}

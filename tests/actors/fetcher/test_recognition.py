@@ -82,8 +82,8 @@ def shares(logic: FetcherLogic, out: list[object]) -> list[tuple[str, list[int],
     found = []
     while offer := next((each for each in out if isinstance(each, fx.Offer)), None):
         for share in offer.batch.shares:
-            (name,) = {marked_name(mark_in(value)) for value in share.values}
-            found.append((str(share.route.name), list(share.offsets), name))
+            (name,) = {marked_name(mark_in(value)) for value in share.messages.values}
+            found.append((str(share.route.name), list(share.messages.offsets), name))
         out = logic.handle(msg.Offered(offer.to, offer.batch, True), 0.0)
     return found
 

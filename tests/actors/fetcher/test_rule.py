@@ -91,7 +91,7 @@ def test_each_target_gets_its_messages_in_order_as_one_lane() -> None:
     out = fetcher(shards=1).handle(polled(*(message(t) for t in "abab")), 0.0)
     assert dispatched(out)[0].lanes == {"lake.s.a": (0, 2), "lake.s.b": (1, 3)}
     (offer,) = offers(out)
-    assert [share.offsets for share in offer.batch.shares] == [[0, 2], [1, 3]]
+    assert [share.messages.offsets for share in offer.batch.shares] == [[0, 2], [1, 3]]
 
 
 def test_a_target_goes_to_the_same_processor_always() -> None:
@@ -120,7 +120,7 @@ def test_a_ddl_is_a_share_of_its_own_between_the_rows() -> None:
     out = fetcher(shards=1).handle(
         polled(message("a"), message("b"), ddl("a", "ALTER TABLE a ADD c int"), message("a")), 0.0
     )
-    shares = [(s.route.name.table, s.offsets, s.ddl) for s in offers(out)[0].batch.shares]
+    shares = [(s.route.name.table, s.messages.offsets, s.ddl) for s in offers(out)[0].batch.shares]
     assert shares == [
         ("a", [0], False), ("a", [2], True), ("b", [1], False), ("a", [3], False)
     ]  # fmt: skip
@@ -197,7 +197,7 @@ def test_what_comes_while_a_share_is_parked_waits_behind_it() -> None:
     (again,) = offers(logic.handle(msg.RoomAgain(first.to), 0.0))
     assert again == first
     (second,) = offers(logic.handle(msg.Offered(first.to, first.batch, True), 0.0))
-    assert second.batch.shares[0].offsets == [1]
+    assert second.batch.shares[0].messages.offsets == [1]
 
 
 def test_shares_of_one_poll_are_offered_one_after_another() -> None:
@@ -206,11 +206,11 @@ def test_shares_of_one_poll_are_offered_one_after_another() -> None:
     logic = fetcher(shards=1, dead_letters=True)
     both = polled(message("a"), b"garbage", message("a"))
     (first,) = offers(logic.handle(both, 0.0))
-    assert first.batch.shares[0].offsets == [0]
+    assert first.batch.shares[0].messages.offsets == [0]
     assert offers(logic.handle(msg.Offered(first.to, first.batch, False), 0.0)) == []
     assert offers(logic.handle(msg.RoomAgain(first.to), 0.0)) == [first]
     (second,) = offers(logic.handle(msg.Offered(first.to, first.batch, True), 0.0))
-    assert second.batch.shares[0].offsets == [2]
+    assert second.batch.shares[0].messages.offsets == [2]
 
 
 def test_a_revoke_forgets_parked_shares_before_it_releases() -> None:
@@ -258,7 +258,7 @@ def test_what_came_before_a_failure_is_delivered_first() -> None:
     assert again == offer
     (behind,) = logic.handle(msg.Offered(offer.to, offer.batch, True), 6.0)
     assert isinstance(behind, fx.Offer)
-    assert behind.batch.shares[0].offsets == [1]
+    assert behind.batch.shares[0].messages.offsets == [1]
     done = logic.handle(msg.Offered(behind.to, behind.batch, True), 7.0)
     assert done == [fx.Tell(offer.to, msg.Drain(2))]
     assert logic.handle(msg.Offered(behind.to, behind.batch, True), 7.0) == []

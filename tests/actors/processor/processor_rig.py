@@ -13,6 +13,7 @@ import pyarrow as pa
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import WRITERS, Address
+from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
 from actors.processor.rule import ProcessorLogic
 from actors.processor.settings import OpenSpill, ProcessorSettings
@@ -135,10 +136,11 @@ class ProcessorRig:
         self.log.update(messages)
         offsets, values = [o for o, _ in messages], [v for _, v in messages]
         owner = None if ddl else self.router.owner(_name(table), route.name)
-        share = msg.Share(route, offsets, values, sum(map(len, values)), ddl, owner)
+        size = sum(map(len, values))
+        share = msg.Share(route, Messages(offsets, values, size), ddl, owner)
         log = Watermarks(0, max(self.log) + 1)
         self.feed(
-            msg.RecordBatch(self.epoch, S0, (share,), share.size, log, self.begins, self.unrecorded)
+            msg.RecordBatch(self.epoch, S0, (share,), size, log, self.begins, self.unrecorded)
         )
 
     def feed(self, message: object) -> list[object]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from actors.contract.raw_messages import Messages
 from actors.contract.writes import Doubt, TargetState
 from actors.processor.barrier import Barrier, BarrierPlanner
 from actors.processor.buffer import TargetBuffer
@@ -57,7 +58,7 @@ def plan(
     body = {"database": "s", "table": "t", "type": "ALTER", "isDdl": True, "sql": sql}
     value = json.dumps(body).encode()
     buffer.cover({P0: offset}, {P0: 1})
-    chunk = Chunk(P0, 1, [offset], [value], len(value), True, 0.0)
+    chunk = Chunk(P0, 1, Messages.of([offset], [value]), True, 0.0)
     return planner.plan(buffer, chunk, "b1")
 
 

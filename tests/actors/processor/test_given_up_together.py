@@ -7,6 +7,7 @@ import pyarrow as pa
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
+from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
 from actors.processor.rule import ProcessorLogic
 from actors.processor.settings import ProcessorSettings
@@ -52,7 +53,7 @@ class Two:
 
     def data(self, target: TargetName, offset: int, epoch: int = 1) -> list[object]:
         (route,) = ROUTER.targets(TableName("s", target.table))
-        share = msg.Share(route, [offset], [b"{}"], 100)
+        share = msg.Share(route, Messages([offset], [b"{}"], 100))
         return self.hear(msg.RecordBatch(epoch, P0, (share,), 100, Watermarks(0, 99)))
 
     def opened(self, target: TargetName, **marks: int) -> list[object]:

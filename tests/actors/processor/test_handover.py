@@ -10,6 +10,7 @@ import pyarrow as pa
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
+from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
 from actors.processor.attempts import RACES_AT_ONCE
 from actors.processor.rule import ProcessorLogic
@@ -70,7 +71,7 @@ class Driven:
         return msg.Staged(TARGET, f"f{self.files}", 1, 1, 1, schema=schema, mode=Mode.APPEND)
 
     def data(self, source: TopicPartition, epoch: int, *offsets: int) -> list[object]:
-        share = msg.Share(ROUTE, list(offsets), [b"{}"] * len(offsets), 100)
+        share = msg.Share(ROUTE, Messages(list(offsets), [b"{}"] * len(offsets), 100))
         return self.hear(msg.RecordBatch(epoch, source, (share,), 100, LOG))
 
     def opened(self, **hwms: int) -> list[object]:
@@ -274,7 +275,7 @@ def renaming(driven: Driven) -> list[object]:
     body = {"database": "s", "table": "log", "type": "RENAME", "isDdl": True}
     sql = "RENAME TABLE s.log TO s.old, s.new TO s.log"
     value = json.dumps({**body, "sql": sql}).encode()
-    share = msg.Share(ROUTE, [5], [value], len(value), ddl=True)
+    share = msg.Share(ROUTE, Messages([5], [value], len(value)), ddl=True)
     return driven.hear(msg.RecordBatch(1, A, (share,), 100, LOG))
 
 

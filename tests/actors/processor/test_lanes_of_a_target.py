@@ -10,6 +10,7 @@ import pytest
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
+from actors.contract.raw_messages import Messages
 from actors.contract.spills import SpillState
 from actors.contract.writes import TargetState
 from actors.processor.rule import ProcessorLogic
@@ -44,7 +45,7 @@ class Changelog:
 
     def send(self, source: TopicPartition, *offsets: int) -> None:
         (route,) = ROUTER.targets(TableName("s", "t"))
-        share = msg.Share(route, list(offsets), [b"{}"] * len(offsets), 10)
+        share = msg.Share(route, Messages(list(offsets), [b"{}"] * len(offsets), 10))
         self.handle(msg.RecordBatch(1, source, (share,), 10, Watermarks(0, 100)), 0.0)
 
     def staged(self, bad: msg.BadMessageAt | None, path: str | None = "file") -> None:

@@ -7,6 +7,7 @@ import pyarrow as pa
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
+from actors.contract.raw_messages import Messages
 from actors.contract.writes import TargetState
 from actors.processor.rule import ProcessorLogic
 from actors.processor.settings import ProcessorSettings
@@ -31,7 +32,7 @@ def route(table: str) -> TargetRoute:
 def batch(offset: int, **sizes: int) -> msg.RecordBatch:
     """One message for each table, of so many bytes."""
     shares = tuple(
-        msg.Share(route(table), [offset + place], [b"{}"], size)
+        msg.Share(route(table), Messages([offset + place], [b"{}"], size))
         for place, (table, size) in enumerate(sizes.items())
     )
     return msg.RecordBatch(1, SOURCE, shares, sum(sizes.values()), Watermarks(0, 100))

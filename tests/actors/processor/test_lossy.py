@@ -12,6 +12,7 @@ import pytest
 
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
+from actors.contract.raw_messages import Messages
 from actors.contract.writes import Doubt, TargetState
 from actors.processor.barrier import Barrier, BarrierPlanner, notes_of
 from actors.processor.buffer import TargetBuffer
@@ -56,7 +57,7 @@ def plan(
     body = {"database": "s", "table": "t", "type": "ALTER", "isDdl": True, "sql": sql}
     value = json.dumps(body).encode()
     buffer.cover({P0: 6}, {P0: 1})
-    return buffer, planner.plan(buffer, Chunk(P0, 1, [6], [value], len(value), True, 0.0), "b1")
+    return buffer, planner.plan(buffer, Chunk(P0, 1, Messages.of([6], [value]), True, 0.0), "b1")
 
 
 def doubts(sql: str, types: dict[str, str] | None = None, **given: Any) -> list[Doubt]:

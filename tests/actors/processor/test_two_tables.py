@@ -44,7 +44,7 @@ def feed(rig: ProcessorRig, first: int, *values: bytes) -> None:
     """Messages as the fetcher hands them on."""
     rig.log.update(enumerate(values, first))
     shares = sort(values, rig.routes, first).shares
-    size = sum(share.size for share in shares)
+    size = sum(share.messages.size for share in shares)
     log = Watermarks(0, first + len(values))
     rig.feed(msg.RecordBatch(rig.epoch, S0, tuple(shares), size, log, rig.begins))
 
@@ -57,11 +57,11 @@ def test_rows_of_each_table_are_a_share_of_their_own() -> None:
     """In the order of the log; where tables are meant to be merged they are not told apart."""
     values = [row(FIRST, 1), row(FIRST, 2), row(SECOND, 1), row(FIRST, 3)]
     shares = sort(values).shares
-    assert [(share.table, share.offsets) for share in shares] == [
+    assert [(share.table, share.messages.offsets) for share in shares] == [
         (FIRST, [0, 1]), (SECOND, [2]), (FIRST, [3]),
     ]  # fmt: skip
     (merged,) = sort(values, (Route(("*",), (), "lake.x.all", Mode.UPSERT),)).shares
-    assert (merged.table, merged.offsets) == (None, [0, 1, 2, 3])
+    assert (merged.table, merged.messages.offsets) == (None, [0, 1, 2, 3])
 
 
 def test_a_write_is_of_one_table(tmp_path: Path) -> None:

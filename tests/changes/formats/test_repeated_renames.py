@@ -58,7 +58,9 @@ def sort(logic: Sorter, name: str, *values: bytes, first: int = 0) -> Sorted:
 
 
 def followed(found: Sorted) -> list[int]:
-    return sorted({offset for share in found.shares if share.ddl for offset in share.offsets})
+    return sorted(
+        {offset for share in found.shares if share.ddl for offset in share.messages.offsets}
+    )
 
 
 def test_a_renaming_that_comes_again_is_told(name: str) -> None:

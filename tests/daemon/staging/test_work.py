@@ -11,6 +11,7 @@ import pytest
 
 from actors.contract.effects import Stage, Stretch
 from actors.contract.messages import BadMessageAt, Staged, StageFailed
+from actors.contract.raw_messages import Messages
 from changes.formats import FORMATS
 from changes.model import OP, Column, FormatOptions, KeyBound, Mode, TableSchema, TargetName
 from changes.routing import TargetRoute
@@ -36,7 +37,7 @@ def message(kind: str, key: int, value: str) -> bytes:
 
 def stretch(*values: bytes, source: TopicPartition = SOURCE, start: int = 0) -> Stretch:
     """Messages one after another."""
-    return Stretch(source, list(range(start, start + len(values))), list(values))
+    return Stretch(source, Messages.of(list(range(start, start + len(values))), list(values)))
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ def test_a_changelog_counts_on_behind_rows_that_were_staged_before(
 ) -> None:
     """Of a message that is written in several parts; a keyed table has no such numbers."""
     path = str(tmp_path / "1.parquet")
-    part = Stretch(SOURCE, [7], [message("INSERT", 1, "a")], rows_before=3)
+    part = Stretch(SOURCE, Messages.of([7], [message("INSERT", 1, "a")]), rows_before=3)
     done(work.stage(Stage(LOG, (), (part,)), path))
     (row,) = pq.read_table(path).to_pylist()
     assert (row["_offset"], row["_index"]) == (7, 3)

@@ -54,7 +54,9 @@ def sort(logic: Sorter, *values: bytes, first: int = 0) -> Sorted:
 
 def followed(found: Sorted) -> list[int]:
     """The offsets of the statements that targets were told of."""
-    return sorted({offset for share in found.shares if share.ddl for offset in share.offsets})
+    return sorted(
+        {offset for share in found.shares if share.ddl for offset in share.messages.offsets}
+    )
 
 
 @pytest.mark.parametrize("auto", [False, True])

@@ -88,4 +88,4 @@ def test_a_first_snapshot_is_read_to_its_rows() -> None:
     found = sorter.sort(msg.Fetched(source, list(range(len(values))), values, len(values)))
     assert found.problem is None
     assert not found.unread
-    assert [[*share.offsets] for share in found.shares if not share.ddl] == [[6]]
+    assert [[*share.messages.offsets] for share in found.shares if not share.ddl] == [[6]]
