@@ -14,6 +14,7 @@ from changes.decoding.flat_rows import BulkBackoff, Leftover
 from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Refused, Unfit
 from changes.decoding.row_blocks import BlockLayout, RowBlocks
+from changes.formats.base import DecoderDefaults
 from changes.model import (
     BadMessage,
     BadRecord,
@@ -54,7 +55,7 @@ class BlockDecodePass(ABC):
         """Take a message in; raises Refused, BadMessage."""
 
 
-class BlockTableDecoder(ABC):
+class BlockTableDecoder(DecoderDefaults, ABC):
     """The ``TableDecoder`` of one target.
 
     A call that raises leaves what is known of the columns as it was, so the records before the

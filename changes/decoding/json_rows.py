@@ -20,6 +20,7 @@ from changes.decoding.json_layout import Documents, JsonLayout, is_document
 from changes.decoding.json_moves import may_move, moves, with_nulls, with_olds
 from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Refused, Unfit, decoded, other_key
+from changes.formats.base import DecoderDefaults
 from changes.model import (
     BadRecord,
     Changes,
@@ -84,7 +85,7 @@ class Dialect(Protocol):
         ...
 
 
-class JsonTableDecoder:
+class JsonTableDecoder(DecoderDefaults):
     """The ``TableDecoder`` of such a format.
 
     A call that raises leaves what is known of the columns as it was, so the records before the

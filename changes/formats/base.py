@@ -177,13 +177,30 @@ class TableDecoder(Protocol):
 
     @property
     def positions(self) -> str | None:
-        """The name of the positions that its rows carry (``changes.positions``), None: they don't.
+        """The name of the positions that its rows carry (``changes.positions``), None: no position.
 
-        Never changes. Positions of one name compare with each other; they tell any two changes of
-        one key apart, or stand for the same one; and every row is whole: a decoder that gives them
-        refuses a row that carries only part of its columns, for which change of which column came
-        last can't be told by one position a row.
+        Never changes. Positions of one name compare with each other. Two changes of one key have
+        different positions, or they are the same change. Every row is whole: one position a row
+        can't say which column changed last, so a decoder with positions refuses a partial row.
         """
+        ...
+
+    @property
+    def declared_types(self) -> Mapping[str, str]:
+        """By column the type that messages declared last, as the source writes it:
+        ``decimal(10,2)``.
+
+        Only of MySQL and its like: the processor compares it with the types in statements.
+        """
+        ...
+
+    def take_column_changes(self) -> tuple[ColumnChange, ...]:
+        """Return the changes in the messages' lists of columns since the last call."""
+        ...
+
+    def use_stored_schema(self, stored: TableSchema) -> None:
+        """Take the target's columns, for records that declare no types. Called before the first
+        record, or not at all."""
         ...
 
     def decode(
@@ -196,35 +213,18 @@ class TableDecoder(Protocol):
         ...
 
 
-@runtime_checkable
-class DeclaresTypes(Protocol):
-    """What a ``TableDecoder`` also offers whose messages tell types in the source's own words."""
+class DecoderDefaults:
+    """The answers of a ``TableDecoder`` whose messages declare neither types nor columns."""
 
     @property
     def declared_types(self) -> Mapping[str, str]:
-        """By column the type that was told last, as the source writes it: ``decimal(10,2)``.
-
-        Of MySQL and its like alone: whoever asks compares it with what statements say.
-        """
-        ...
-
-
-@runtime_checkable
-class Reminded(Protocol):
-    """What a ``TableDecoder`` also offers whose records may tell types or not."""
-
-    def remind(self, stored: TableSchema) -> None:
-        """Say what the target's columns are; before the first records, or not at all."""
-        ...
-
-
-@runtime_checkable
-class DeclaresColumns(Protocol):
-    """What a ``TableDecoder`` also offers whose messages list all columns of their table."""
+        return {}
 
     def take_column_changes(self) -> tuple[ColumnChange, ...]:
-        """What changed in these lists since it was asked last, and whose values may be others."""
-        ...
+        return ()
+
+    def use_stored_schema(self, stored: TableSchema) -> None:
+        """Needs none."""
 
 
 class Format(Protocol):

@@ -1,7 +1,7 @@
-"""Tells the format of records of which nothing is known (``format = "auto"``), by one rule.
+"""Detects the format of a record, for ``format = "auto"``.
 
-Each format says of a record how sure it is that it is its own (``Format.recognise``); the surest
-is believed, where it is one alone and at least likely. Otherwise the next record may tell.
+Each format says how sure it is that a record is its own (``Format.recognise``). The surest one is
+believed where it is alone and at least likely; otherwise the next record may decide.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from changes.formats.foreign import foreign
 
 
 def confidences(record: Packed) -> dict[str, Confidence]:
-    """What each format says of a record, of those that don't rule it out."""
-    told = {name: kind.recognise(record) for name, kind in FORMATS.items()}
-    return {name: sign for name, sign in told.items() if sign is not Confidence.NO}
+    """By format its confidence that a record is its own, without those that rule it out."""
+    found = {name: kind.recognise(record) for name, kind in FORMATS.items()}
+    return {name: sign for name, sign in found.items() if sign is not Confidence.NO}
 
 
-def recognised(told: Mapping[str, Confidence]) -> str | None:
-    """The format of a record by what all say of it: the one that is surest, if it is likely.
+def recognised(found: Mapping[str, Confidence]) -> str | None:
+    """The format of a record by ``confidences``: the surest one, if it is likely.
 
     None where none is, or two are equally sure.
     """
-    best = max(told.values(), default=Confidence.NO)
+    best = max(found.values(), default=Confidence.NO)
     if best < Confidence.LIKELY:
         return None
-    names = [name for name, sign in told.items() if sign is best]
+    names = [name for name, sign in found.items() if sign is best]
     return names[0] if len(names) == 1 else None
 
 
 def not_read(record: Packed) -> str | None:
-    """Whose record it is where it is for sure one of a writer that is not read."""
+    """The writer of a record, where it is for sure one that binlogd does not read."""
     return foreign(members(record.value))
 
 
 def shape_of(record: Packed) -> str:
-    """What a record looks like, for an error: names of members and sizes, no values."""
+    """Describe a record for an error: names of members and sizes, no values."""
     value = record.value
     if value is None:
         return "no value"
@@ -53,7 +53,7 @@ def shape_of(record: Packed) -> str:
 
 
 def unclear(records: Iterable[Packed]) -> str:
-    """What came of which no format can be told, and which formats it may be of."""
+    """Describe records whose format is unclear, and the formats they may be of."""
     shapes: Counter[str] = Counter()
     may: Counter[str] = Counter()
     for record in records:
@@ -71,24 +71,21 @@ _BYTES_SHOWN = 8
 
 
 class TopicFormats:
-    """The formats of a pipeline's topics, as far as they were told. None ever changes.
+    """The formats of a pipeline's topics, as far as detected. A topic's format never changes.
 
-    Written by the fetcher's thread, before anything of the topic goes to anybody; read by any.
+    The fetcher's thread adds a topic before any message of it is dispatched; any thread may read.
+    ``known`` is never changed, only replaced as a whole, so readers need no lock.
     """
 
     def __init__(self, known: Mapping[str, str] | None = None) -> None:
-        self._known = dict(known or {})
+        self.known: Mapping[str, str] = dict(known or {})
 
     def of(self, topic: str) -> str | None:
-        """The topic's format, None where it was not told yet."""
-        return self._known.get(topic)
+        """The topic's format, None where it is not known yet."""
+        return self.known.get(topic)
 
     def choose(self, topic: str, name: str) -> None:
-        """Note a topic's format."""
-        if self._known.setdefault(topic, name) != name:
-            raise ValueError(f"the format of {topic} is {self._known[topic]} already, not {name}")
-
-    @property
-    def known(self) -> Mapping[str, str]:
-        """All of them."""
-        return dict(self._known)
+        """Add a topic's format. Raises ValueError where it has another one."""
+        if self.known.get(topic, name) != name:
+            raise ValueError(f"the format of {topic} is {self.known[topic]} already, not {name}")
+        self.known = {**self.known, topic: name}

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from actors.contract.effects import Stage, Stretch
 from actors.contract.messages import BadMessageAt, Staged, StageFailed
 from changes.column_changes import ColumnChange, changed_types, left_out
-from changes.formats.base import DeclaresColumns, DeclaresTypes, Format, Reminded, TableDecoder
+from changes.formats.base import Format, TableDecoder
 from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, BadRecord, Changes, Mode, TargetName
 from changes.net.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from sparkwriter.private_files import make_private_file
@@ -74,8 +74,8 @@ class StageWork:
         if decoder is None or generation != request.generation:
             route = request.route
             decoder = self._format.table_decoder(route.mode, route.keys, route.types)
-            if request.stored is not None and isinstance(decoder, Reminded):
-                decoder.remind(request.stored)
+            if request.stored is not None:
+                decoder.use_stored_schema(request.stored)
             self._decoders[target] = request.generation, decoder
             self._declared.pop(target, None)
         decoded, bad = _decode_all(decoder, request.stretches)
@@ -125,8 +125,7 @@ class StageWork:
     ) -> tuple[Mapping[str, str] | None, tuple[ColumnChange, ...]]:
         """The types that differ from the last answer, those of the columns that the rows of
         ``again`` have, and the columns that changed without a statement."""
-        changed = decoder.take_column_changes() if isinstance(decoder, DeclaresColumns) else ()
-        declared = dict(decoder.declared_types) if isinstance(decoder, DeclaresTypes) else {}
+        changed, declared = decoder.take_column_changes(), dict(decoder.declared_types)
         was, self._declared[target] = self._declared.get(target, {}), declared
         fresh = {name: words for name, words in declared.items() if was.get(name) != words}
         if all(each.kind == "filled" for each in changed):  # no list of columns says it better

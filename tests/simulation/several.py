@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from changes.formats.base import Entry, TableDecoder
+from changes.formats.base import DecoderDefaults, Entry, TableDecoder
 from changes.formats.multi_entry import head_of
 from changes.model import (
     BadRecord,
@@ -70,7 +70,7 @@ class SeveralCanalJson(SplitCanalJson):
         return _Unpacking(super().table_decoder(mode, keys, types))
 
 
-class _Unpacking:
+class _Unpacking(DecoderDefaults):
     """A decoder of lists: the rows of one are numbered on."""
 
     def __init__(self, decoder: TableDecoder) -> None:

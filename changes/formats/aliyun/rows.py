@@ -16,6 +16,7 @@ from changes.decoding.layout import Refused, Unfit, other_key
 from changes.decoding.row_blocks import BlockLayout
 from changes.formats.aliyun.record import Images, Record, read_record, table_name
 from changes.formats.aliyun.values import declared_types, text_of
+from changes.formats.base import DecoderDefaults
 from changes.lacking import lacking_inserts
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
@@ -84,7 +85,7 @@ def _image(record: Record, images: Images | str | None, types: Mapping[str, str]
     return found
 
 
-class AliyunTableDecoder:
+class AliyunTableDecoder(DecoderDefaults):
     """The ``TableDecoder`` of Alibaba DTS's records.
 
     A call that raises leaves what is known of the columns as it was, so the records before the

@@ -17,6 +17,7 @@ from changes.decoding.assemble import BLOCK_ROWS, Misfit, Pieces, RowSegment, as
 from changes.decoding.convert import Converter
 from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Refused, Unfit, decoded, other_key
+from changes.formats.base import DecoderDefaults
 from changes.formats.canal import careful
 from changes.formats.canal.layout import LETTERS, CanalLayout, HandleKey, place_texts
 from changes.lacking import lacking_inserts
@@ -29,7 +30,7 @@ _FIRST_MESSAGES = 32
 when they are large. Fewer: a small call takes more turns."""
 
 
-class CanalTableDecoder:
+class CanalTableDecoder(DecoderDefaults):
     """The ``TableDecoder`` of Canal JSON.
 
     A call that raises leaves what is known of the columns as it was, so the records before the

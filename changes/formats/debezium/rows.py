@@ -9,6 +9,7 @@ from changes.column_changes import ColumnChange
 from changes.decoding.assemble import Misfit, Pieces, assemble
 from changes.decoding.key_runs import KeyRun
 from changes.decoding.layout import Refused, Unfit
+from changes.formats.base import DecoderDefaults
 from changes.formats.debezium import record as careful
 from changes.formats.debezium.configured_types import ConfiguredWireTypes
 from changes.formats.debezium.convert import DebeziumConverter
@@ -20,7 +21,7 @@ from changes.formats.debezium.unsent import Unavailable
 from changes.model import BadRecord, Changes, ColumnTypes, FormatOptions, Mode, TableSchema
 
 
-class DebeziumTableDecoder:
+class DebeziumTableDecoder(DecoderDefaults):
     """The ``TableDecoder`` of Debezium's JSON.
 
     A call that raises leaves what is known of the columns as it was, so the records before the
@@ -54,8 +55,7 @@ class DebeziumTableDecoder:
     def schema(self) -> TableSchema | None:
         return self._state.layout.schema if self._seen else None
 
-    def remind(self, stored: TableSchema) -> None:
-        """See ``formats.base.Reminded``."""
+    def use_stored_schema(self, stored: TableSchema) -> None:
         self._state = replace(self._state, layout=self._state.layout.beside(stored))
 
     @property

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from changes.formats.auto import AutoFormat
-from changes.formats.base import Reminded, mark_of, pack
+from changes.formats.base import mark_of, pack
 from changes.formats.debezium.json import DebeziumJson
 from changes.model import (
     CHANGELOG_COLUMNS,
@@ -40,9 +40,8 @@ def decode(
 ) -> Changes:
     """Decode records by a decoder that is new, as after a restart, and knows the table."""
     decoder = DebeziumJson(FormatOptions()).table_decoder(mode, None, types)
-    assert isinstance(decoder, Reminded)
     if stored is not None:
-        decoder.remind(stored)
+        decoder.use_stored_schema(stored)
     changes = decoder.decode(0, range(len(values)), values)
     assert changes is not None
     return changes
@@ -203,7 +202,7 @@ def test_a_delete_without_schema() -> None:
 def test_auto_tells_its_decoder() -> None:
     """Which is made by the first record."""
     decoder = AutoFormat(FormatOptions()).table_decoder(Mode.UPSERT, None)
-    decoder.remind(table(pa.int64()))
+    decoder.use_stored_schema(table(pa.int64()))
     found = decoder.decode(0, [0], [mark_of("debezium-json") + raw("5")])
     assert found is not None
     assert found.table["v"].to_pylist() == [5]
