@@ -32,7 +32,7 @@ class Measures(NamedTuple):
 
 MOST = {
     "sources": Measures(572, 23, 25, 2),
-    "tests and benchmarks": Measures(528, 34, 8, 4),
+    "tests and benchmarks": Measures(526, 34, 8, 4),
 }
 IN_CIRCLES = 0
 """Modules that import one another, by way of whatever others."""

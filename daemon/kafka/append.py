@@ -1,21 +1,19 @@
-"""Appends records to the topics that they came from, in transactions, each checked before it ends.
+"""Appends records to their topics in transactions; each is checked before its commit.
 
-Between the last look at a partition and the record's own place there somebody else may write. So
-the record is appended first, which gives it its place, then what lies before that is looked at, and
-only then is the transaction committed. Until then no reader of committed records sees it.
+Another producer may write between the last look at a partition and the append. So the record is
+appended first, which fixes its offset. Then the records before that offset are checked, and only
+then the transaction is committed. Until then no reader of committed records sees it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from daemon.kafka.settings import connection_settings
-from daemon.source.port import LogRecord
-from offsets.position import TopicPartition
+from daemon.source.appending import AppendFailed, OutcomeUnknown, Outgoing
 
 TRANSACTION_S = 60.0
 """For one transaction: readers of the partition wait for it, so not longer; the check reads what
@@ -27,40 +25,9 @@ LARGEST = 1_000_000_000
 ANY_PARTITION = -1
 """As librdkafka calls it."""
 
-Header = tuple[str, str | bytes | None]
 
-
-class AppendFailed(Exception):
-    """It was not appended: one line."""
-
-
-class OutcomeUnknown(AppendFailed):
-    """It may have been appended or not, the broker did not say. The log tells, later."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(
-            f"{reason}: whether the records were appended is not known; the next run finds out"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A record for a partition; without a number, for any of the topic's."""
-
-    topic: str
-    partition: int | None
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[Header]
-
-    @classmethod
-    def of(cls, source: TopicPartition, record: LogRecord, headers: Sequence[Header]) -> Outgoing:
-        """A record as the log had it, with these headers."""
-        return cls(source.topic, source.partition, record.key, record.value, headers)
-
-
-class Appender:
-    """One at a time for each id: whoever comes later puts an earlier one out."""
+class KafkaAppender:
+    """See ``Appender``. Kafka fences an earlier producer of the same ``transactional_id``."""
 
     def __init__(self, settings: Mapping[str, Any], transactional_id: str) -> None:
         """Waits for the end of what an earlier one left. ``settings`` are the pipeline's of Kafka.
@@ -88,11 +55,7 @@ class Appender:
         check: Callable[[Sequence[int]], bool],
         marks: Callable[[Sequence[int]], Sequence[Outgoing]],
     ) -> list[int] | None:
-        """Append all, or none; give their offsets, None where ``check`` said no.
-
-        ``check`` is given the offsets that they will have; ``marks`` gives more that is to be
-        written with them. Raises AppendFailed, OutcomeUnknown, and what ``check`` raises.
-        """
+        """See ``Appender``."""
         try:
             self._producer.begin_transaction()
         except KafkaException as error:
@@ -115,8 +78,8 @@ class Appender:
         offsets: dict[int, int] = {}
         errors: list[KafkaError] = []
 
-        def heard(number: int) -> Callable[[KafkaError | None, Message], None]:
-            def told(error: KafkaError | None, message: Message) -> None:
+        def on_delivery(number: int) -> Callable[[KafkaError | None, Message], None]:
+            def delivered(error: KafkaError | None, message: Message) -> None:
                 if error is not None:
                     errors.append(error)
                 else:
@@ -124,7 +87,7 @@ class Appender:
                     assert offset is not None
                     offsets[number] = offset
 
-            return told
+            return delivered
 
         try:
             for number, record in enumerate(records):
@@ -135,7 +98,7 @@ class Appender:
                     record.key,
                     place,
                     headers=list(record.headers),
-                    on_delivery=heard(number),
+                    on_delivery=on_delivery(number),
                 )
             self._producer.flush(TRANSACTION_S)
         except (KafkaException, BufferError) as error:

@@ -6,6 +6,7 @@ from actors.contract.ports import RecordSource
 from changes.formats.auto import make_format
 from daemon.config.pipelines import Config
 from daemon.kafka import group_commit, positions
+from daemon.kafka.append import KafkaAppender
 from daemon.kafka.commit_store import KafkaCommitStore
 from daemon.kafka.log_reader import LogReader
 from daemon.kafka.member import member_settings
@@ -15,6 +16,7 @@ from daemon.kafka.source import KafkaSource
 from daemon.kafka.topic_watch import TopicWatch
 from daemon.positions.start_resolver import PositionResolver
 from daemon.positions.state_id import state_id
+from daemon.source.appending import AppendRefused
 from daemon.source.port import GroupMember, Start
 from offsets.position import TopicPartition
 
@@ -63,6 +65,15 @@ class KafkaLogs:
         """See ``Source``."""
         level = {"isolation.level": "read_uncommitted"} if uncommitted else {}
         return LogReader({**self._settings, **level})
+
+    def appender(self) -> KafkaAppender:
+        """See ``Source``."""
+        if self._settings.get("isolation.level") == "read_uncommitted":
+            raise AppendRefused(
+                f"pipeline {self._pipeline} reads uncommitted records (isolation.level): it might "
+                "apply one that is taken back"
+            )
+        return KafkaAppender(self._settings, f"binlogd-replay-{self._group}")
 
     def consume(self, start: Start) -> RecordSource:
         """See ``Source``."""

@@ -15,7 +15,6 @@ from actors.contract.messages import DeadLetter
 from actors.contract.ports import LogAway
 from changes.formats.base import Format, unpack
 from daemon.commands.detected_records import as_consumed
-from daemon.kafka.log_reader import LogReader
 from daemon.source.port import LogRecord, LogUnreadable
 from daemon.spills.spills import tables_of
 from offsets.position import TopicPartition
@@ -35,7 +34,7 @@ class Records(Protocol):
     """Where a record's key, headers and time are had from: they are not carried along."""
 
     def record(self, source: TopicPartition, offset: int) -> LogRecord | None:
-        """See ``LogReader.record``."""
+        """See ``Reader.record``."""
         ...
 
 
@@ -115,11 +114,6 @@ class LetterMaker:
         self._format = format_
         self._records = records
         self._now = now or (lambda: datetime.now(UTC))
-
-    @classmethod
-    def of(cls, pipeline: str, format_: Format, settings: Mapping[str, Any]) -> LetterMaker:
-        """``settings`` are the pipeline's of Kafka."""
-        return cls(pipeline, format_, LogReader(settings))
 
     def make(self, letter: DeadLetter) -> Letter:
         """Read the record once more, for its key and headers. Raises LogAway."""

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from daemon.commands.dead_letters import indexes
 from daemon.config.pipelines import Config
-from daemon.kafka.append import Appender, AppendFailed, Outgoing
 from daemon.kafka.dead_letter_topic import MARK
 from daemon.letters.conflicts import REPLAYED, Candidate
 from daemon.letters.files import add_mark
@@ -20,6 +19,8 @@ from daemon.letters.index import FILES, Stored, Unreadable, Wanted
 from daemon.letters.marks import Mark
 from daemon.letters.replay_plan import NotPlanned, Plan, Planner
 from daemon.runtime.lifecycle import Exit
+from daemon.source.appending import Appender, AppendFailed, AppendRefused, Outgoing
+from daemon.source.opening import open_source
 from daemon.source.port import LogGone, LogUnreadable
 from offsets.position import TopicPartition
 
@@ -64,15 +65,12 @@ class Replay:
 
     def execute(self) -> int:
         """Append what may be appended, and mark it."""
-        settings = self._config.kafka_of(self._pipeline)
-        if settings.get("isolation.level") == "read_uncommitted":
-            self._complain(
-                f"pipeline {self._pipeline} reads uncommitted records (isolation.level): it might "
-                "apply one that is taken back"
-            )
+        # First: this ends the transaction of an earlier run, so the plan sees its outcome.
+        try:
+            appender = open_source(self._config, self._pipeline).appender()
+        except AppendRefused as error:
+            self._complain(str(error))
             return Exit.UNUSABLE.value
-        # First: what an earlier run left open is ended by this, and so the plan sees how.
-        appender = Appender(settings, f"binlogd-replay-{self._config.group(self._pipeline)}")
         for _ in range(PLANS):
             planner, plan = self._plan()
             self._mark_found(appender, plan)
@@ -209,8 +207,9 @@ class Replay:
 
 
 def _outgoing(candidate: Candidate) -> Outgoing:
-    headers = [*candidate.record.headers, (REPLAYED, candidate.place.encode())]
-    return Outgoing.of(candidate.source, candidate.record, headers)
+    source, record = candidate.source, candidate.record
+    headers = [*record.headers, (REPLAYED, candidate.place.encode())]
+    return Outgoing(source.topic, source.partition, record.key, record.value, headers)
 
 
 def _mark_record(stored: Stored, at: str) -> Outgoing:

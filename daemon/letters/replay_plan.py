@@ -38,7 +38,6 @@ class Planner:
         self._config = config
         self._pipeline = pipeline
         self._section = config.pipeline[pipeline]
-        self.settings = config.kafka_of(pipeline)
         self._source = open_source(config, pipeline)
         self._router = Router(config.routes(pipeline))
         self._letters: Letters = frozenset(

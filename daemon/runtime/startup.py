@@ -181,10 +181,8 @@ class StartUp:
         if section.on_bad_record == "stop":
             return None, ()
         format_ = make_format(section.format, section.format_options())
-        settings = config.kafka_of(name)
-        folder = config.daemon.state_dir
         try:
-            letters = open_letters(section.dead_letter_topic, folder, name, settings, format_)
+            letters = open_letters(config, name, format_)
             return letters, tuple(letters.recent(WINDOW_S))
         except NotKept as error:
             away = section.dead_letter_topic is not None and not isinstance(error, UnfitTopic)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from actors.contract.ports import RecordSource
+from daemon.source.appending import Appender
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 from offsets.snapshot import Snapshot
@@ -151,6 +152,11 @@ class Source(Protocol):
 
     def reader(self, uncommitted: bool = False) -> Reader:
         """For reading again what was consumed. ``uncommitted``: of open transactions, too."""
+        ...
+
+    def appender(self) -> Appender:
+        """For appending records to the topics. Ends the transaction that an earlier one left open.
+        Raises AppendRefused, AppendFailed."""
         ...
 
     def consume(self, start: Start) -> RecordSource:

@@ -20,9 +20,9 @@ from changes.model import TargetName
 from daemon.cli import app
 from daemon.config.file import load
 from daemon.config.pipelines import Config
-from daemon.kafka.append import Appender, Outgoing
 from daemon.letters.replay_plan import Planner
 from daemon.letters.store import open_letters
+from daemon.source.appending import Outgoing
 from daemon.source.opening import open_source
 from daemon.source.port import LogRecord
 from offsets.position import TopicPartition
@@ -57,12 +57,8 @@ class World:
 
     def letter(self, offset: int, error: str = "bad", target: bool = True) -> None:
         """Have a record stored, as the daemon does."""
-        section = self.settings.pipeline["p"]
-        settings = dict(self.settings.kafka)
-        made = FORMATS["canal-json"](section.format_options())
-        store = open_letters(
-            section.dead_letter_topic, self.settings.daemon.state_dir, "p", settings, made
-        )
+        made = FORMATS["canal-json"](self.settings.pipeline["p"].format_options())
+        store = open_letters(self.settings, "p", made)
         (record,) = open_source(self.settings, "p").reader().read(self.source, offset, offset)
         to = self.target if target else None
         store.keep(DeadLetter(self.source, 1, offset, record.value, error, to))
@@ -395,8 +391,8 @@ def test_two_replays_at_once_append_once(rig: Rig) -> None:
     """Whoever comes later puts the first one out, and finds what it left."""
     world = World(rig, "file")
     rig.produce(world.row(1))
-    settings, group = dict(world.settings.kafka), f"binlogd-replay-g-{rig.db}"
-    first = Appender(settings, group)
+    source = open_source(world.settings, "p")
+    first = source.appender()
     reached, go_on = threading.Event(), threading.Event()
     failed: list[str] = []
 
@@ -413,7 +409,7 @@ def test_two_replays_at_once_append_once(rig: Rig) -> None:
     thread = threading.Thread(target=append)
     thread.start()
     assert reached.wait(60)
-    second = Appender(settings, group)
+    second = source.appender()
     go_on.set()
     thread.join(120)
     assert failed
@@ -521,8 +517,10 @@ def test_the_last_hours_letters_of_a_topic_are_counted(rig: Rig) -> None:
     rig.produce(world.row(1), world.row(2))
     for offset in (0, 1, 1):
         world.letter(offset)
-    settings = dict(world.settings.kafka)
+    section = rig.pipeline(on_bad_record="dead-letter", dead_letters=world.dead_letters)
+    other = section | {"group": f"q-{rig.db}", "target": "lake.q_{database}.{table}"}
+    world.config = rig.write_config(p=section, q=other)
     made = FORMATS["canal-json"](world.settings.pipeline["p"].format_options())
     for pipeline, count in (("p", 2), ("q", 0)):
-        store = open_letters(f"{rig.topic}-dead", rig.folder, pipeline, settings, made)
+        store = open_letters(world.settings, pipeline, made)
         assert len(store.recent(3600.0)) == count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -10,6 +10,7 @@ import pytest
 
 from actors.contract.ports import RecordSource
 from daemon.source import opening
+from daemon.source.appending import Outgoing
 from daemon.source.port import (
     BrokerUnreachable,
     GroupMember,
@@ -28,8 +29,10 @@ from offsets.store import Loaded
 class FakeSource:
     """Logs by their ends, records where a test has some, a group by its commits and members.
 
-    It is its own ``Questions``, ``Reader`` and store of the group's commit. ``away``: nobody is
-    there to answer.
+    It is its own ``Questions``, ``Reader``, ``Appender`` and store of the group's commit. ``away``:
+    nobody is there to answer. ``append_error``: an appender can't be had. ``commit_error``: what a
+    commit of appended records ends with, though they are in the log. ``overtaking``: what another
+    producer writes into the first log before the next append.
     """
 
     logs: dict[TopicPartition, Watermarks]
@@ -39,12 +42,21 @@ class FakeSource:
     times: Mapping[TopicPartition, int] = field(default_factory=dict)
     compact: frozenset[str] = frozenset()
     away: bool = False
+    append_error: Exception | None = None
+    commit_error: Exception | None = None
+    overtaking: list[bytes] = field(default_factory=list)
     name: str = "fake-commit"
 
     def opened(self, monkeypatch: pytest.MonkeyPatch) -> FakeSource:
         """From now on it is what ``open_source`` gives, whatever the pipeline."""
         monkeypatch.setitem(opening.ADAPTERS, "kafka", lambda config, pipeline: self)
         return self
+
+    def produce(self, *values: bytes) -> None:
+        """Append to the first log, without key."""
+        source = next(iter(self.logs))
+        for value in values:
+            self._put(Outgoing(source.topic, source.partition, None, value, ()))
 
     # --- Source
 
@@ -82,6 +94,12 @@ class FakeSource:
 
     def reader(self, uncommitted: bool = False) -> FakeSource:
         """Itself."""
+        return self
+
+    def appender(self) -> FakeSource:
+        """Itself."""
+        if self.append_error is not None:
+            raise self.append_error
         return self
 
     def consume(self, start: Start) -> RecordSource:
@@ -126,6 +144,38 @@ class FakeSource:
         """One of them."""
         return next(self.read(source, offset, offset), None)
 
+    # --- Appender
+
+    def append(
+        self,
+        records: Sequence[Outgoing],
+        check: Callable[[Sequence[int]], bool],
+        marks: Callable[[Sequence[int]], Sequence[Outgoing]],
+    ) -> list[int] | None:
+        """Into the logs at once; taken back where the check says no. Their offsets stay used."""
+        others, self.overtaking = self.overtaking, []
+        self.produce(*others)
+        offsets = [self._put(record) for record in records]
+        if not check(offsets):
+            for record, offset in zip(records, offsets, strict=True):
+                log = self.records[_place(record)]
+                log[:] = [each for each in log if each.offset != offset]
+            return None
+        assert not marks(offsets), "this source has no topic of letters"
+        if self.commit_error is not None:
+            raise self.commit_error
+        return offsets
+
+    def _put(self, record: Outgoing) -> int:
+        source, headers = _place(record), []
+        for name, value in record.headers:
+            headers.append((name, value.encode() if isinstance(value, str) else value))
+        low, offset = self.logs[source].low, self.logs[source].high
+        found = LogRecord(offset, record.key, record.value, tuple(headers), 1_700_000_000_000)
+        self.records.setdefault(source, []).append(found)
+        self.logs[source] = Watermarks(low, offset + 1)
+        return offset
+
     # --- OffsetStore: the group's commit
 
     def start(self) -> None:
@@ -145,3 +195,8 @@ class FakeSource:
 
     def stop(self) -> None:
         """Nothing to close."""
+
+
+def _place(record: Outgoing) -> TopicPartition:
+    assert record.partition is not None
+    return TopicPartition(record.topic, record.partition)
