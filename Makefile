@@ -19,14 +19,18 @@ help:
 	@echo "make live    real databases, Debezium, random statements: every table equal, or told"
 	@echo "make mutation  one safety rule taken out at a time: a test must fail for each"
 	@echo "make conformance  other projects' sample messages: how many cases pass, by format"
-	@echo "make setup   what binlogd needs: .venv and var/jars (PYTHON=... names another Python)"
+	@echo "make setup   what binlogd needs: .venv and var/jars (PYTHON=... names another Python);"
+	@echo "             EXTRAS=\"s3 postgresql\" also what such a lake needs"
 	@echo "make clean   remove what the above made; other files in var/ stay"
 
+# EXTRAS="s3 postgresql" also fetches jars that only some catalogs need (jars/extras); check-config
+# says which.
+EXTRAS ?=
 setup:
-	@setup/setup.sh "$(PYTHON)"
+	@setup/setup.sh "$(PYTHON)" "" "$(EXTRAS)"
 
 setup-tests:
-	@setup/setup.sh "$(PYTHON)" tests
+	@setup/setup.sh "$(PYTHON)" tests "$(EXTRAS)"
 
 demo: setup
 	@$(VENV)/python -m demo
@@ -107,7 +111,7 @@ mutation: setup-tests
 	$(VENV)/python -m tests.mutation
 
 clean:
-	rm -rf .venv var/jars var/jars.ivy var/jars.new var/java var/demo var/peers var/compare var/live
+	rm -rf .venv var/jars var/jars.ivy var/jars.new var/jars-extras var/lake var/java var/demo var/peers var/compare var/live
 	rm -rf *.egg-info
 	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Makes .venv and var/jars from the lock files, and does nothing where they are made already.
-# Every step says one line. Usage: setup/setup.sh PYTHON [tests]: with what tests and checks need.
+# Every step says one line. Usage: setup/setup.sh PYTHON [tests] ["EXTRA..."]: with what tests and
+# checks need, and jars that only some configurations need (jars/extras).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=${1:-python3}
 what=${2:-}
+read -ra extras <<<"${3:-}"
 venv=.venv
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_REQUIRE_VIRTUALENV=0
 # A PYTHONPATH or a home of the caller's would mix other packages in.
@@ -91,9 +93,15 @@ fetch_jars() {
     fi
 }
 
+# Where `binlogd` looks for them; the hashes are looked at each time.
+fetch_extras() {
+    [ ${#extras[@]} = 0 ] || $venv/bin/python -m sparkwriter.session.jars extras "${extras[@]}" || exit 1
+}
+
 check_python
 make_venv
 install_packages
 [ "$what" != tests ] || install_test_packages
 find_java
 fetch_jars
+fetch_extras

@@ -40,8 +40,9 @@ def problems(config: Config) -> Iterator[str]:
         yield from _kafka_problems(config, name)
     for name, sink in sinks_of(config).items():
         yield from (f"sink.{name}.{line}" for line in sink.problems())
-    if _uses_spark(config):
-        yield from spark_problems(config)
+    catalogs = _catalogs(config)
+    if catalogs:
+        yield from spark_problems(config, catalogs)
 
 
 def warnings(config: Config, path: Path) -> Iterator[str]:
@@ -65,7 +66,7 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
         )
     if config.daemon.commit_interval_s > 60:
         yield "daemon.commit_interval_s: after a crash that much is read again"
-    if _uses_spark(config):
+    if _catalogs(config):
         yield from spark_warnings(config)
     elif "spark" in config.model_fields_set:
         yield "spark: no sink is written with it, so none is started"
@@ -145,8 +146,10 @@ def plan(config: Config) -> Iterator[str]:
     yield f"state in {config.daemon.state_dir}, staged files in {config.daemon.staging_dir}"
 
 
-def _uses_spark(config: Config) -> bool:
-    return any(sink.catalog() is not None for sink in sinks_of(config).values())
+def _catalogs(config: Config) -> dict[str, Mapping[str, str]]:
+    """Those that Spark must know, by the sinks' names."""
+    catalogs = {name: sink.catalog() for name, sink in sinks_of(config).items()}
+    return {name: properties for name, properties in catalogs.items() if properties is not None}
 
 
 def _folders(config: Config) -> Iterator[tuple[str, Path]]:

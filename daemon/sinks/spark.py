@@ -15,7 +15,8 @@ from actors.contract.ports import ResettableSink, SinkUnavailable
 from daemon.config.pipelines import Config
 from daemon.staging.folder import RunFolder
 from sparkwriter.iceberg.warm_up import CATALOG, warm_up, warm_up_catalog
-from sparkwriter.session.jars import JarsError, lake_jars, local_jar
+from sparkwriter.session.extras import needed_extras
+from sparkwriter.session.jars import JarsError, extra_jars, lake_jars, local_jar
 from sparkwriter.session.java import JavaMissing, find_java
 from sparkwriter.session.java_garbage import JavaGarbage
 from sparkwriter.session.jvm import SparkJvm
@@ -41,7 +42,7 @@ class SparkSessions:
         for problem in _out_of_reach(config):
             raise SinkUnavailable(problem)
         try:
-            java, jars = find_java(), lake_jars()
+            java, jars = find_java(), [*lake_jars(), *_extra_jars(catalogs, config.spark.conf)]
         except (JavaMissing, JarsError) as error:
             raise SinkUnavailable(str(error)) from error
         os.environ["JAVA_HOME"] = str(java.home)  # where pyspark's launcher looks
@@ -104,9 +105,14 @@ class SparkSessions:
         return self._folder.path / "jvm" / "warm-up"
 
 
-def spark_problems(config: Config) -> Iterator[str]:
+def spark_problems(config: Config, catalogs: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     """What Spark needs of this machine, and its executors of the configuration. One line each."""
     yield from _out_of_reach(config)
+    for name, properties in catalogs.items():
+        try:
+            _extra_jars({name: properties}, config.spark.conf)
+        except JarsError as error:
+            yield str(error)
     try:
         find_java()
         lake_jars()
@@ -127,6 +133,17 @@ def spark_warnings(config: Config) -> Iterator[str]:
         )
     if conf.get("spark.authenticate", str(local)).lower() != "true":
         yield _open_to(local)
+
+
+def _extra_jars(catalogs: Mapping[str, Mapping[str, str]], conf: Mapping[str, str]) -> list[Path]:
+    """The jars that these catalogs need beside everybody's, each once. Raises JarsError."""
+    found: dict[Path, None] = {}
+    for name, properties in catalogs.items():
+        try:
+            found |= dict.fromkeys(extra_jars(needed_extras(properties, conf)))
+        except JarsError as error:
+            raise JarsError(f"sink {name}: {error}") from error
+    return list(found)
 
 
 def _out_of_reach(config: Config) -> Iterator[str]:

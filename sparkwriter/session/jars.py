@@ -1,7 +1,8 @@
 """The jars beside pyspark's own: fetched by the Ivy that pyspark ships, each checked by its hash.
 
 ``jars/ivy.xml`` lists them, ``jars/jars.lock`` says what each must be (``sha256sum -c`` reads it
-too). They lie in ``var/jars``, or where BINLOGD_JARS says.
+too). They lie in ``var/jars``, or where BINLOGD_JARS says. Extras, which only some configurations
+need, have a list and a lock each in ``jars/extras``; they lie in ``var/jars-extras/NAME``.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import argparse
 import hashlib
 import importlib.util
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from sparkwriter.session.truststore import PASSWORD, write_truststore
 
 LISTS = CHECKOUT / "jars"
 LOCK = LISTS / "jars.lock"
+EXTRAS = LISTS / "extras"
 _FETCH_WITHIN_S = 900.0
 """105 MB in 46 requests: 20 s on a fast line; on one that needs longer than this, try again."""
 
@@ -46,6 +50,16 @@ def lake_jars() -> list[Path]:
     return _jars("lake")
 
 
+def extra_jars(names: Iterable[str]) -> list[Path]:
+    """Give the jars of these extras for Spark's class path; raises JarsError naming all missing."""
+    found = {name: sorted((extras_folder() / name).glob("*/*.jar")) for name in names}
+    missing = " ".join(name for name, jars in found.items() if not jars)
+    if missing:
+        command = f"make setup EXTRAS={shlex.quote(missing)}".replace("'", '"')
+        raise JarsError(f"needs the jars of {missing}: run `{command}`")
+    return [jar for jars in found.values() for jar in jars]
+
+
 def local_jar() -> Path:
     """Give the jar of the local file system that starts no process; raises JarsError."""
     return _jars("local")[0]
@@ -67,6 +81,28 @@ def _jars(part: str) -> list[Path]:
 def jars_folder() -> Path:
     """Where the jars are: BINLOGD_JARS, else var/jars of the checkout."""
     return Path(os.environ.get("BINLOGD_JARS") or CHECKOUT / "var" / "jars")
+
+
+def extras_folder() -> Path:
+    """Where extras are: beside the other jars, var/jars-extras."""
+    folder = jars_folder()
+    return folder.with_name(folder.name + "-extras")
+
+
+def extra_list(name: str) -> JarList:
+    """The list of an extra. Raises JarsError."""
+    found = JarList(EXTRAS / f"{name}.xml", EXTRAS / f"{name}.lock")
+    if not found.ivy.is_file():
+        known = ", ".join(sorted(path.stem for path in EXTRAS.glob("*.xml")))
+        raise JarsError(f"EXTRAS: {name} is none of {known}")
+    return found
+
+
+def fetch_extra(name: str) -> bool:
+    """Bring the jars of an extra to where they are looked for; see ``fetch``."""
+    jars = extra_list(name)
+    extras_folder().mkdir(parents=True, exist_ok=True)
+    return fetch(extras_folder() / name, jars)
 
 
 def read_lock(lock: Path = LOCK) -> dict[str, str]:
@@ -215,14 +251,21 @@ def write_lock(jars: JarList = OWN) -> int:
 
 
 def main() -> int:
-    """``jars fetch [--dest DIR]``, or ``jars lock`` after a change of ivy.xml."""
+    """``jars fetch [--dest DIR]``, ``jars extras NAME...``, or ``jars lock`` after a change of a
+    list."""
     parser = argparse.ArgumentParser(prog="python -m sparkwriter.session.jars", description=__doc__)
-    parser.add_argument("action", choices=["fetch", "lock"])
+    parser.add_argument("action", choices=["fetch", "extras", "lock"])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of extras")
     parser.add_argument("--dest", type=Path, help="folder for the jars (default: var/jars)")
     options = parser.parse_args()
     try:
         if options.action == "lock":
-            print(f"jars: {write_lock()} locked")
+            extras = [extra_list(path.stem) for path in sorted(EXTRAS.glob("*.xml"))]
+            print(f"jars: {sum(map(write_lock, (OWN, *extras)))} locked")
+        elif options.action == "extras":
+            for name in options.names:
+                if fetch_extra(name):
+                    print(f"setup: jars of {name} in {extras_folder() / name}")
         else:
             fetch(options.dest or jars_folder())
     except JarsError as problem:

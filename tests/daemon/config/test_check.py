@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from actors.contract.ports import SinkUnavailable
 from daemon.cli import app
+from sparkwriter.session import jars
 
 TEXT = """
 [kafka]
@@ -295,3 +296,23 @@ def test_a_catalog_of_ones_own_class_is_not_judged(tmp_path: Path) -> None:
         'warehouse = "w"', ""
     )
     assert check(tmp_path, own).exit_code == 0
+
+
+def test_jars_that_a_catalog_needs_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line for each sink that lacks some, with the command that brings them."""
+    monkeypatch.setattr(jars, "extras_folder", lambda: tmp_path / "extras")
+    text = TEXT.replace('"jdbc:sqlite:c.db"', '"jdbc:postgresql://db/lake"')
+    text = text.replace('warehouse = "w"', 'warehouse = "s3://bucket/w"')
+    result = check(tmp_path, text)
+    assert (result.exit_code, lines(result, tmp_path)) == (
+        1,
+        ['sink lake: needs the jars of s3 postgresql: run `make setup EXTRAS="s3 postgresql"`'],
+    )
+    present = tmp_path / "extras" / "s3" / "jars" / "a.jar"
+    present.parent.mkdir(parents=True)
+    present.touch()
+    assert lines(check(tmp_path, text), tmp_path) == [
+        "sink lake: needs the jars of postgresql: run `make setup EXTRAS=postgresql`"
+    ]
