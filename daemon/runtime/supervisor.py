@@ -131,7 +131,7 @@ class Supervisor:
                 out = lifecycle.handle(event, now) if event is not None else []
             if lifecycle.stopping and not stopping:
                 stopping = True
-                self._tier.hurry()
+                self._tier.prepare_stop()
                 self._notifier.stopping(config.daemon.drain_timeout_s + STOP_RESERVE_S)
             for effect in [*out, *lifecycle.tick(now)]:
                 if isinstance(effect, Held):

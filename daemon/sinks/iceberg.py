@@ -116,8 +116,8 @@ class IcebergSink:
         assert self._sessions is not None
         return self._sessions.sink(self._on, self._section.write_timeout_s)
 
-    def hurry(self) -> None:
-        """Compactions that run are cancelled, none begins; on a thread, for the JVM may hang."""
+    def prepare_stop(self) -> None:
+        """Cancel compactions; no other starts. On a thread of its own, because the JVM may hang."""
         threading.Thread(target=self._compactions.stop, daemon=True).start()
 
     def _on(self, jvm: SparkJvm) -> IcebergWriter:

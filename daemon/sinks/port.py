@@ -57,6 +57,6 @@ class Sink(Protocol):
         """A new one, for one thread. Any thread."""
         ...
 
-    def hurry(self) -> None:
-        """A stop has been asked for: from here on only what is to be written is. Ends at once."""
+    def prepare_stop(self) -> None:
+        """A stop was requested: finish the writes and start no other work. Returns at once."""
         ...

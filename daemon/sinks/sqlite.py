@@ -44,5 +44,5 @@ class SqliteSink:
         """One connection."""
         return SqliteWriter(SqliteStore(self._section.path, self._section.write_timeout_s))
 
-    def hurry(self) -> None:
+    def prepare_stop(self) -> None:
         """It does nothing but write."""

@@ -29,12 +29,12 @@ class SinkTier(Protocol):
         """How the Spark session stands; None where no sink uses one. Any thread."""
         ...
 
-    def hurry(self) -> None:
-        """A stop has been asked for: from here on only what is to be written is. Ends at once."""
+    def prepare_stop(self) -> None:
+        """A stop was requested: finish the writes and start no other work. Returns at once."""
         ...
 
     def stop(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         ...
 
 
@@ -70,10 +70,10 @@ class ConfiguredSinks:
         """See ``SinkTier``."""
         return None if self._spark is None else self._spark.figures()
 
-    def hurry(self) -> None:
+    def prepare_stop(self) -> None:
         """See ``SinkTier``."""
         for sink in self._sinks.values():
-            sink.hurry()
+            sink.prepare_stop()
 
     def stop(self) -> None:
         """See ``SinkTier``."""

@@ -55,7 +55,7 @@ class SharedSpark:
         """Nobody keeps it: it lives as long as the test run."""
         return SessionFigures(pid=1)
 
-    def hurry(self) -> None:
+    def prepare_stop(self) -> None:
         """What compacts is its writers' own."""
 
     def stop(self) -> None:

@@ -50,7 +50,7 @@ class Compacting(SharedSpark):
         writer._lake._compactor = Endless(self, self._spark)
         return {"lake": writer}
 
-    def hurry(self) -> None:
+    def prepare_stop(self) -> None:
         self.compactions.stop()
 
 
