@@ -19,7 +19,7 @@ from daemon.commands.decode import as_line
 from daemon.commands.detected_records import format_of
 from daemon.config.pipelines import Config
 from daemon.letters.index import LetterIndex, Stored, Unreadable, Wanted, read_index
-from daemon.letters.letter import Letter, parse_place, told
+from daemon.letters.letter import Letter, parse_place, summary
 from daemon.runtime.lifecycle import Exit
 from offsets.store import StoreError
 
@@ -113,7 +113,7 @@ def _listed(stored: Stored) -> dict[str, Any]:
     letter, mark = stored.letter, stored.mark
     return {
         "id": letter.id.place,
-        **told(letter),
+        **summary(letter),
         "bytes": sum(len(part or b"") for part in (letter.key, letter.value)),
         "store": stored.store,
         "state": stored.state,

@@ -108,10 +108,10 @@ def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, error
     good = True
     lines: Iterable[bytes] = file
     if (auto := detector(format_)) is not None:
-        told, lines = _told(file, auto)
-        if told is None:
+        detected, lines = _detected(file, auto)
+        if detected is None:
             return True
-        format_ = told
+        format_ = detected
         print(f"{shown}: read as {format_.name}", file=errors)
     for place, value in _values(lines, format_):
         try:
@@ -128,7 +128,7 @@ def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, error
     return good
 
 
-def _told(file: BinaryIO, auto: AutoFormat) -> tuple[Format | None, Iterable[bytes]]:
+def _detected(file: BinaryIO, auto: AutoFormat) -> tuple[Format | None, Iterable[bytes]]:
     """Tell a file's format from what it begins with; gives all its lines, too. Raises NotText.
 
     None: the file holds no message.

@@ -10,7 +10,7 @@ import typer
 from changes.formats.auto import AUTO, NAMES, make_format
 from changes.model import FormatOptions, ZeroDates
 from daemon.commands.decode import run_decode
-from daemon.commands.decode_types import given_types
+from daemon.commands.decode_types import configured_types
 from daemon.commands.options import (
     refuse,
 )
@@ -52,8 +52,8 @@ def decode(
     if zero_dates not in get_args(ZeroDates):
         refuse(f"--zero-dates {zero_dates!r} is none of {', '.join(get_args(ZeroDates))}")
     try:
-        given = given_types(format_, types or ())
-        options = FormatOptions(time_zone, cast(ZeroDates, zero_dates), extra, given)
+        configured = configured_types(format_, types or ())
+        options = FormatOptions(time_zone, cast(ZeroDates, zero_dates), extra, configured)
         chosen = make_format(format_, options)
     except ValueError as error:
         refuse(str(error))

@@ -11,7 +11,7 @@ _UNTYPED = ("canal-json", "debezium-json", "maxwell-json", "ogg-json")
 """The formats whose messages may not tell a column's type."""
 
 
-def given_types(format_name: str, texts: Iterable[str]) -> ColumnTypes:
+def configured_types(format_name: str, texts: Iterable[str]) -> ColumnTypes:
     """The types of ``--type COLUMN=TYPE``, as a route's ``types``. Raises ValueError."""
     found: list[tuple[str, str]] = []
     for text in texts:

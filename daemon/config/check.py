@@ -19,7 +19,7 @@ from changes.formats.auto import AUTO
 from changes.routing import Route
 from daemon.config.pipelines import Config, PipelineSection
 from daemon.config.secrets import MASK, SHORTEST, looks_secret
-from daemon.kafka.dead_letter_topic_made import find_topic
+from daemon.kafka.dead_letter_topic_setup import find_topic
 from daemon.kafka.settings import refused
 from daemon.sinks.kinds import sinks_of
 from daemon.sinks.spark import spark_problems, spark_warnings

@@ -176,13 +176,13 @@ class KafkaCommitStore:
         """Join under the member's id, which disturbs nobody, commit, and go as it went."""
         held: set[tuple[str, int]] = set()
 
-        def given(consumer: Consumer, partitions: list[KafkaPartition]) -> None:
+        def on_assign(consumer: Consumer, partitions: list[KafkaPartition]) -> None:
             held.update((p.topic, p.partition) for p in partitions)
 
         wanted = {(p.topic, p.partition) for p in offsets}
         consumer = Consumer({**consumer_settings(member, self._group), "log_level": 0})
         try:
-            consumer.subscribe(list(self._topics), on_assign=given)
+            consumer.subscribe(list(self._topics), on_assign=on_assign)
             while not wanted <= held:
                 if time.monotonic() > deadline:
                     raise StoreError(f"{self._place}: the group has other members: {self._problem}")

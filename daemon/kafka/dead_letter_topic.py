@@ -14,7 +14,7 @@ from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from actors.contract.messages import DeadLetter
 from actors.contract.ports import NotKept
-from daemon.kafka.dead_letter_topic_made import find_topic
+from daemon.kafka.dead_letter_topic_setup import find_topic
 from daemon.kafka.log_reader import LogReader
 from daemon.kafka.positions import ANSWER_TIMEOUT_S, admin_client, list_offsets
 from daemon.kafka.settings import connection_settings
@@ -24,7 +24,7 @@ from daemon.letters.letter import (
     LetterMaker,
     NotALetter,
     from_text,
-    told,
+    summary,
 )
 from daemon.letters.marks import Mark
 from daemon.source.port import LogGone, LogRecord, LogUnreadable
@@ -79,7 +79,7 @@ class TopicLetters:
 
     def keep(self, letter: DeadLetter) -> None:
         """Send, and wait until all replicas in sync have it. Raises NotKept."""
-        made = self._maker.make(letter)
+        full = self._maker.make(letter)
         answers: list[KafkaError | None] = []
 
         def delivered(error: KafkaError | None, _: Message) -> None:
@@ -88,7 +88,7 @@ class TopicLetters:
         try:
             producer = self._connected()
             producer.produce(
-                self._topic, made.value, made.key, headers=headers_of(made), on_delivery=delivered
+                self._topic, full.value, full.key, headers=headers_of(full), on_delivery=delivered
             )
             producer.flush(SEND_TIMEOUT_S + 5.0)
         except (KafkaException, BufferError) as error:
@@ -131,7 +131,7 @@ class TopicLetters:
 
 def headers_of(letter: Letter) -> list[tuple[str, str | bytes | None]]:
     """The record's own headers, then ours."""
-    said = told(letter)
+    said = summary(letter)
     ours: list[tuple[str, str | bytes | None]] = [(LETTER, json.dumps(said))]
     ours += [(PREFIX + name, str(said[name])) for name in PLAIN if said[name] is not None]
     if letter.part is not None:

@@ -75,7 +75,7 @@ class KafkaSource:
         self._listener: SourceListener | None = None
         self._assigned: set[TopicPartition] = set()
         self._trouble: str | None = None
-        self._joins_anew = False
+        self._must_rejoin = False
         self._positions_at = float("-inf")
         self._error_at = float("-inf")
         self._unlogged = 0
@@ -113,8 +113,8 @@ class KafkaSource:
 
     def poll(self, max_messages: int, timeout_s: float) -> Polled:
         """Take what came, as columns per partition, in log order."""
-        if self._claim.is_due(time.monotonic()) or self._joins_anew:
-            self._join_anew()
+        if self._claim.is_due(time.monotonic()) or self._must_rejoin:
+            self._rejoin()
         other = None if self._watch is None else self._watch.look(time.monotonic())
         if other is not None:
             return Polled(error=other)
@@ -161,13 +161,13 @@ class KafkaSource:
             for source, at in assigned.starts.items():
                 self._consumer.seek(KafkaPartition(source.topic, source.partition, at))
         except PositionUnknown as error:
-            self._ask_later(error)
+            self._rejoin_later(error)
             return
         except (PositionError, KafkaException) as error:
             said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
             self._trouble = f"{sources[0]}: can't be read again: {said}"
             return
-        self._given(assigned)
+        self._announce(assigned)
 
     def close(self) -> None:
         """Leave the group; what is assigned is revoked inside."""
@@ -181,7 +181,7 @@ class KafkaSource:
         try:
             assigned = self._resolve(sources)
         except PositionUnknown as error:
-            self._ask_later(error)
+            self._rejoin_later(error)
             self._assign(consumer, [])
             return
         except PositionError as error:
@@ -192,9 +192,9 @@ class KafkaSource:
         starts = [KafkaPartition(s.topic, s.partition, at) for s, at in assigned.starts.items()]
         self._assign(consumer, starts)
         self._assigned |= set(sources)
-        self._given(assigned)
+        self._announce(assigned)
 
-    def _given(self, assigned: Assigned) -> None:
+    def _announce(self, assigned: Assigned) -> None:
         for source, start in assigned.starts.items():
             self._log.info("assigned", source=str(source), start=start)
         assert self._listener is not None
@@ -251,15 +251,15 @@ class KafkaSource:
             self._log.warning(event, reason=error.str())
         return trouble
 
-    def _ask_later(self, error: PositionUnknown) -> None:
+    def _rejoin_later(self, error: PositionUnknown) -> None:
         """Without a start nothing may be read; the group gives the partitions again to a client
         that is new."""
         self._log.warning("joins_anew", reason=str(error))
-        self._joins_anew = True
+        self._must_rejoin = True
 
-    def _join_anew(self) -> None:
+    def _rejoin(self) -> None:
         """Join with another client. What the one before had is lost, if it had anything."""
-        self._joins_anew = False
+        self._must_rejoin = False
         trouble = self._trouble
         self._consumer.close()
         self._trouble = trouble  # what the old client still said while it closed is over with it

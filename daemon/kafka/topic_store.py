@@ -148,8 +148,8 @@ class KafkaTopicStore:
         # One partition: the entries of a batch keep their order. Replicas as the broker defaults.
         new = NewTopic(self._topic, 1, -1, config={"cleanup.policy": "compact"})
         try:
-            made = admin.create_topics([new], operation_timeout=ANSWER_TIMEOUT_S)
-            made[self._topic].result(ANSWER_TIMEOUT_S)
+            created = admin.create_topics([new], operation_timeout=ANSWER_TIMEOUT_S)
+            created[self._topic].result(ANSWER_TIMEOUT_S)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # another member was first
                 raise
@@ -187,7 +187,7 @@ class KafkaTopicStore:
         try:
             ends = self._ends(self._admin, deadline)
             if any(end < self._tail.position(source.partition) for source, end in ends.items()):
-                raise self._made_again()
+                raise self._recreated()
             self._tail.wait_for(
                 {source.partition: end for source, end in ends.items()}, seconds_left(deadline)
             )
@@ -210,19 +210,19 @@ class KafkaTopicStore:
         )
 
     def _write(self, batch: Snapshot, deadline: float) -> None:
-        made = records(batch)
+        encoded = records(batch)
         # Partitions are this member's alone: they are new when the topic says something else.
         # A target's mark may be another member's by now: ours is new when it was not sent yet.
-        partitions = [r for r in made.partitions if self._stands(r.key) != r.value]
+        partitions = [r for r in encoded.partitions if self._stands(r.key) != r.value]
         targets = [
             r
-            for r in made.targets
+            for r in encoded.targets
             if self._sent.get(r.key) != r.value or self._stands(r.key) is None
         ]
         self._send([*partitions, *targets], deadline)
         self._sent.update(targets)
-        if self._stands(made.pipeline.key) != made.pipeline.value:
-            self._send([made.pipeline], deadline)
+        if self._stands(encoded.pipeline.key) != encoded.pipeline.value:
+            self._send([encoded.pipeline], deadline)
 
     def _stands(self, key: bytes) -> bytes | None:
         assert self._tail is not None
@@ -253,11 +253,11 @@ class KafkaTopicStore:
         if failures:
             raise StoreError(f"{self._place}: {failures[0].str()}")
         if went_back:
-            raise self._made_again()
+            raise self._recreated()
         if open_yet:
             raise StoreError(f"{self._place}: no broker confirmed within {self._timeout_s:g} s")
 
-    def _made_again(self) -> StoreError:
+    def _recreated(self) -> StoreError:
         return StoreError(
             f"{self._place} was deleted and made again while this runs: what it held is not there. "
             "Start again: the other stores and the targets know the positions"

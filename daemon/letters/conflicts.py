@@ -110,7 +110,7 @@ class _Lane:
     waiting: list[_Message] = field(default_factory=list)
 
 
-class Later:
+class ConflictFinder:
     """Looks at one partition's records in their order, and adds doubts to candidates of it."""
 
     def __init__(
@@ -131,7 +131,7 @@ class Later:
         self._letters = letters
         self._lanes: dict[str, _Lane] = {}
 
-    def hear(self, record: LogRecord) -> None:
+    def examine(self, record: LogRecord) -> None:
         """Look at the next record."""
         first = dict(record.headers).get(REPLAYED) if record.headers else None
         if first is not None:
@@ -148,26 +148,26 @@ class Later:
             if (self._source, record.offset, None) not in self._letters:
                 self._doubt(at, f"offset {record.offset} can't be read: {error}")
             return
-        for touch in found:
-            target = touch.target
+        for affected in found:
+            target = affected.target
             if target in self._targets:
-                self._touched(target, _Message(record.offset, at, touch.value), touch)
+                self._examine_target(target, _Message(record.offset, at, affected.value), affected)
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Look at what is left."""
         for target in self._lanes:
             self._decode(target)
 
-    def _touched(self, target: str, message: _Message, touch: AffectedTarget) -> None:
-        if not touch.ddl:
+    def _examine_target(self, target: str, message: _Message, affected: AffectedTarget) -> None:
+        if not affected.ddl:
             if target not in self._lanes:
-                self._lanes[target] = _Lane(decoder_of(self._format, touch.route))
+                self._lanes[target] = _Lane(decoder_of(self._format, affected.route))
             lane = self._lanes[target]
             lane.waiting.append(message)
             if len(lane.waiting) >= TOGETHER:
                 self._decode(target)
             return
-        for ddl in statements(self._format, self._router, touch):
+        for ddl in statements(self._format, self._router, affected):
             if not keeps_rows(ddl):
                 sql = " ".join(ddl.sql.split())
                 reason = f"a statement came after it, offset {message.offset}: {sql}"
@@ -242,18 +242,18 @@ def read_now(
         found = affected_targets(format_, router, value)
         if not found:
             candidate.problems.append("there is nothing in it that a route wants")
-        for touch in found:
-            if touch.ddl:
-                candidate.keys[touch.target] = frozenset()
-                candidate.doubt(f"{touch.target}: it is a statement, which belongs to its place")
+        for affected in found:
+            if affected.ddl:
+                candidate.keys[affected.target] = frozenset()
+                candidate.doubt(f"{affected.target}: it is a statement, which belongs to its place")
                 continue
-            decoder = decoder_of(format_, touch.route)
-            changes = decoder.decode(source.partition, [record.offset], [touch.value])
+            decoder = decoder_of(format_, affected.route)
+            changes = decoder.decode(source.partition, [record.offset], [affected.value])
             keys = frozenset() if changes is None else keys_of(changes)
-            known = candidate.keys.get(touch.target)  # of a message that statements divide
-            candidate.keys[touch.target] = known | keys if known and keys else keys
+            known = candidate.keys.get(affected.target)  # of a message that statements divide
+            candidate.keys[affected.target] = known | keys if known and keys else keys
             if keys is None:
-                candidate.doubt(_CHANGELOG.format(target=touch.target))
+                candidate.doubt(_CHANGELOG.format(target=affected.target))
     except (BadMessage, RouteConflict, BadRecord) as error:
         candidate.problems.append(f"it can't be applied yet: {error}")
     return candidate

@@ -1,4 +1,4 @@
-"""Which targets, and which rows of them, a message touches."""
+"""Which targets, and which rows of them, a message affects."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def affected_targets(format_: Format, router: Router, value: bytes | None) -> li
     return found
 
 
-def statements(format_: Format, router: Router, touch: AffectedTarget) -> Sequence[Ddl]:
+def statements(format_: Format, router: Router, affected: AffectedTarget) -> Sequence[Ddl]:
     """The statements that concern the target; raises BadMessage."""
     return [
         ddl
-        for ddl in format_.ddl(touch.value)
-        if any(route.name == touch.route.name for route in router.targets(ddl.table))
+        for ddl in format_.ddl(affected.value)
+        if any(route.name == affected.route.name for route in router.targets(ddl.table))
     ]
 
 

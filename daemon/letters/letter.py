@@ -142,7 +142,7 @@ class LetterMaker:
         )
 
 
-def told(letter: Letter) -> dict[str, Any]:
+def summary(letter: Letter) -> dict[str, Any]:
     """A letter without its bytes, as JSON has it; times are ISO 8601 or Unix milliseconds."""
     return {
         "pipeline": letter.id.pipeline,
@@ -161,7 +161,7 @@ def told(letter: Letter) -> dict[str, Any]:
 
 def document(letter: Letter) -> dict[str, Any]:
     """A letter as a file has it; bytes are base64."""
-    members = told(letter) | {
+    members = summary(letter) | {
         "key": _base64(letter.key),
         "value": _base64(letter.value),
         "headers": [[name, _base64(value)] for name, value in letter.headers],

@@ -38,7 +38,7 @@ def append_line(path: Path, line: bytes) -> int:
     without a confirmation is written over, so that no byte of it is taken for safe. Two processes
     may append. Raises OSError.
     """
-    made = not path.exists()
+    is_new = not path.exists()
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # rows of the source are in it
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -53,7 +53,7 @@ def append_line(path: Path, line: bytes) -> int:
             raise
     finally:
         os.close(handle)
-    if made:
+    if is_new:
         sync_folder(path.parent)
     return end + len(line)
 

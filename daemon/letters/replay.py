@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from daemon.commands.dead_letters import indexes
 from daemon.config.pipelines import Config
@@ -163,7 +163,7 @@ class Replay:
         if marks:
             appender.append((), lambda _: True, lambda _: marks)
 
-    # --- telling
+    # --- reporting
 
     def _end(self, plan: Plan, done: int) -> int:
         """Name what is left; 0: nothing is, 1: some, 2: nothing was done."""
@@ -190,10 +190,9 @@ class Replay:
         oldest: dict[tuple[TopicPartition, str], int] = {}
         for candidate in left:
             if not candidate.problems:
-                told = {stored.letter.id.target for stored in plan.letters[candidate.place]}
-                for target in candidate.keys if None in told else told & candidate.keys.keys():
-                    at = candidate.record.offset
-                    place = (candidate.source, str(target))
+                at = candidate.record.offset
+                for target in _targets(plan, candidate):
+                    place = (candidate.source, target)
                     oldest[place] = min(at, oldest.get(place, at))
         which = f" --pipeline {self._pipeline}" if len(self._config.pipeline) > 1 else ""
         return [
@@ -204,6 +203,12 @@ class Replay:
 
     def _complain(self, line: str) -> None:
         print(f"binlogd: {self._config.redactor.text(line)}", file=sys.stderr)
+
+
+def _targets(plan: Plan, candidate: Candidate) -> Iterable[str]:
+    """The targets that lack the record: all of them where a letter names none."""
+    stored = {each.letter.id.target for each in plan.letters[candidate.place]}
+    return (target for target in candidate.keys if target in stored or None in stored)
 
 
 def _outgoing(candidate: Candidate) -> Outgoing:

@@ -9,7 +9,14 @@ from changes.formats.base import Chunked, Format
 from changes.routing import Router
 from daemon.commands.detected_records import format_of, topics_format
 from daemon.config.pipelines import Config
-from daemon.letters.conflicts import Candidate, Later, Letters, by_source, doubt_peers, read_now
+from daemon.letters.conflicts import (
+    Candidate,
+    ConflictFinder,
+    Letters,
+    by_source,
+    doubt_peers,
+    read_now,
+)
 from daemon.letters.index import LetterIndex, Stored
 from daemon.source.opening import open_source
 from daemon.source.port import LogGone, LogUnreadable, NotAnswered, Questions
@@ -86,13 +93,13 @@ class Planner:
         found: list[str] = []
         for source, mine in by_source(candidates).items():
             fresh = [Candidate(source, c.record, c.keys) for c in mine]
-            later = Later(self._format(), self._router, source, fresh, self._letters)
+            finder = ConflictFinder(self._format(), self._router, source, fresh, self._letters)
             last = max(places[source]) - 1
             if last >= ends[source]:
                 for record in reader.read(source, ends[source], last):
                     if record.offset not in places[source]:
-                        later.hear(record)
-            later.settle()
+                        finder.examine(record)
+            finder.finish()
             found += [f"{c.place}: {doubt}" for c in fresh for doubt in c.doubts]
         return found
 
@@ -138,22 +145,22 @@ class Planner:
                     candidate.doubt(f"the log ends at {end}: it was cut, or is another one")
                 if source.topic in holed:
                     candidate.doubt("the topic is compacted: what came between is not all there")
-            self._hear_all(source, mine, max(low, mine[0].record.offset), end)
+            self._examine_all(source, mine, max(low, mine[0].record.offset), end)
         return ends
 
-    def _hear_all(
+    def _examine_all(
         self, source: TopicPartition, mine: Sequence[Candidate], first: int, end: int
     ) -> None:
         """Read a partition from the first letter's place on."""
-        later = Later(self._format(), self._router, source, mine, self._letters)
+        finder = ConflictFinder(self._format(), self._router, source, mine, self._letters)
         here = {candidate.record.offset: candidate for candidate in mine}
         if first < end:
             for record in self._source.reader().read(source, first, end - 1):
                 candidate = here.get(record.offset)
                 if candidate is not None and candidate.record.value != record.value:
                     candidate.doubt("the log has another record in its place: it was made again")
-                later.hear(record)
-        later.settle()
+                finder.examine(record)
+        finder.finish()
 
     def _doubt_neighbours(self, sources: Mapping[TopicPartition, Sequence[Candidate]]) -> None:
         for name, other in self._config.pipeline.items():

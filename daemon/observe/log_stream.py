@@ -33,9 +33,9 @@ class LogStream:
         line, self._line = self._line, ""
         if not line:
             return
-        told = f"\n{self._lost(self._missing)}\n" if self._missing else ""
+        notice = f"\n{self._lost(self._missing)}\n" if self._missing else ""
         try:
-            self._stream.write(told + line)
+            self._stream.write(notice + line)
             self._stream.flush()
         except (OSError, ValueError):  # full, or gone; closed
             self._missing += 1

@@ -1,6 +1,6 @@
 """The status document's partitions, and the lag of the whole pipeline. Pure.
 
-What nobody knows is None: a lag of 0 is said only where the log's end was told.
+What nobody knows is None: a lag of 0 is shown only where the log's end was reported.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def lag_of(partitions: Sequence[Mapping[str, Any]], reading: bool) -> dict[str, 
 
 
 def _partition(
-    source: TopicPartition, figures: PartitionFigures, told: int | None, now_ms: int
+    source: TopicPartition, figures: PartitionFigures, reported_end: int | None, now_ms: int
 ) -> dict[str, Any]:
-    # The consumer may have read on since the end was told.
-    end = None if told is None else max(told, figures.position)
+    # The consumer may have read on since the end was reported.
+    end = None if reported_end is None else max(reported_end, figures.position)
     lag = None if end is None else end - figures.frontier
     return {
         "source": str(source),

@@ -55,8 +55,8 @@ def _print_pipeline(console: Console, p: Mapping[str, Any]) -> None:
         f"{duration(p['oldest_write_seconds'])}"
     )
     if p["formats"]:
-        told = ", ".join(f"{topic} {name}" for topic, name in p["formats"].items())
-        console.print(f"  formats: {escape(told)}")
+        formats = ", ".join(f"{topic} {name}" for topic, name in p["formats"].items())
+        console.print(f"  formats: {escape(formats)}")
     for line in _troubles(p):
         console.print(f"  [bold]{escape(line)}[/bold]")
     if p["partitions"]:

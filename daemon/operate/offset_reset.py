@@ -168,19 +168,19 @@ def reset_offline(config: Config, pipeline: str, wish: ResetWish) -> tuple[Reset
     Gives what was done, and why the group's commit could not be moved (the next start does it).
     Raises EditRefused before anything is written, StoreError.
     """
-    made: list[ResetPlan] = []
+    plans: list[ResetPlan] = []
 
     def change(recorded: Snapshot) -> Snapshot:
-        made.append(make_plan(config, pipeline, recorded, wish))
+        plans.append(make_plan(config, pipeline, recorded, wish))
         refuse_members(config, pipeline, instance_ids(config, pipeline))
-        return check_plan(made[-1], wish.force)
+        return check_plan(plans[-1], wish.force)
 
     edit_offline(config, pipeline, change)
     try:
-        move_group(config, pipeline, made[-1].snapshot)
+        move_group(config, pipeline, plans[-1].snapshot)
     except StoreError as error:
-        return made[-1], str(error)
-    return made[-1], None
+        return plans[-1], str(error)
+    return plans[-1], None
 
 
 def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own: int = 0) -> None:

@@ -72,7 +72,7 @@ def awaited(
     except (EditFailed, StoreError) as error:
         raise ControlError(str(error)) from error
     except NotYet:
-        done.add_done_callback(_told(target, event))
+        done.add_done_callback(_log_failure_of(target, event))
         stops = f"{target}: pipeline {pipeline} is being stopped for it; see the log"
         return {"begun": True, "line": stops}
     return {"begun": True, "line": line}
@@ -85,11 +85,11 @@ def said(target: str, cancel: bool) -> str:
     return f"{target}: is read again into a new table, which takes its name when it has caught up"
 
 
-def _told(target: str, event: str) -> Callable[[Future[None]], None]:
-    def tell(done: Future[None]) -> None:
+def _log_failure_of(target: str, event: str) -> Callable[[Future[None]], None]:
+    def log_failure(done: Future[None]) -> None:
         error = done.exception()
         if error is not None:
             log: Any = structlog.get_logger().bind(actor="supervisor")
             log.error(event, target=target, reason=str(error))
 
-    return tell
+    return log_failure

@@ -21,12 +21,12 @@ def state_id(state_dir: Path) -> str:
     path = state_dir / "id"
     if (known := known_id(state_dir)) is not None:
         return known
-    made = uuid4().hex[:12]
+    new_id = uuid4().hex[:12]
     temporary = state_dir / "id.new"
     with open(temporary, "w", encoding="ascii", opener=private_opener) as file:
-        file.write(f"{made}\n")
+        file.write(f"{new_id}\n")
     os.replace(temporary, path)
-    return made
+    return new_id
 
 
 def known_id(state_dir: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""Trying again what may pass: with growing waits, for a bounded time."""
+"""Retries with growing waits, for a bounded time."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class BackOff:
         self,
         act: Callable[[], T],
         passing: tuple[type[Exception], ...],
-        told: Callable[[Exception, int], object],
+        on_failure: Callable[[Exception, int], object],
     ) -> T:
-        """Call ``act`` until it returns; ``told`` hears of each failure and its number.
+        """Call ``act`` until it returns. ``on_failure`` gets each failure and its number.
 
-        Raises what ``act`` raised: at once where it is none of ``passing``, else when the next
-        attempt would begin after ``within_s`` seconds. An attempt under way is not cut short.
+        Raises what ``act`` raised: at once if it is none of ``passing``, else when the next attempt
+        would begin after ``within_s`` seconds. A running attempt is not cut short.
         """
         end = self.clock() + self.within_s
         attempt = 0
@@ -57,7 +57,7 @@ class BackOff:
                 return act()
             except passing as error:
                 attempt += 1
-                told(error, attempt)
+                on_failure(error, attempt)
                 wait = Waits(self.base_s, self.max_s, self.jitter).after(attempt)
                 if self.clock() + wait > end:
                     raise

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from daemon.config.pipelines import Config
 from daemon.positions.chain import StoreChain, make_stores
 from daemon.positions.offset_file import StateDirBusy, lock_state_dir
-from daemon.runtime.lifecycle import Held, Hold, Lifecycle, Resumed
+from daemon.runtime.lifecycle import Hold, Lifecycle, PipelineHeld, Resumed
 from daemon.runtime.topology import PipelineParts
 from offsets.snapshot import Snapshot
 from offsets.store import Loaded, StoreError
@@ -95,7 +95,7 @@ class Edits:
         self._open[name] = _Open(request, ended, self._lifecycle.failures().get(name))
         return self._lifecycle.handle(Hold(name), now)
 
-    def held(self, held: Held) -> None:
+    def held(self, held: PipelineHeld) -> None:
         """The pipeline stands still: the rest takes its time, elsewhere."""
         open_ = self._open[held.pipeline]
         thread = threading.Thread(

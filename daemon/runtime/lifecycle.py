@@ -45,14 +45,14 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """An operator wants a pipeline to stand still, whether it runs or has ended. ``Held`` comes
-    once it does; nobody else may hold it meanwhile."""
+    """An operator wants a pipeline to stand still, whether it runs or has ended. ``PipelineHeld``
+    follows once it does. Nobody else may hold it meanwhile."""
 
     pipeline: str
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PipelineHeld:
     """The pipeline's consumer has left the group: its actors may be taken away."""
 
     pipeline: str
@@ -204,7 +204,7 @@ class Lifecycle:
         pipeline.held = True
         if pipeline.stage is Stage.ENDED:
             pipeline.stage = Stage.HELD
-            return [Held(pipeline.name)]
+            return [PipelineHeld(pipeline.name)]
         return self._drain(pipeline, now)
 
     def _resumed(self, message: Resumed) -> list[object]:
@@ -223,7 +223,7 @@ class Lifecycle:
             return []
         if pipeline.held and pipeline.stage is not Stage.HELD:
             pipeline.stage, pipeline.deadline = Stage.HELD, None
-            return [Held(pipeline.name)]
+            return [PipelineHeld(pipeline.name)]
         pipeline.stage = Stage.ENDED
         pipeline.held, pipeline.deadline = False, None
         fields = {"pipeline": pipeline.name, "failure": pipeline.failure}

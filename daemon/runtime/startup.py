@@ -18,7 +18,7 @@ from changes.formats.recognise import TopicFormats
 from changes.routing import Router
 from daemon.config.pipelines import Config
 from daemon.kafka.dead_letter_topic import TopicLetters
-from daemon.kafka.dead_letter_topic_made import UnfitTopic
+from daemon.kafka.dead_letter_topic_setup import UnfitTopic
 from daemon.letters.files import FileLetters
 from daemon.letters.store import open_letters
 from daemon.operate.mark_moves import MarksNotMoved, has_moves, move_marks

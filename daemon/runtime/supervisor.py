@@ -29,7 +29,14 @@ from daemon.runtime.edits import (
     Edits,
     store_edit,
 )
-from daemon.runtime.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Held, Lifecycle, NameRemaining
+from daemon.runtime.lifecycle import (
+    CLOSE_TIMEOUT_S,
+    Exit,
+    Finish,
+    Lifecycle,
+    NameRemaining,
+    PipelineHeld,
+)
 from daemon.runtime.startup import BrokerAway, StartUp, Unusable
 from daemon.runtime.topology import PipelineParts, Topology
 from daemon.sinks.tier import SinkTier
@@ -134,7 +141,7 @@ class Supervisor:
                 self._tier.prepare_stop()
                 self._notifier.stopping(config.daemon.drain_timeout_s + STOP_RESERVE_S)
             for effect in [*out, *lifecycle.tick(now)]:
-                if isinstance(effect, Held):
+                if isinstance(effect, PipelineHeld):
                     edits.held(effect)
                     continue
                 if isinstance(effect, Finish):
@@ -170,10 +177,10 @@ class Supervisor:
     def _patiently(self, ask: Callable[[], T]) -> T:
         """While the process runs a broker that is away ends no pipeline: it comes back."""
 
-        def told(error: Exception, attempt: int) -> None:
+        def log_failure(error: Exception, attempt: int) -> None:
             self._log.warning("broker_away", reason=str(error), attempt=attempt)
 
-        return BackOff(EDIT_PATIENCE_S).call(ask, (BrokerAway,), told)
+        return BackOff(EDIT_PATIENCE_S).call(ask, (BrokerAway,), log_failure)
 
     def _swap_requested(self, rebuilt: msg.Rebuilt) -> EditRequested:
         """The new table takes its name when the pipeline is started again.

@@ -73,7 +73,7 @@ class Spill:
 
     def append(self, target: TargetName, reason: str, records: Iterable[SpillRecord]) -> SpillState:
         """Append what it has not yet, and fsync. Raises OSError: then nothing of it is there."""
-        made = self.target is None
+        is_new = self.target is None
         how = "r+b" if self.path.exists() else "w+b"
         with open(self.path, how, opener=private_opener) as file:
             os.fchmod(file.fileno(), FILE_MODE)  # it may be of an earlier version
@@ -81,18 +81,18 @@ class Spill:
             file.seek(self._end)
             before = (self._begin, self._end, self._messages, dict(self._lanes))
             try:
-                if made:
+                if is_new:
                     self._begin = self._end = self._write_header(file, target, reason)
                 for record in records:
                     self._write(file, record)
                 file.flush()
                 os.fsync(file.fileno())
-                if made:
+                if is_new:
                     _sync_folder(self.path.parent)
             except BaseException:
                 self._begin, self._end, self._messages, self._lanes = before
                 raise
-        if made:
+        if is_new:
             self.target, self.reason = target, reason
         return self.state
 
@@ -267,12 +267,12 @@ def _read_done(path: Path) -> dict[TopicPartition, int]:
 def _write_done(path: Path, lasts: Mapping[TopicPartition, int]) -> None:
     """Durable before its spill goes. A later one says what an earlier one said: it may be listed
     yet. Raises OSError."""
-    made = path.with_suffix(".done.new")
-    with open(made, "w", encoding="utf-8", opener=private_opener) as file:
+    temporary = path.with_suffix(".done.new")
+    with open(temporary, "w", encoding="utf-8", opener=private_opener) as file:
         json.dump({str(source): last for source, last in lasts.items()}, file)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(made, path)
+    os.replace(temporary, path)
     _sync_folder(path.parent)
 
 

@@ -22,7 +22,7 @@ CANAL = CanalJson(FormatOptions())
 
 
 def decoded(path: Path, *others: str) -> tuple[bool, list[Any], list[str]]:
-    """Whether all was good, the lines told as JSON, and the complaints."""
+    """Whether all was good, the printed lines as JSON, and the complaints."""
     out, errors = io.StringIO(), io.StringIO()
     good = decode_files([str(path), *others], CANAL, out, errors)
     return (
@@ -68,10 +68,10 @@ def test_a_change(file: Path) -> None:
 
 
 def test_a_statement(file: Path) -> None:
-    """DDL is told by its text."""
+    """DDL is printed with its text."""
     file.write_bytes(message("ALTER", None, isDdl=True, sql="ALTER TABLE t ADD a int"))
-    (told,) = decoded(file)[1]
-    assert told == {
+    (printed,) = decoded(file)[1]
+    assert printed == {
         "table": "shop.t",
         "op": "DDL",
         "sql": "ALTER TABLE t ADD a int",
@@ -105,13 +105,13 @@ def test_values(file: Path, kind: str, text: str | None, expected: str) -> None:
 
 
 def test_bad_lines(file: Path) -> None:
-    """What is bad is told with its line, and what stands around it is decoded."""
+    """What is bad is reported with its line, and what stands around it is decoded."""
     good = message()
     bad = message(data=[{"id": "x"}])
     file.write_bytes(b"\n".join([good, b"{]", b"", bad, good, b"\xff\xfe", good[:90], good]))
-    ok, told, complaints = decoded(file)
+    ok, printed, complaints = decoded(file)
     assert not ok
-    assert [line["after"]["id"] for line in told] == [1, "x", 1, 1]  # a misfit, as it came
+    assert [line["after"]["id"] for line in printed] == [1, "x", 1, 1]  # a misfit, as it came
     assert [line.rsplit(":", 1)[0][: len(str(file)) + 2] for line in complaints[:1]] == [
         f"{file}:2"
     ]
@@ -120,12 +120,12 @@ def test_bad_lines(file: Path) -> None:
 
 
 def test_several_files(file: Path, tmp_path: Path) -> None:
-    """A file that can't be read is told, the others are decoded."""
+    """A file that can't be read is reported, the others are decoded."""
     file.write_bytes(message())
     missing = str(tmp_path / "missing")
-    ok, told, complaints = decoded(file, missing, str(file))
+    ok, printed, complaints = decoded(file, missing, str(file))
     assert not ok
-    assert len(told) == 2
+    assert len(printed) == 2
     assert complaints == [f"{missing}: No such file or directory"]
 
 
@@ -136,9 +136,9 @@ def test_pretty_printed(file: Path) -> None:
     file.write_bytes(
         b"\xef\xbb\xbf" + pretty + b"\r\n" + bad + b"\n\n" + message() + b"\n" + pretty
     )
-    ok, told, complaints = decoded(file)
+    ok, printed, complaints = decoded(file)
     assert not ok
-    assert len(told) == 3
+    assert len(printed) == 3
     line = len(pretty.splitlines()) + 1
     assert complaints == [f"{file}:{line}: a Canal message of unknown type 'ODD'"]
 
@@ -153,10 +153,10 @@ def test_document_that_does_not_end() -> None:
 
 @pytest.mark.parametrize("path", conformance.cases(*conformance.CANAL, of="canal-json"))
 def test_samples(path: Path) -> None:
-    """A sample file is told whole, but for the one table that contradicts its types."""
+    """A sample file is decoded whole, but for the one table that contradicts its types."""
     expected = conformance.expectations(path)
-    _, told, complaints = decoded(path)
-    assert sum(line["op"] == "DDL" for line in told) == expected.get("ddl_messages", 0)
+    _, printed, complaints = decoded(path)
+    assert sum(line["op"] == "DDL" for line in printed) == expected.get("ddl_messages", 0)
     assert all("mydb.project" in complaint for complaint in complaints)
     project = expected.get("other_tables", {}).get("mydb.project", {})
     assert len(complaints) == project.get("final_row_count", 0)
@@ -170,7 +170,7 @@ def test_command() -> None:
 
 
 def test_command_with_bad_input() -> None:
-    """Bad input ends it with 1, told on the standard error."""
+    """Bad input ends it with 1, reported on standard error."""
     ended = binlogd("--format", "canal-json", "-", given=b"nonsense\n" + message())
     assert ended.returncode == 1
     assert ended.stderr.startswith(b"<stdin>:1: not a Canal message")
@@ -203,10 +203,10 @@ def test_command_with_options() -> None:
     )
     options = ["--time-zone", "Asia/Shanghai", "--database", "d", "--table", "t"]
     ended = binlogd("--format", "canal-json", *options, "-", given=value)
-    told = [json.loads(line) for line in ended.stdout.splitlines()]
-    assert [line["table"] for line in told] == ["d.t", "d.t"]
-    assert told[0]["after"] == {"t": "2020-01-02T00:00:00Z", "d": "2020-01-02"}
-    assert told[1]["after"] == {"t": None, "d": None}
+    printed = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [line["table"] for line in printed] == ["d.t", "d.t"]
+    assert printed[0]["after"] == {"t": "2020-01-02T00:00:00Z", "d": "2020-01-02"}
+    assert printed[1]["after"] == {"t": None, "d": None}
     strict = binlogd("--format", "canal-json", *options, "--zero-dates", "error", "-", given=value)
     assert strict.returncode == 1
     assert b"d: '0000-00-00' is not a date" in strict.stderr

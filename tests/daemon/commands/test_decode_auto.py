@@ -1,4 +1,4 @@
-"""``binlogd decode`` without a format: it is told from the file."""
+"""``binlogd decode`` without a format: it is detected from the file."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ AVRO = record("INSERT", [integer(1), text("a")])
 
 
 def decoded(file: Path, content: bytes, **extra: str) -> tuple[bool, list[Any], list[str]]:
-    """Whether all was good, what was told, what was said beside it."""
+    """Whether all was good, what was printed, what was said beside it."""
     file.write_bytes(content)
     out, said = io.StringIO(), io.StringIO()
     good = decode_files([str(file)], AutoFormat(FormatOptions(extra=extra)), out, said)
-    told = [json.loads(line) for line in out.getvalue().splitlines()]
-    return good, told, [line.removeprefix(f"{file}: ") for line in said.getvalue().splitlines()]
+    printed = [json.loads(line) for line in out.getvalue().splitlines()]
+    return good, printed, [line.removeprefix(f"{file}: ") for line in said.getvalue().splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -45,30 +45,30 @@ def decoded(file: Path, content: bytes, **extra: str) -> tuple[bool, list[Any], 
 )
 def test_a_file_tells_its_format(tmp_path: Path, content: bytes, name: str, count: int) -> None:
     """It is said which one, and nothing of what was looked at is lost."""
-    good, told, said = decoded(tmp_path / "f", content)
-    assert (good, len(told), said) == (True, count, [f"read as {name}"])
+    good, printed, said = decoded(tmp_path / "f", content)
+    assert (good, len(printed), said) == (True, count, [f"read as {name}"])
 
 
 def test_a_file_that_begins_with_a_tombstone_tells_its_format_behind_it(tmp_path: Path) -> None:
     """What was looked at before is read as that format too: the tombstone, which names no table."""
     tombstone, row = b'{"key":{"id":1},"value":null}', dumps(envelope("c", {"id": 1}))
-    good, told, said = decoded(tmp_path / "f", tombstone + b"\n" + row)
-    assert (good, len(told), said[0]) == (False, 1, "read as debezium-json")
+    good, printed, said = decoded(tmp_path / "f", tombstone + b"\n" + row)
+    assert (good, len(printed), said[0]) == (False, 1, "read as debezium-json")
     assert "a tombstone whose delete is not known" in said[1]
 
 
 def test_what_is_of_another_format_is_bad(tmp_path: Path) -> None:
     """The first that tells it tells it for the file."""
-    good, told, said = decoded(tmp_path / "f", b"\n".join([CANAL, ogg("I", {"id": 1}), CANAL]))
-    assert (good, len(told)) == (False, 2)
+    good, printed, said = decoded(tmp_path / "f", b"\n".join([CANAL, ogg("I", {"id": 1}), CANAL]))
+    assert (good, len(printed)) == (False, 2)
     assert said[0] == "read as canal-json"
     assert "a Canal message without a type" in said[1]
 
 
 def test_a_file_that_tells_nothing_is_one_line(tmp_path: Path) -> None:
     """With what it holds, and what it may be."""
-    good, told, said = decoded(tmp_path / "f", b'{"a": 1}\nhello')
-    assert (good, told, len(said)) == (False, [], 1)
+    good, printed, said = decoded(tmp_path / "f", b'{"a": 1}\nhello')
+    assert (good, printed, len(said)) == (False, [], 1)
     assert said[0].startswith("its format can't be told: an object of a (1); 5 bytes that begin")
     assert said[0].endswith("it may be of debezium-json (1). --format names one")
 
@@ -80,15 +80,15 @@ def test_an_empty_file_is_good(tmp_path: Path) -> None:
 
 def test_a_packed_file_is_told_as_ever(tmp_path: Path) -> None:
     """It is no format of binary messages."""
-    good, told, said = decoded(tmp_path / "f", b"\x1f\x8b\x08\0\0")
-    assert (good, told, len(said)) == (False, [], 1)
+    good, printed, said = decoded(tmp_path / "f", b"\x1f\x8b\x08\0\0")
+    assert (good, printed, len(said)) == (False, [], 1)
     assert "is compressed by gzip" in said[0]
 
 
 def test_a_format_that_the_options_rule_out_is_named(tmp_path: Path) -> None:
     """Not the next best one."""
-    good, told, said = decoded(tmp_path / "f", CANAL, positions="postgres-lsn")
-    assert (good, told, len(said)) == (False, [], 1)
+    good, printed, said = decoded(tmp_path / "f", CANAL, positions="postgres-lsn")
+    assert (good, printed, len(said)) == (False, [], 1)
     assert said[0].startswith("is of format canal-json: canal-json gives no other positions")
 
 

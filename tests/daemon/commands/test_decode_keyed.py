@@ -69,8 +69,8 @@ def test_a_file_of_records(tmp_path: Path) -> None:
     file.write_bytes(b"\n".join(map(dumps, lines)))
     out, errors = io.StringIO(), io.StringIO()
     assert not decode_files([str(file)], DebeziumJson(FormatOptions()), out, errors)
-    told = [json.loads(line) for line in out.getvalue().splitlines()]
-    assert [(line["op"], line["key"], line["after"]) for line in told] == [
+    printed = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [(line["op"], line["key"], line["after"]) for line in printed] == [
         ("I", {}, ROW), ("I", KEY, {"id": 1, "v": "NaN"}), ("D", KEY, None),
     ]  # fmt: skip
     assert errors.getvalue().startswith(f"{file}:5: no envelope of Debezium's")

@@ -14,7 +14,7 @@ from daemon.commands.decode import decode_files
 from tests.changes.formats import wire
 
 
-def told(tmp_path: Path, name: str, content: bytes) -> tuple[list[dict[str, object]], str]:
+def printed(tmp_path: Path, name: str, content: bytes) -> tuple[list[dict[str, object]], str]:
     file = tmp_path / "messages.bin"
     file.write_bytes(content)
     out, errors = io.StringIO(), io.StringIO()
@@ -45,8 +45,8 @@ def stream(*values: bytes) -> bytes:
 )
 def test_one_message_or_a_stream_of_them(tmp_path: Path, name: str, values: list[bytes]) -> None:
     """A file is a message, or several, each behind its length."""
-    alone, _ = told(tmp_path, name, values[0])
-    several, errors = told(tmp_path, name, stream(*values))
+    alone, _ = printed(tmp_path, name, values[0])
+    several, errors = printed(tmp_path, name, stream(*values))
     assert [change["key"] for change in alone] == [{"id": 1}]
     assert [change["key"] for change in several] == [{"id": 1}, {"id": 2}]
     assert errors == ""
@@ -55,7 +55,7 @@ def test_one_message_or_a_stream_of_them(tmp_path: Path, name: str, values: list
 def test_parts_of_a_message_are_put_together(tmp_path: Path) -> None:
     """In a file as in the log."""
     values = [*wire.dts_parts(20, entry(1)), wire.dts_message(entry(2))]
-    found, errors = told(tmp_path, "tencent-dts", stream(*values))
+    found, errors = printed(tmp_path, "tencent-dts", stream(*values))
     assert [change["key"] for change in found] == [{"id": 1}, {"id": 2}]
     assert errors == ""
 
@@ -63,7 +63,7 @@ def test_parts_of_a_message_are_put_together(tmp_path: Path) -> None:
 def test_parts_that_lack_others_are_told(tmp_path: Path) -> None:
     """With their place; the rest is decoded all the same."""
     cut = wire.dts_parts(20, entry(1))
-    found, errors = told(
+    found, errors = printed(
         tmp_path, "tencent-dts", stream(cut[0], cut[2], wire.dts_message(entry(2)))
     )
     assert [change["key"] for change in found] == [{"id": 2}]

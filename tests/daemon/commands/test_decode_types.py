@@ -13,7 +13,7 @@ from changes.formats.auto import make_format
 from changes.model import FormatOptions
 from daemon.cli import app
 from daemon.commands.decode import decode_files
-from daemon.commands.decode_types import given_types
+from daemon.commands.decode_types import configured_types
 from tests.changes.formats.debezium.messages import dumps, envelope
 from tests.changes.formats.json_messages import ogg
 
@@ -32,7 +32,7 @@ MESSAGES = {
 def decode(path: Path, format_: str, types: list[str]) -> tuple[bool, dict[str, object], str]:
     """Whether all was good, the row, what was said; the zone of the source is Shanghai's."""
     path.write_bytes(MESSAGES[format_])
-    options = FormatOptions("Asia/Shanghai", types=given_types(format_, types))
+    options = FormatOptions("Asia/Shanghai", types=configured_types(format_, types))
     out, said = io.StringIO(), io.StringIO()
     good = decode_files([str(path)], make_format(format_, options), out, said)
     return good, json.loads(out.getvalue())["after"], said.getvalue()

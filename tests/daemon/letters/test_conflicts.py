@@ -12,7 +12,14 @@ from changes.formats import FORMATS
 from changes.formats.base import pack
 from changes.model import FormatOptions, Mode
 from changes.routing import Route, Router
-from daemon.letters.conflicts import REPLAYED, Candidate, Later, Letters, doubt_peers, read_now
+from daemon.letters.conflicts import (
+    REPLAYED,
+    Candidate,
+    ConflictFinder,
+    Letters,
+    doubt_peers,
+    read_now,
+)
 from daemon.source.port import LogRecord
 from tests.changes.formats.debezium.messages import (
     Fields,
@@ -73,10 +80,10 @@ def doubts(
     """All that speaks against candidates, after those records came."""
     some = [of] if isinstance(of, Candidate) else of
     made = FORMATS["canal-json"](FormatOptions())
-    found = Later(made, by or router(), S0, some, letters)
+    found = ConflictFinder(made, by or router(), S0, some, letters)
     for one in later:
-        found.hear(one)
-    found.settle()
+        found.examine(one)
+    found.finish()
     return [doubt for c in some for doubt in c.doubts]
 
 
@@ -269,9 +276,9 @@ def test_a_message_of_several_tables_touches_all_of_them() -> None:
     one = read_by("canal-protobuf", canal_packet(rows("t", "1"), rows("u", "2")))
     assert one.keys == {"lake.s.t": {("1",)}, "lake.s.u": {("2",)}}
     routes = Router([Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT)])
-    found = Later(FORMATS["canal-protobuf"](FormatOptions()), routes, S0, [one], NOBODY)
-    found.hear(record(8, canal_packet(rows("t", "9"), rows("u", "2"))))
-    found.settle()
+    found = ConflictFinder(FORMATS["canal-protobuf"](FormatOptions()), routes, S0, [one], NOBODY)
+    found.examine(record(8, canal_packet(rows("t", "9"), rows("u", "2"))))
+    found.finish()
     assert one.doubts == ["lake.s.u: its row 2 changed since, offset 8"]
 
 
@@ -288,9 +295,9 @@ def test_a_message_that_statements_divide_touches_all_its_rows() -> None:
     assert [doubt for doubt in one.doubts if "it is a statement" in doubt]
     plain = read_by("canal-protobuf", canal_packet(rows("3")))
     routes = Router([Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT)])
-    found = Later(FORMATS["canal-protobuf"](FormatOptions()), routes, S0, [plain], NOBODY)
-    found.hear(record(8, canal_packet(rows("3"), added, rows("4"))))
-    found.settle()
+    found = ConflictFinder(FORMATS["canal-protobuf"](FormatOptions()), routes, S0, [plain], NOBODY)
+    found.examine(record(8, canal_packet(rows("3"), added, rows("4"))))
+    found.finish()
     assert plain.doubts == ["lake.s.t: its row 3 changed since, offset 8"]
 
 
@@ -306,8 +313,8 @@ def test_keys_in_record_keys_are_compared() -> None:
     assert not one.problems
     ((target, keys),) = one.keys.items()
     assert keys == {("1",)}
-    found = Later(made, by, S0, [one], NOBODY)
+    found = ConflictFinder(made, by, S0, [one], NOBODY)
     gone = dumps(wrapped(envelope("d", None, {"id": 1, "name": "a"}), fields))
-    found.hear(LogRecord(8, key, gone, (), 0))
-    found.settle()
+    found.examine(LogRecord(8, key, gone, (), 0))
+    found.finish()
     assert one.doubts == [f"{target}: its row 1 changed since, offset 8"]

@@ -25,7 +25,7 @@ from daemon.runtime.edits import (
     Edits,
     edit_offline,
 )
-from daemon.runtime.lifecycle import Exit, Finish, Held, Lifecycle
+from daemon.runtime.lifecycle import Exit, Finish, Lifecycle, PipelineHeld
 from daemon.runtime.topology import PipelineParts
 from offsets.snapshot import PartitionState, Snapshot
 from offsets.snapshot_text import decode
@@ -37,14 +37,14 @@ class Rig:
 
     def __init__(self, make: Callable[[str, Change], object] | None = None) -> None:
         self.life = Lifecycle({"a": 1, "b": 1}, 60)
-        self.told: queue.SimpleQueue[Edited] = queue.SimpleQueue()
+        self.results: queue.SimpleQueue[Edited] = queue.SimpleQueue()
         self.started: list[object] = []
         made = make or (lambda name, change: ("parts", change(Snapshot(name, "g"))))
         self.edits = Edits(
             self.life,
             cast(Callable[[str, Change], PipelineParts], made),
             self.started.append,
-            self.told.put,
+            self.results.put,
         )
 
     def begin(self, change: Change = lambda snapshot: snapshot) -> Future[None]:
@@ -59,11 +59,11 @@ class Rig:
 
     def ends(self) -> list[object]:
         """What the edit's thread says is heard."""
-        return self.edits.ended(self.told.get(timeout=30), 2.0)
+        return self.edits.ended(self.results.get(timeout=30), 2.0)
 
     def carry_out(self, effects: list[object]) -> None:
         for effect in effects:
-            if isinstance(effect, Held):
+            if isinstance(effect, PipelineHeld):
                 self.edits.held(effect)
 
     @property

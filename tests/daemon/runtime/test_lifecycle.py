@@ -8,7 +8,7 @@ from actors.contract.addresses import Address
 from daemon.runtime.lifecycle import CLOSE_TIMEOUT_S, Exit, Finish, Lifecycle, NameRemaining
 
 
-def told(out: list[object]) -> list[tuple[str, object]]:
+def sent(out: list[object]) -> list[tuple[str, object]]:
     return [(str(e.to), e.message) for e in out if isinstance(e, fx.Tell)]
 
 
@@ -26,11 +26,11 @@ def drained(life: Lifecycle, name: str, processors: int, now: float = 1.0) -> li
 def test_a_signal_drains_commits_and_ends_with_zero() -> None:
     """Stop fetching, wait for every processor, save, close: status 0."""
     life = Lifecycle({"a": 2}, 60)
-    assert told(life.handle(msg.StopRequested("SIGTERM"), 0.0)) == [
+    assert sent(life.handle(msg.StopRequested("SIGTERM"), 0.0)) == [
         ("a/fetcher[0]", msg.StopFetching())
     ]
-    assert told(life.handle(msg.Drained(Address("a", "processor", 0)), 1.0)) == []
-    assert told(life.handle(msg.Drained(Address("a", "processor", 1)), 1.0)) == [
+    assert sent(life.handle(msg.Drained(Address("a", "processor", 0)), 1.0)) == []
+    assert sent(life.handle(msg.Drained(Address("a", "processor", 1)), 1.0)) == [
         ("a/committer[0]", msg.SaveNow())
     ]
     assert finish(life.handle(msg.SourceClosed("a"), 2.0)) is Exit.OK
@@ -47,7 +47,7 @@ def test_a_data_error_stops_its_own_pipeline_only() -> None:
     """The others go on, and the process with them."""
     life = Lifecycle({"a": 1, "b": 1}, 60)
     out = life.handle(msg.PipelineFailed("a", "bad record"), 0.0)
-    assert told(out) == [("a/fetcher[0]", msg.StopFetching())]
+    assert sent(out) == [("a/fetcher[0]", msg.StopFetching())]
     drained(life, "a", 1)
     assert finish(life.handle(msg.SourceClosed("a"), 2.0)) is None
     assert life.failures() == {"a": "bad record"}
@@ -79,7 +79,7 @@ def test_a_drain_past_its_deadline_names_what_remains_and_still_commits() -> Non
     assert life.deadline == 60.0
     out = life.tick(60.0)
     assert NameRemaining((Address("a", "processor", 1),)) in out
-    assert told(out) == [("a/committer[0]", msg.SaveNow())]
+    assert sent(out) == [("a/committer[0]", msg.SaveNow())]
     assert finish(life.handle(msg.SourceClosed("a"), 61.0)) is Exit.DEADLINE
 
 

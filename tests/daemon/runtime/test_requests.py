@@ -12,13 +12,13 @@ from daemon.runtime.requests import Requests, WritersDirectory
 
 
 class Kept:
-    """An endpoint that keeps what it is told."""
+    """An endpoint that keeps what it is sent."""
 
     def __init__(self) -> None:
-        self.told: list[object] = []
+        self.sent: list[object] = []
 
     def tell(self, message: object) -> None:
-        self.told.append(message)
+        self.sent.append(message)
 
 
 def opening(pipeline: str) -> msg.OpenTarget:

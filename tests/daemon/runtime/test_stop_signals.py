@@ -31,25 +31,25 @@ def ends(status: int) -> None:
 
 def test_the_supervisor_hears_all_while_it_listens() -> None:
     """What a second one means is its to say: it has actors to leave behind, and says so."""
-    told: list[object] = []
-    signals = StopSignals(told.append, ends)
+    heard: list[object] = []
+    signals = StopSignals(heard.append, ends)
     with signals.handled(), signals.listening():
         raise_both()
-    assert told == BOTH
+    assert heard == BOTH
 
 
 def test_the_second_one_ends_a_start_that_hangs() -> None:
-    """Nobody reads what is told yet."""
-    told: list[object] = []
-    with StopSignals(told.append, ends).handled(), pytest.raises(Ended):
+    """Nobody reads what is heard yet."""
+    heard: list[object] = []
+    with StopSignals(heard.append, ends).handled(), pytest.raises(Ended):
         raise_both()
-    assert told == BOTH[:1]
+    assert heard == BOTH[:1]
 
 
 def test_the_second_one_ends_an_end_that_hangs() -> None:
     """The first one ended the supervisor, and what is closed after it takes its time."""
-    told: list[object] = []
-    signals = StopSignals(told.append, ends)
+    heard: list[object] = []
+    signals = StopSignals(heard.append, ends)
     with signals.handled():
         with signals.listening():
             signal.raise_signal(signal.SIGTERM)
@@ -62,7 +62,7 @@ def test_a_process_ends_with_its_status_and_a_line() -> None:
     script = (
         "import signal, threading\n"
         "from daemon.runtime.stop_signals import StopSignals\n"
-        "with StopSignals(lambda told: None).handled():\n"
+        "with StopSignals(lambda heard: None).handled():\n"
         "    print('ready', flush=True)\n"
         "    threading.Event().wait()\n"
     )
