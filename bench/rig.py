@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from actors.contract.addresses import Address
-from actors.contract.effects import Stage, Stretch
+from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import (
     ActorCrashed,
     CaughtUp,
@@ -278,5 +278,5 @@ def _leave(topology: Topology, events: EventQueue, pipeline: str, processors: in
 def warm_up(stager: Stager) -> None:
     """Have one batch staged: then the process is up."""
     route = TargetRoute(TargetName("lake", "bench", "warm"), Mode.UPSERT, None)
-    stretch = Stretch(TopicPartition("warm", 0), Messages.of([0], [message(0, "warm")]))
-    stager.stage(Stage(route, (), (stretch,)))
+    lane = LaneMessages(TopicPartition("warm", 0), Messages.of([0], [message(0, "warm")]))
+    stager.stage(Stage(route, (), (lane,)))

@@ -31,8 +31,8 @@ def cancelled(snapshot: Snapshot, target: str) -> Snapshot:
     """Give a rebuild up: what came meanwhile is read again, for the old table did not get it."""
     rebuild = snapshot.rebuilds[target]
     behind = {source: last + 1 for source, last in rebuild.until.items()}
-    given_up = replace(rebuild, cancelled=True)
-    return _moved(snapshot, behind, {**snapshot.rebuilds, target: given_up})
+    abandoned = replace(rebuild, cancelled=True)
+    return _moved(snapshot, behind, {**snapshot.rebuilds, target: abandoned})
 
 
 def is_complete(snapshot: Snapshot, target: str) -> bool:
@@ -47,8 +47,8 @@ def is_complete(snapshot: Snapshot, target: str) -> bool:
 
 def delayed(snapshot: Snapshot, target: str, marks: Mapping[TopicPartition, int]) -> Snapshot:
     """Go on filling: the old table holds more than was recorded of it."""
-    later = snapshot.rebuilds[target].ahead(marks)
-    return replace(snapshot, rebuilds={**snapshot.rebuilds, target: later})
+    extended = snapshot.rebuilds[target].ahead(marks)
+    return replace(snapshot, rebuilds={**snapshot.rebuilds, target: extended})
 
 
 def ended(snapshot: Snapshot, target: str) -> Snapshot:

@@ -23,7 +23,7 @@ class DebtBounds:
     seconds: float = 300.0
 
 
-class Held(NamedTuple):
+class HeldFrontier(NamedTuple):
     """A partition of which something is pending: who holds its frontier, and what is read next."""
 
     source: TopicPartition
@@ -40,7 +40,7 @@ class FrontierDebt:
         self._since: dict[TopicPartition, tuple[int, float]] = {}
         self._named: dict[TopicPartition, set[str]] = {}
 
-    def look(self, held: Iterable[Held], now: float) -> list[object]:
+    def look(self, held: Iterable[HeldFrontier], now: float) -> list[object]:
         """A warning for each new culprit, and a line for each partition that is free of debt again.
 
         ``held`` are all partitions that are held now. One culprit is named once for as long as
@@ -49,18 +49,18 @@ class FrontierDebt:
         out: list[object] = []
         in_debt: set[TopicPartition] = set()
         standing: dict[TopicPartition, tuple[int, float]] = {}
-        for part in held:
-            seen = self._since.get(part.source)
-            since = seen[1] if seen is not None and seen[0] == part.frontier else now
-            standing[part.source] = (part.frontier, since)
-            messages, seconds = part.position - part.frontier, now - since
+        for each in held:
+            seen = self._since.get(each.source)
+            since = seen[1] if seen is not None and seen[0] == each.frontier else now
+            standing[each.source] = (each.frontier, since)
+            messages, seconds = each.position - each.frontier, now - since
             if messages < self._bounds.messages and seconds < self._bounds.seconds:
                 continue
-            in_debt.add(part.source)
-            named = self._named.setdefault(part.source, set())
-            if part.target not in named:
-                named.add(part.target)
-                out.append(_warning(part, messages, seconds))
+            in_debt.add(each.source)
+            named = self._named.setdefault(each.source, set())
+            if each.target not in named:
+                named.add(each.target)
+                out.append(_warning(each, messages, seconds))
         self._since = standing
         for source in [source for source in self._named if source not in in_debt]:
             culprits = sorted(self._named.pop(source))
@@ -69,11 +69,11 @@ class FrontierDebt:
         return out
 
 
-def _warning(part: Held, messages: int, seconds: float) -> fx.Log:
+def _warning(each: HeldFrontier, messages: int, seconds: float) -> fx.Log:
     fields = {
-        "source": str(part.source),
-        "target": part.target,
-        "offset": part.frontier,
+        "source": str(each.source),
+        "target": each.target,
+        "offset": each.frontier,
         "messages": messages,
         "seconds": round(seconds, 1),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from actors.committer.debt import DebtBounds, FrontierDebt, Held
+from actors.committer.debt import DebtBounds, FrontierDebt, HeldFrontier
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
@@ -54,7 +54,7 @@ class CommitterLogic:
         self._debt = FrontierDebt(debt or DebtBounds())
         self._epochs: dict[TopicPartition, int] = {}
         self._until = dict(until or {})
-        self._tell_caught_up = until is not None
+        self._report_caught_up = until is not None
         self._confirmed = {s: state.confirmed for s, state in recorded.partitions.items()}
         # Of these the group does not know yet that an operator has moved them.
         self._reset = {s for s, state in recorded.partitions.items() if state.reset}
@@ -86,7 +86,7 @@ class CommitterLogic:
                 out = self._written(message)
             case msg.DeadLettered():
                 out = self._dead_lettered(message)
-            case msg.FormatTold(topic, name):
+            case msg.FormatDetected(topic, name):
                 self._formats[topic] = name
                 out = []
             case msg.SpillListed(target, mark):
@@ -217,7 +217,7 @@ class CommitterLogic:
     def _look_at_debt(self, now: float) -> list[object]:
         ledger = self._ledger
         held = [
-            Held(source, holder[0], holder[1], ledger.position(source))
+            HeldFrontier(source, holder[0], holder[1], ledger.position(source))
             for source in ledger.sources
             if (holder := next(iter(ledger.holders(source)), None)) is not None
         ]
@@ -253,13 +253,13 @@ class CommitterLogic:
         return left | self._ledger.frontiers()
 
     def _caught_up(self) -> list[object]:
-        if not self._tell_caught_up:
+        if not self._report_caught_up:
             return []
         # Where the log ends amid a message the rest of that may never come: it is not waited for.
         applied = {source: self._ledger.applied(source) for source in self._ledger.sources}
         if any(applied.get(source, -1) < end for source, end in self._until.items()):
             return []
-        self._tell_caught_up = False
+        self._report_caught_up = False
         return [fx.Tell(self._supervisor, msg.CaughtUp(self._pipeline))]
 
     # --- the stores, then the group
@@ -312,17 +312,17 @@ class CommitterLogic:
             # Only what was read here: a position that was refused must not be committed back.
             mine = [source for source in sources if source in self._epochs]
             frontiers = {s: shared[s] for s in mine if s in shared}
-            self._let_go(sources)
+            self._release_partitions(sources)
             return [fx.Reply(frontiers if self._commits else {})]
-        news = {
+        changed = {
             source: frontier
             for source, frontier in shared.items()
             if self._commits and source in self._epochs and self._confirmed.get(source) != frontier
         }
-        if not news and not self._ending:
+        if not changed and not self._ending:
             return []
-        epochs = {source: self._epochs[source] for source in news}
-        return [fx.Tell(self._fetcher, msg.CommitFrontiers(news, epochs, self._ending))]
+        epochs = {source: self._epochs[source] for source in changed}
+        return [fx.Tell(self._fetcher, msg.CommitFrontiers(changed, epochs, self._ending))]
 
     def _save_failed(self, reason: str) -> list[object]:
         """What was stored before is whole, the group's commit at or below it: time is lost."""
@@ -330,7 +330,7 @@ class CommitterLogic:
         self._on_disk = None
         out: list[object] = [fx.Log("error", "offsets_not_stored", {"reason": reason})]
         if self._releasing:
-            self._let_go(self._releasing)
+            self._release_partitions(self._releasing)
             self._releasing = ()
             out.append(fx.Reply({}))
         elif self._ending:
@@ -339,7 +339,7 @@ class CommitterLogic:
             out.append(fx.Tell(self._fetcher, msg.CommitFrontiers({}, {}, last=True)))
         return out
 
-    def _let_go(self, sources: tuple[TopicPartition, ...]) -> None:
+    def _release_partitions(self, sources: tuple[TopicPartition, ...]) -> None:
         for source in sources:
             if source in self._epochs:
                 frontier = self._ledger.frontier(source)

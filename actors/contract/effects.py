@@ -120,7 +120,7 @@ class CloseSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class LaneMessages:
     """Undecoded messages of one lane, in order.
 
     ``rows_before``: so many rows of its one message were staged before; a changelog counts on.
@@ -139,8 +139,8 @@ class Stage:
     """
 
     route: TargetRoute
-    pieces: tuple[str, ...]
-    stretches: tuple[Stretch, ...]
+    earlier_files: tuple[str, ...]
+    lanes: tuple[LaneMessages, ...]
     generation: int = 0
     """Another number than the last: the target's columns were dropped, renamed or redefined since,
     so what is known of them from earlier messages is forgotten."""
@@ -164,7 +164,7 @@ class Hold:
     held: bool
 
 
-class Reread(NamedTuple):
+class LogRange(NamedTuple):
     """A stretch of the log whose messages of one target are wanted again."""
 
     source: TopicPartition
@@ -179,7 +179,7 @@ class Spill:
 
     target: TargetName
     reason: str
-    rereads: tuple[Reread, ...]
+    rereads: tuple[LogRange, ...]
     records: tuple[SpillRecord, ...]
 
 

@@ -102,7 +102,7 @@ class TargetState:
 
     ``version`` is the sink's own name of the published state (Iceberg: the snapshot id).
     ``covered``: a write found itself there already, by its own lost attempt or by another's.
-    ``parted``: its history is whole and does not hold the version that was recorded last.
+    ``diverged``: its history is whole and does not hold the version that was recorded last.
     ``positions`` names the source positions that it keeps of each row, None where it keeps none.
     ``steps``: of lanes, how much it holds of the message above the mark.
     ``rows_may_differ``: what may have changed stored rows at the source alone (``offsets.doubts``).
@@ -116,7 +116,7 @@ class TargetState:
     positions: str | None = None
     steps: Mapping[TopicPartition, Step] = field(default_factory=dict)
     covered: bool = field(default=False, compare=False)
-    parted: bool = field(default=False, compare=False)
+    diverged: bool = field(default=False, compare=False)
     rows_may_differ: str | None = None
 
 

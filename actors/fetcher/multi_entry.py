@@ -1,8 +1,8 @@
 """Messages of several entries: what each target gets of one, and in which order it is applied.
 
-Where a target has rows alone, these are a message of their own and go with all others. Where it has
-statements too it gets the whole message, as a barrier, and takes it apart into segments: rows, a
-statement, rows again. Both are at the message's one offset.
+Where a target has only rows in a message, they become a message of their own. Where it has
+statements too, it gets the whole message as a barrier, and the processor takes that apart into
+entry groups: rows, a statement, rows again. Both are at the message's one offset.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TargetPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class EntryGroup:
     """What is applied at once of a message, of one target: neighbouring rows, or one statement.
 
     ``value`` is a message of these entries. ``done``: so many of the whole message's entries, be
@@ -93,11 +93,13 @@ def _shown_by_rows(ddl: Ddl) -> bool:
     return not (ddl.steps or ddl.redefined or ddl.refused or ddl.unread)
 
 
-def segments(format_: Format, router: Router, route: TargetRoute, value: bytes) -> list[Segment]:
+def entry_groups(
+    format_: Format, router: Router, route: TargetRoute, value: bytes
+) -> list[EntryGroup]:
     """Take a message apart for one target, in its order; raises BadMessage.
 
-    Each statement is a segment of its own: other targets that it concerns then stand at the same
-    place behind it.
+    Each statement is an entry group of its own, so that all targets that it concerns stand at the
+    same place behind it.
     """
     assert isinstance(format_, MultiEntry)
     found: list[tuple[TableName | None, bool, int, list[bytes]]] = []
@@ -113,7 +115,7 @@ def segments(format_: Format, router: Router, route: TargetRoute, value: bytes) 
         found.append((table, ddl, done, data))
     last = found[-1][2] if found else 0
     return [
-        Segment(format_.joined(value, data), ddl, done, done == last, table)
+        EntryGroup(format_.joined(value, data), ddl, done, done == last, table)
         for table, ddl, done, data in found
     ]
 

@@ -67,7 +67,7 @@ class Offers:
         if not offered.taken:
             self._sent[offered.to] -= 1
 
-    def park_again(self, offered: msg.Offered, now: float) -> None:
+    def park_refused(self, offered: msg.Offered, now: float) -> None:
         """What was refused is the first to be offered when there is room."""
         if not self._refused:
             self.blocked_at = now

@@ -18,16 +18,16 @@ from offsets.running import Running
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ReassembledBatch:
     """Part of a fetched batch: plain messages, or at most one that a part has made whole.
 
-    ``held`` and ``open`` are the messages that lacked parts before it, and after it.
+    ``open_before`` and ``open_after`` are the messages that lack parts, by name.
     """
 
     fetched: msg.Fetched
     run: Run | None = None
-    held: Mapping[str, int] = field(default_factory=dict)
-    open: Mapping[str, int] = field(default_factory=dict)
+    open_before: Mapping[str, int] = field(default_factory=dict)
+    open_after: Mapping[str, int] = field(default_factory=dict)
     running: Mapping[str, int] = field(default_factory=dict)
     """The producer's numbers after it."""
 
@@ -37,7 +37,7 @@ class Stretch:
         ``last``: nothing more of it is sent. A message that is bad comes after all before it: until
         then it is open.
         """
-        fragments = self.open if self.run is None or last else self.held
+        fragments = self.open_after if self.run is None or last else self.open_before
         sent = replace(sent, fragments=fragments)
         if last and sent.next_offset == self.fetched.next_offset:
             sent = replace(sent, running=self.running)
@@ -50,7 +50,7 @@ class SequenceGap(Exception):
     """A producer's running number jumps, or is missing: one line. A message was lost."""
 
 
-class _Running:
+class _RunningNumbers:
     """The running numbers of a partition's streams, since its reading began."""
 
     def __init__(self, known: Running | None) -> None:
@@ -90,7 +90,7 @@ class Reassembly:
     def __init__(self, format_: Format, max_bytes: int) -> None:
         self._format = format_ if isinstance(format_, Chunked) else None
         self._assembler = PartAssembler(max_bytes)
-        self._running: dict[TopicPartition, _Running] = {}
+        self._running: dict[TopicPartition, _RunningNumbers] = {}
         self.repeated = 0
         """Messages that the producer had sent before: dropped."""
 
@@ -103,7 +103,7 @@ class Reassembly:
         self, source: TopicPartition, *, at_frontier: bool, running: Running | None = None
     ) -> None:
         """A partition is read from anew (``PartAssembler.begin``); the numbers just below it."""
-        self._running[source] = _Running(running)
+        self._running[source] = _RunningNumbers(running)
         self._assembler.begin(source, at_frontier=at_frontier)
 
     def drop(self, source: TopicPartition) -> None:
@@ -119,7 +119,7 @@ class Reassembly:
         """The producer's last numbers in a partition, by stream."""
         return self._running[source].numbers if source in self._running else {}
 
-    def _is_again(self, source: TopicPartition, offset: int, value: bytes | None) -> bool:
+    def _is_repeated(self, source: TopicPartition, offset: int, value: bytes | None) -> bool:
         """Tell a message that was sent again, be it good or bad; raises SequenceGap."""
         assert self._format is not None
         if value is None:
@@ -131,21 +131,21 @@ class Reassembly:
             raise SequenceGap(f"{place}: {bad}") from bad
         return not self._running[source].is_new(place, stream, number)
 
-    def moved(self, source: TopicPartition, position: int) -> Stretch:
+    def moved(self, source: TopicPartition, position: int) -> ReassembledBatch:
         """The stretch of no message at a position."""
         held = self.open(source)
-        return Stretch(
+        return ReassembledBatch(
             msg.Fetched(source, [], [], position), None, held, held, self.numbers(source)
         )
 
-    def stretches(self, fetched: msg.Fetched) -> Iterator[Stretch]:
+    def batches(self, fetched: msg.Fetched) -> Iterator[ReassembledBatch]:
         """Cut a batch where a part comes in, or a message that was sent again, which is dropped.
 
         Raises MissingPart, TooLarge, SequenceGap after what came before. Each part is a stretch of
         its own, so that what is open at any position is told exactly.
         """
         if self._format is None or not self._format.comes_in_parts(fetched.values):
-            yield Stretch(fetched)
+            yield ReassembledBatch(fetched)
             return
         source, start = fetched.source, 0
         ends = [*fetched.offsets[1:], fetched.next_offset]
@@ -153,39 +153,39 @@ class Reassembly:
             before = self._running[source].numbers
             found = _part(self._format, value)
             try:
-                again = self._is_again(source, fetched.offsets[place], value)
+                repeated = self._is_repeated(source, fetched.offsets[place], value)
             except SequenceGap:
                 plain, held = _cut(fetched, start, place, fetched.offsets[place]), self.open(source)
-                yield Stretch(plain, None, held, held, before)
+                yield ReassembledBatch(plain, None, held, held, before)
                 raise
-            if found is None and not again:
+            if found is None and not repeated:
                 continue
             held = self.open(source)
             if place > start:
                 plain = _cut(fetched, start, place, fetched.offsets[place])
-                yield Stretch(plain, None, held, held, before)
+                yield ReassembledBatch(plain, None, held, held, before)
             start = place + 1
             nothing = _cut(fetched, start, start, ends[place])
-            if again or found is None:
+            if repeated or found is None:
                 self.repeated += 1
-                yield Stretch(nothing, None, held, held, before)
+                yield ReassembledBatch(nothing, None, held, held, before)
                 continue
             assert value is not None
             stream, part = found
             whole = self._assembler.take(source, stream, fetched.offsets[place], part)
             now, numbers = self.open(source), self.numbers(source)
             if whole is None:
-                yield Stretch(nothing, None, held, now, numbers)
+                yield ReassembledBatch(nothing, None, held, now, numbers)
                 continue
             one = replace(
                 _cut(fetched, place, start, ends[place]),
                 values=[self._format.reassembled(value, whole.data)],
             )
-            yield Stretch(one, whole.run, held, now, numbers)
+            yield ReassembledBatch(one, whole.run, held, now, numbers)
         if start < len(fetched.values) or not fetched.values:
             rest = _cut(fetched, start, len(fetched.values), fetched.next_offset)
             held = self.open(source)
-            yield Stretch(rest, None, held, held, self.numbers(source))
+            yield ReassembledBatch(rest, None, held, held, self.numbers(source))
 
 
 def _part(format_: Chunked, value: bytes | None) -> tuple[str, Part] | None:

@@ -36,11 +36,11 @@ class NotRecognised(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Recognised:
     """What may go on: batches, each in its partition's order, and the format that was just told."""
 
     batches: tuple[msg.Fetched, ...]
-    told: msg.FormatTold | None = None
+    detected: msg.FormatDetected | None = None
 
 
 class Recognition:
@@ -54,26 +54,26 @@ class Recognition:
         self._bounds = bounds
         self._held: dict[TopicPartition, list[msg.Fetched]] = {}
 
-    def take(self, fetched: msg.Fetched) -> Known:
+    def take(self, fetched: msg.Fetched) -> Recognised:
         """Take a batch; raises NotRecognised when enough was seen."""
         format_, topic = self._format, fetched.source.topic
         if format_ is None:
-            return Known((fetched,))
-        name, told = format_.topics.of(topic), None
+            return Recognised((fetched,))
+        name, detected = format_.topics.of(topic), None
         held: list[msg.Fetched] = []
         if name is None:
             left = max(0, self._bounds.messages - self.waiting[topic])
-            name = _first_told(topic, islice(_records(fetched.values), left))
+            name = _first_detected(topic, islice(_records(fetched.values), left))
             if name is None:
                 self._hold(fetched)
-                return Known(())
+                return Recognised(())
             format_.topics.choose(topic, name)
-            told = msg.FormatTold(topic, name)
+            detected = msg.FormatDetected(topic, name)
             held = [each for source in self._sources(topic) for each in self._held.pop(source)]
         if (problem := format_.problem(name)) is not None:
             raise NotRecognised(f"{topic} is of format {name}: {problem}")
         batches = (_marked(format_, each) for each in (*held, fetched))
-        return Known(tuple(batches), told)
+        return Recognised(tuple(batches), detected)
 
     def _hold(self, fetched: msg.Fetched) -> None:
         topic = fetched.source.topic
@@ -131,7 +131,7 @@ class Recognition:
         )
 
 
-def _first_told(topic: str, records: Iterable[Packed]) -> str | None:
+def _first_detected(topic: str, records: Iterable[Packed]) -> str | None:
     """The format of the first record that tells it. Raises NotRecognised for one of a writer that
     is not read, however many others may follow."""
     for record in records:

@@ -16,7 +16,7 @@ from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import FetcherFigures, Figures
 from actors.fetcher.offers import Offers
-from actors.fetcher.reassembly import Reassembly, SequenceGap, Stretch
+from actors.fetcher.reassembly import ReassembledBatch, Reassembly, SequenceGap
 from actors.fetcher.recognition import NotRecognised, Recognition, RecognitionBounds
 from actors.fetcher.sorting import PassedOver, Sorter
 from actors.runtime.mailbox import Tick
@@ -59,7 +59,7 @@ class FetcherSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _AssignedPartition:
     """An assigned partition: its epoch and the log as it was when that began."""
 
     epoch: int
@@ -108,7 +108,7 @@ class FetcherLogic:
         self._supervisor = Address(pipeline, "supervisor")
         self._dead_letters = Address(pipeline, "dead-letters")
         self._processors = [Address(pipeline, "processor", i) for i in range(shards)]
-        self._reading: dict[TopicPartition, _Reading] = {}
+        self._partitions: dict[TopicPartition, _AssignedPartition] = {}
         self._positions: dict[TopicPartition, int] = {}
         self._epoch = 0
         self._offers = Offers(self._processors)
@@ -130,14 +130,14 @@ class FetcherLogic:
                 return self._polled(message, now)
             case msg.Offered():
                 return self._offered(message, now)
-            case msg.RoomAgain(to):
+            case msg.RoomAvailable(to):
                 return self._offer_parked(to)
             case msg.Assigned():
                 return self._assigned(message)
             case msg.Revoked(sources, lost):
                 return self._revoked(sources, lost)
-            case msg.ReadAgain(epochs):
-                return self._read_again(epochs)
+            case msg.Reread(epochs):
+                return self._reread(epochs)
             case msg.CommitFrontiers():
                 return self._commit(message)
             case msg.StopFetching():
@@ -171,7 +171,7 @@ class FetcherLogic:
         if polled.state is not None:
             self._hear(polled.state, now)
         for fetched in polled.batches:
-            if fetched.source in self._reading and not self._stopped:
+            if fetched.source in self._partitions and not self._stopped:
                 out += self._look_at(fetched)
         if self._stopped:
             # The consumer has run ahead of what was dispatched: its position counts no more, or
@@ -180,19 +180,19 @@ class FetcherLogic:
         for source, position in polled.positions.items():
             if self._recognition.holds(source):
                 continue
-            if source in self._reading and position > self._positions[source]:
+            if source in self._partitions and position > self._positions[source]:
                 nothing = self._parts.moved(source, position)
                 out.append(self._dispatched(nothing, position, {}, last=True))
         if polled.error is not None:
             out += self._fail(polled.error)
-        return out + self._never_told(polled.positions) + self._flush()
+        return out + self._undetected(polled.positions) + self._flush()
 
     def _flush(self) -> list[object]:
         """Say so where the end is reached of a run that reads what is there, and all is taken."""
-        ends, reading = self._settings.until, self._reading
+        ends, assigned = self._settings.until, self._partitions
         if ends is None or self._flushed or self._stopped or not self._offers.settled:
             return []
-        if not reading or any(self._positions[s] < ends.get(s, 0) for s in reading):
+        if not assigned or any(self._positions[s] < ends.get(s, 0) for s in assigned):
             return []
         self._flushed = True
         return list(self._offers.flush())
@@ -201,18 +201,18 @@ class FetcherLogic:
         """Hold what is of a topic whose format is not known, and send on what is."""
         out: list[object] = []
         try:
-            known = self._recognition.take(fetched)
+            recognised = self._recognition.take(fetched)
         except NotRecognised as unknown:
             return self._fail(str(unknown))
-        if (told := known.told) is not None:
-            fields = {"topic": told.topic, "format": told.format}
-            out += [fx.Log("info", "format_told", fields), fx.Tell(self._committer, told)]
-        for batch in known.batches:
+        if (detected := recognised.detected) is not None:
+            fields = {"topic": detected.topic, "format": detected.format}
+            out += [fx.Log("info", "format_told", fields), fx.Tell(self._committer, detected)]
+        for batch in recognised.batches:
             if not self._stopped:
                 out += self._take(batch)
         return out
 
-    def _never_told(self, positions: Mapping[TopicPartition, int]) -> list[object]:
+    def _undetected(self, positions: Mapping[TopicPartition, int]) -> list[object]:
         """The end of a run that reads what is there, where a topic's messages still wait."""
         if self._settings.until is None or self._stopped:
             return []
@@ -228,24 +228,24 @@ class FetcherLogic:
         out: list[object] = []
         before = self._parts.repeated
         try:
-            for stretch in self._parts.stretches(fetched):
-                rest: msg.Fetched | None = stretch.fetched
+            for reassembled in self._parts.batches(fetched):
+                rest: msg.Fetched | None = reassembled.fetched
                 while rest is not None and not self._stopped:
-                    more, rest = self._route(stretch, rest)
+                    more, rest = self._route(reassembled, rest)
                     out += more
                 if self._stopped:
                     break
         except (MissingPart, TooLarge, SequenceGap) as missing:
             out += self._fail(str(missing))
-        if again := self._parts.repeated - before:
-            fields = {"source": str(fetched.source), "messages": again}
+        if repeated := self._parts.repeated - before:
+            fields = {"source": str(fetched.source), "messages": repeated}
             out.append(fx.Log("info", "sent_again", fields))
         return out
 
     # --- routing
 
     def _route(
-        self, stretch: Stretch, fetched: msg.Fetched
+        self, reassembled: ReassembledBatch, fetched: msg.Fetched
     ) -> tuple[list[object], msg.Fetched | None]:
         """Split what is left of a stretch by target: first ``Dispatched``, then a share for each
         processor.
@@ -267,23 +267,23 @@ class FetcherLogic:
         letter = problem is not None and not problem.lasting and self._settings.dead_letters
         time_ms, epochs = fetched.time_ms, fetched.epochs
         out: list[object] = [
-            self._dispatched(stretch, next_offset, lanes, time_ms, epochs, last=not letter),
+            self._dispatched(reassembled, next_offset, lanes, time_ms, epochs, last=not letter),
             *(fx.Log("warning", "ddl_not_understood", {"what": what}) for what in found.unread),
             *(fx.Log("warning", "table_named_by_schema", {"what": note}) for note in found.notes),
             *(_left_out(table, why) for table, why in found.left_out.items()),
             *(_passed_over(source, why, each) for why, each in found.passed_over.items()),
         ]
-        reading = self._reading[source]
+        partition = self._partitions[source]
         for to, mine in by_shard.items():
             size = sum(share.messages.size for share in mine)
             batch = msg.RecordBatch(
-                reading.epoch,
+                partition.epoch,
                 source,
                 tuple(mine),
                 size,
-                reading.log,
-                reading.start,
-                reading.unrecorded,
+                partition.log,
+                partition.start,
+                partition.unrecorded,
             )
             out += self._offers.give(to, batch)
         if problem is None:
@@ -292,27 +292,35 @@ class FetcherLogic:
             reason = f"{source} offset {fetched.offsets[good]}: {problem.reason}"
             return out + self._fail(reason), None
         rest = _behind(fetched, good)
-        sent = self._dead_letter(stretch, fetched, good, problem.reason, last=rest is None)
+        sent = self._dead_letter(reassembled, fetched, good, problem.reason, last=rest is None)
         return out + sent, rest
 
     def _dead_letter(
-        self, stretch: Stretch, fetched: msg.Fetched, place: int, reason: str, *, last: bool
+        self,
+        reassembled: ReassembledBatch,
+        fetched: msg.Fetched,
+        place: int,
+        reason: str,
+        *,
+        last: bool,
     ) -> list[object]:
         """One message to be stored: pending in a lane of its own until it is."""
         source, offset = fetched.source, fetched.offsets[place]
         after = fetched.offsets[place + 1] if place + 1 < len(fetched.offsets) else None
         next_offset = fetched.next_offset if after is None else after
-        epoch = self._reading[source].epoch
+        epoch = self._partitions[source].epoch
         letter = msg.DeadLetter(source, epoch, offset, fetched.values[place], reason)
         self._messages += 1
         return [
-            self._dispatched(stretch, next_offset, {msg.DEAD_LETTERS: (offset, offset)}, last=last),
+            self._dispatched(
+                reassembled, next_offset, {msg.DEAD_LETTERS: (offset, offset)}, last=last
+            ),
             fx.Tell(self._dead_letters, letter),
         ]
 
     def _dispatched(
         self,
-        stretch: Stretch,
+        reassembled: ReassembledBatch,
         next_offset: int,
         lanes: dict[str, tuple[int, int]],
         time_ms: int | None = None,
@@ -320,11 +328,11 @@ class FetcherLogic:
         *,
         last: bool,
     ) -> fx.Tell:
-        source = stretch.fetched.source
+        source = reassembled.fetched.source
         self._positions[source] = next_offset
-        epoch = self._reading[source].epoch
+        epoch = self._partitions[source].epoch
         sent = msg.Dispatched(epoch, source, next_offset, lanes, time_ms, epochs=epochs)
-        return fx.Tell(self._committer, stretch.completed(sent, last=last))
+        return fx.Tell(self._committer, reassembled.completed(sent, last=last))
 
     # --- backpressure
 
@@ -335,9 +343,9 @@ class FetcherLogic:
         if self._stopped and not self._delivering:
             # It was counted in the Drain that went out; the processor must not wait for it.
             return [self._offers.drain(offered.to)]
-        if offered.batch.source not in self._reading:
+        if offered.batch.source not in self._partitions:
             return self._delivered()
-        self._offers.park_again(offered, now)
+        self._offers.park_refused(offered, now)
         return []
 
     def _offer_parked(self, to: Address) -> list[object]:
@@ -367,7 +375,9 @@ class FetcherLogic:
         for source, start in assigned.starts.items():
             self._epoch += 1
             log = assigned.logs[source]
-            self._reading[source] = _Reading(self._epoch, log, start, source in assigned.unrecorded)
+            self._partitions[source] = _AssignedPartition(
+                self._epoch, log, start, source in assigned.unrecorded
+            )
             self._positions[source] = start
             running = assigned.running.get(source)
             at_frontier = source in assigned.at_frontier
@@ -386,12 +396,12 @@ class FetcherLogic:
         """Of what is lost another member may write already; at the end the drain has waited."""
         settle = () if lost or self._closed else tuple(self._processors)
         self._was_assigned = self._was_assigned and not lost
-        out = self._let_go(sources)
+        out = self._drop_partitions(sources)
         out.append(fx.ReleaseSources(sources, commit=not lost, settle=settle))
         out += self._delivered()
         return out if self._blocked else out + self._resume()
 
-    def _read_again(self, epochs: Mapping[TopicPartition, int]) -> list[object]:
+    def _reread(self, epochs: Mapping[TopicPartition, int]) -> list[object]:
         """A hand-over to oneself: let go of everything, then begin at the frontier as ever.
 
         After a stop nothing is read: the next run begins at the frontier.
@@ -399,7 +409,7 @@ class FetcherLogic:
         mine = [
             source
             for source, epoch in epochs.items()
-            if source in self._reading and self._reading[source].epoch == epoch
+            if source in self._partitions and self._partitions[source].epoch == epoch
         ]
         if not mine or self._stopped:
             return []
@@ -407,28 +417,29 @@ class FetcherLogic:
         fields = {"sources": [str(source) for source in sources]}
         return [
             fx.Log("warning", "reading_again", fields),
-            *self._let_go(sources),
+            *self._drop_partitions(sources),
             fx.ReleaseSources(sources, commit=False),
             *([] if self._blocked else self._resume()),
             fx.Restart(sources),
             fx.WakeAt(0.0),
         ]
 
-    def _let_go(self, sources: tuple[TopicPartition, ...]) -> list[object]:
+    def _drop_partitions(self, sources: tuple[TopicPartition, ...]) -> list[object]:
         """Drop what is parked and have the processors drop what they have not begun to write."""
         for source in sources:
-            self._reading.pop(source, None)
+            self._partitions.pop(source, None)
             self._positions.pop(source, None)
             self._parts.drop(source)
             self._recognition.drop(source)
-        self._offers.keep(self._reading)
+        self._offers.keep(self._partitions)
         return [fx.Tell(p, msg.Forget(sources, self._epoch)) for p in self._processors]
 
     def _commit(self, commit: msg.CommitFrontiers) -> list[object]:
         mine = {
             source: offset
             for source, offset in commit.frontiers.items()
-            if source in self._reading and self._reading[source].epoch == commit.epochs[source]
+            if source in self._partitions
+            and self._partitions[source].epoch == commit.epochs[source]
         }
         out: list[object] = [fx.Commit(mine, wait=commit.last)] if mine else []
         if commit.last:

@@ -201,10 +201,10 @@ class Sorter:
         def count(_offset: int) -> None:
             self.left_out[table] += 1
 
-        def let_go(_value: bytes) -> None:
+        def ignore(_value: bytes) -> None:
             pass
 
-        return count, let_go
+        return count, ignore
 
     def _leads(self, table: TableName, messages: int = 1) -> tuple[TargetRoute, ...]:
         """The targets of a table's rows, those left out that no lake can have. Counted as
@@ -226,14 +226,14 @@ class Sorter:
         if isinstance(self._format, InOrder):
             why = self._format.why_not_followed(value, statements)
             if why is not None and any(self._router.targets(each.table) for each in statements):
-                self._tell_unread(why, statements[0])
+                self._report_unread(why, statements[0])
                 return []
         for statement in statements:
             for route in self._concerned(statement):
                 routes[str(route.name)] = route
         return [_Slot(route, [offset], [value], ddl=True) for route in routes.values()]
 
-    def _tell_unread(self, why: str, statement: Ddl) -> None:
+    def _report_unread(self, why: str, statement: Ddl) -> None:
         """Note a statement that somebody has to look at. Raises _NotFollowed where that stops."""
         if self._ddl_not_understood_stops:
             raise _NotFollowed(f"{why}: {' '.join(statement.sql.split())}")
@@ -242,7 +242,7 @@ class Sorter:
     def _concerned(self, statement: Ddl) -> tuple[TargetRoute, ...]:
         if all(statement.table):
             if (other := self._spellings.otherwise(statement)) is not None:
-                self._tell_unread(other, statement)
+                self._report_unread(other, statement)
             return self._leads(statement.table)
         concerned = self._router.targets(statement.table)
         if not concerned:

@@ -37,8 +37,8 @@ class Attempts:
         buffer.tally.failed(reason, now)
         attempt = buffer.life.failed()
         wait = self._waits.after(attempt)
-        buffer.life.retry_later(now + wait)
-        return _again(buffer, "sink_unavailable", reason, attempt, wait)
+        buffer.life.schedule_retry(now + wait)
+        return _retry_log(buffer, "sink_unavailable", reason, attempt, wait)
 
     def waits(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
         """Another target's write comes first: said once, for nothing is wrong."""
@@ -51,7 +51,7 @@ class Attempts:
         if buffer.life.races >= RACES_AT_ONCE:
             return self.failed(buffer, reason, now)
         wait = RACE_WAIT_S * buffer.life.lost_race() * (0.5 + self._jitter() / 2)
-        buffer.life.retry_later(now + wait)
+        buffer.life.schedule_retry(now + wait)
         return fx.Log("debug", "race_lost", {"target": buffer.name, "retry_in_s": wait})
 
     def stage_failed(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
@@ -59,8 +59,8 @@ class Attempts:
         buffer.tally.failed(reason, now)
         attempt = buffer.life.stage_failed()
         wait = self._waits.after(attempt)
-        buffer.life.stage_later(now + wait)
-        return _again(buffer, "stage_failed", reason, attempt, wait)
+        buffer.life.schedule_restage(now + wait)
+        return _retry_log(buffer, "stage_failed", reason, attempt, wait)
 
     def due(
         self,
@@ -72,7 +72,7 @@ class Attempts:
         out: list[object] = []
         for buffer in buffers:
             life = buffer.life
-            if life.stage_again_at is not None and life.stage_again_at <= now:
+            if life.restage_at is not None and life.restage_at <= now:
                 life.stage_now()
                 out.append(stage(buffer))
             if life.retry_at is None or life.retry_at > now:
@@ -85,7 +85,7 @@ class Attempts:
         return out
 
 
-def _again(buffer: TargetBuffer, event: str, reason: str, attempt: int, wait: float) -> fx.Log:
+def _retry_log(buffer: TargetBuffer, event: str, reason: str, attempt: int, wait: float) -> fx.Log:
     fields = {
         "target": buffer.name,
         "reason": reason,

@@ -18,16 +18,16 @@ from actors.processor.closing import (
     check_lanes,
     check_step,
     check_steps,
-    close_pieces,
     close_rows,
+    close_staged_files,
     problem_of,
     record_at,
     rows_batch,
     with_configured_keys,
 )
 from actors.processor.column_changes import note_column_changes
-from actors.processor.segments import Segments
-from actors.processor.waiting import Chunk, Closing, Piece
+from actors.processor.entry_groups import EntryGroups
+from actors.processor.waiting import Chunk, Closing, StagedFile
 from changes.formats.base import Format
 from changes.model import DdlPolicy
 from changes.routing import Router
@@ -61,7 +61,7 @@ class Batches:
         self._committer = Address(me.pipeline, "committer")
         self._router = router
         self._barriers = BarrierPlanner(format_, router, ddl)
-        self._segments = Segments(format_, router, self._barriers, self)
+        self._entry_groups = EntryGroups(format_, router, self._barriers, self)
         self._batch_bytes = batch_bytes
         self._run_id = run_id
         self._group = group
@@ -76,32 +76,32 @@ class Batches:
             return self._rows(buffer, buffer.queue.take(self._batch_bytes), None)
         if buffer.through:
             return self._rows(buffer, [], None)
-        if buffer.queue.chunks[0].ddl and self._segments.wait_in(buffer.queue.chunks[0]):
-            return self._segments.close(buffer, now)
+        if buffer.queue.chunks[0].ddl and self._entry_groups.wait_in(buffer.queue.chunks[0]):
+            return self._entry_groups.close(buffer, now)
         if buffer.queue.chunks[0].ddl:
             return self._barrier(buffer, now)
         buffer.columns.change()
         (first,) = buffer.queue.take(1)
-        buffer.queue.give_back(replace(first, anew=False))
+        buffer.queue.give_back(replace(first, restarts_columns=False))
         return self._rows(buffer, buffer.queue.take(self._batch_bytes), None)
 
     def _rows(
-        self, buffer: TargetBuffer, chunks: list[Chunk], piece_of: TopicPartition | None
+        self, buffer: TargetBuffer, chunks: list[Chunk], behind_write: TopicPartition | None
     ) -> list[object]:
-        """Have chunks decoded and staged: as the batch, or as a piece of ``piece_of``."""
-        pieces = () if piece_of is not None else self._pieces_of_one_write(buffer)
-        others = bool(chunks and pieces) and chunks[0].table != pieces[0].table
-        if (len(pieces) < len(buffer.pieces) or others) and piece_of is None:
+        """Have chunks decoded and staged: as the batch, or as a piece of ``behind_write``."""
+        staged_files = () if behind_write is not None else self._files_of_one_write(buffer)
+        others = bool(chunks and staged_files) and chunks[0].table != staged_files[0].table
+        if (len(staged_files) < len(buffer.staged_files) or others) and behind_write is None:
             for chunk in reversed(chunks):
                 buffer.queue.give_back(chunk)
-            return self.start_staging(buffer, close_pieces(buffer, pieces))
-        closing, replayed = close_rows(buffer, chunks, pieces, piece_of)
+            return self.start_staging(buffer, close_staged_files(buffer, staged_files))
+        closing, replayed = close_rows(buffer, chunks, staged_files, behind_write)
         out: list[object] = []
         buffer.tally.messages_replayed += replayed
         if replayed:
             fields = {"target": buffer.name, "messages": replayed}
             out.append(fx.Log("info", "replay_dropped", fields))
-        if pieces or any(part.stretch.messages for part in closing.parts):
+        if staged_files or any(part.lane.messages for part in closing.parts):
             return out + self.start_staging(buffer, closing)
         return out + self._covered(buffer, closing)
 
@@ -114,7 +114,7 @@ class Batches:
         """There is no row in it: all but a piece, which waits for the write, is done with that."""
         closing.cover(None)
         buffer.cover(closing.through, closing.epochs)
-        return self.nothing_to_write(buffer) if closing.piece_of is None else []
+        return self.nothing_to_write(buffer) if closing.behind_write is None else []
 
     def _barrier(self, buffer: TargetBuffer, now: float) -> list[object]:
         chunk = buffer.queue.take(1)[0]
@@ -140,30 +140,30 @@ class Batches:
         buffer.epochs.clear()
         return [fx.Tell(self._committer, done)] if done.through else []
 
-    def _pieces_of_one_write(self, buffer: TargetBuffer) -> tuple[Piece, ...]:
+    def _files_of_one_write(self, buffer: TargetBuffer) -> tuple[StagedFile, ...]:
         """The oldest pieces, as many as may be read back at once: after a long outage there may
         be gigabytes of them."""
-        taken: list[Piece] = []
+        taken: list[StagedFile] = []
         size = 0
-        for piece in buffer.pieces:
-            size += piece.size
-            if taken and (size > self._batch_bytes or piece.table != taken[0].table):
+        for file in buffer.staged_files:
+            size += file.size
+            if taken and (size > self._batch_bytes or file.table != taken[0].table):
                 break
-            taken.append(piece)
+            taken.append(file)
         return tuple(taken)
 
     def stage(self, buffer: TargetBuffer) -> fx.Stage:
         """Ask for what is closed to be staged, for the first time or again."""
         closing = buffer.life.closing
         assert closing is not None
-        paths = tuple(piece.path for piece in closing.pieces)
-        stretches = tuple(part.stretch for part in closing.parts)
+        paths = tuple(file.path for file in closing.staged_files)
+        lanes = tuple(part.lane for part in closing.parts)
         columns = buffer.columns
         stored = columns.reminder(buffer.state.schema)
         generation, forgotten = columns.generation, not columns.types
-        return fx.Stage(buffer.route, paths, stretches, generation, stored, all_types=forgotten)
+        return fx.Stage(buffer.route, paths, lanes, generation, stored, all_types=forgotten)
 
-    def spill(self, buffer: TargetBuffer) -> list[object]:
+    def stage_behind(self, buffer: TargetBuffer) -> list[object]:
         """Decode and stage what waits behind the write, one lane a piece, up to a barrier."""
         chunks: list[Chunk] = []
         while buffer.queue.chunks and not buffer.queue.barrier_first:
@@ -183,52 +183,52 @@ class Batches:
         if staged.declared_types is not None:
             buffer.columns.learn(staged.declared_types)
         changed = self._columns(buffer, closing, staged)
-        if closing.segment is not None:
-            return changed + self._segments.staged(buffer, staged, now)
+        if closing.entry_group is not None:
+            return changed + self._entry_groups.staged(buffer, staged, now)
         # A refusal leaves the batch's messages at hand. A piece waits behind a write, maybe the one
         # that ends such a message.
-        if closing.piece_of is None:
+        if closing.behind_write is None:
             check_steps(buffer, closing, staged)
         check_lanes(buffer, closing, staged)
         buffer.life.staged()
-        buffer.pieces = [piece for piece in buffer.pieces if piece not in closing.pieces]
+        buffer.forget_files(closing.staged_files)
         buffer.tally.rows_read += staged.changes
         buffer.tally.values_nulled += staged.nulled
         problem = problem_of(closing, staged.bad)
         closing.cover(staged.bad)
         out = changed
-        if staged.bad is not None and self._begins_anew(buffer, closing, staged.bad):
-            out += self._begin_anew(buffer, closing, staged.bad, now)
+        if staged.bad is not None and self._restarts(buffer, closing, staged.bad):
+            out += self._restart_columns(buffer, closing, staged.bad, now)
         elif staged.bad is not None and self._dead_letters is not None:
             out += self._condemn(buffer, closing, staged.bad, now)
         elif problem is not None:
             buffer.doomed = problem
             buffer.queue.clear()
-        if closing.piece_of is not None:
-            return out + self._piece_staged(buffer, closing, staged)
+        if closing.behind_write is not None:
+            return out + self._file_staged(buffer, closing, staged)
         return out + self._batch_staged(buffer, closing, staged, now)
 
     def _columns(self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged) -> list[object]:
         """Take the changes of columns that the rows show."""
         parts = closing.parts
-        last = f" {parts[-1].stretch.source} offset {parts[-1].through}" if parts else ""
+        last = f" {parts[-1].lane.source} offset {parts[-1].through}" if parts else ""
         shared = partial(self._router.shared, buffer.route.name)
-        piece = closing.piece_of is not None
-        return note_column_changes(buffer, staged, f"up to{last}", shared=shared, piece=piece)
+        place, behind = f"up to{last}", closing.behind_write is not None
+        return note_column_changes(buffer, staged, place, shared=shared, behind_write=behind)
 
-    def _begins_anew(self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt) -> bool:
+    def _restarts(self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt) -> bool:
         """Whether a message only does not go together with those before it. One that does not
         though nothing was known before it is a bad one."""
-        return bad.of_table and buffer.columns.began_anew != record_at(closing, bad)
+        return bad.of_table and buffer.columns.restarted_at != record_at(closing, bad)
 
-    def _begin_anew(
+    def _restart_columns(
         self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
     ) -> list[object]:
         """Have what came before it written, and it and the rest decoded as if it were the first:
         the sink then tells what becomes of the stored columns, and refuses by name what can't."""
-        for chunk in reversed(after_bad(closing, bad, now, anew=True)):
+        for chunk in reversed(after_bad(closing, bad, now, restarts_columns=True)):
             buffer.queue.give_back(chunk)
-        buffer.columns.begin_anew(record_at(closing, bad))
+        buffer.columns.restart(record_at(closing, bad))
         fields = {"target": buffer.name, "what": problem_of(closing, bad)}
         return [fx.Log("warning", "columns_differ", fields)]
 
@@ -240,22 +240,22 @@ class Batches:
         for chunk in reversed(after_bad(closing, bad, now)):
             buffer.queue.give_back(chunk)
         source, epoch, offset = buffer.pending_letter = record_at(closing, bad)
-        value = closing.parts[bad.stretch].stretch.messages.values[bad.index]
+        value = closing.parts[bad.lane_index].lane.messages.values[bad.index]
         name = buffer.route.name
         letter = msg.DeadLetter(source, epoch, offset, value, bad.reason, name, self._me)
         return [fx.Tell(self._dead_letters, letter)]
 
-    def _piece_staged(
+    def _file_staged(
         self, buffer: TargetBuffer, closing: Closing, staged: msg.Staged
     ) -> list[object]:
         buffer.cover(closing.through, closing.epochs)
         if staged.path is not None:
             ((source, through),) = closing.through.items()
             first = closing.firsts()[source]
-            piece = Piece(
+            file = StagedFile(
                 source, staged.path, staged.changes, staged.size, through, first, closing.table
             )
-            buffer.pieces.append(piece)
+            buffer.staged_files.append(file)
         return []
 
     def _batch_staged(
@@ -266,7 +266,7 @@ class Batches:
             return self.nothing_to_write(buffer)
         lanes = buffer.spans(closing.through)
         batch = rows_batch(self.next_id(), buffer.route, staged, lanes, closing.table)
-        more = sum(piece.changes for piece in closing.pieces)
+        more = sum(file.changes for file in closing.staged_files)
         batch = replace(batch, changes=batch.changes + more)
         # A bad record at the front of a lane was given back: the write has nothing of it.
         firsts = closing.firsts().items()

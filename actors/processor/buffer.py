@@ -6,7 +6,7 @@ A passive record with the small rules that need nothing but it; the processor de
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from actors.contract.writes import StagedBatch, TargetState
 from actors.processor.columns import Columns
 from actors.processor.life import Life, Phase
 from actors.processor.quarantine_state import Quarantine
-from actors.processor.waiting import Chunk, DeadRecord, Piece, Queue
+from actors.processor.waiting import Chunk, DeadRecord, Queue, StagedFile
 from changes.routing import TargetRoute
 from offsets.fence import Span
 from offsets.position import NO_OFFSET, Step, TopicPartition
@@ -48,7 +48,7 @@ class TargetBuffer:
     life: Life = field(default_factory=Life)
     state: TargetState = field(default_factory=TargetState)
     queue: Queue = field(default_factory=Queue)
-    pieces: list[Piece] = field(default_factory=list)
+    staged_files: list[StagedFile] = field(default_factory=list)
     through: dict[TopicPartition, int] = field(default_factory=dict)
     epochs: dict[TopicPartition, int] = field(default_factory=dict)
     reopen: bool = False
@@ -97,19 +97,23 @@ class TargetBuffer:
 
         What is being staged is as good as gone: the answer comes before the next message.
         """
-        refused = self.life.closing if self.life.stage_again_at is not None else None
+        refused = self.life.closing if self.life.restage_at is not None else None
         closing = 0 if refused is None else refused.size
         return self.queue.size + closing + (self.quarantine.waiting_bytes if self.quarantine else 0)
 
-    def let_go(self) -> list[str]:
+    def drop_all(self) -> list[str]:
         """Hold nothing any more but a write; the staged files that it leaves."""
-        gone = [piece.path for piece in self.pieces]
+        gone = [file.path for file in self.staged_files]
         self.queue.clear()
-        self.pieces.clear()
+        self.staged_files.clear()
         self.through.clear()
         self.epochs.clear()
         self.pending_letter = self.passed = None
         return gone
+
+    def forget_files(self, files: Collection[StagedFile]) -> None:
+        """They are in the batch that is closed, and wait no longer."""
+        self.staged_files = [file for file in self.staged_files if file not in files]
 
     def due_at(self, age_s: float) -> float | None:
         """When the oldest waiting message makes a batch due, None when none waits."""
@@ -132,7 +136,7 @@ class TargetBuffer:
         """Whether nothing is on its way to the target."""
         life = self.life
         idle = life.closing is None and life.write is None and self.pending_letter is None
-        return idle and not self.queue.chunks and not self.pieces and not self.through
+        return idle and not self.queue.chunks and not self.staged_files and not self.through
 
     def hwm(self, source: TopicPartition) -> int:
         """The lane's high-water mark as the target shows it."""
@@ -157,7 +161,7 @@ class TargetBuffer:
         closing = self.life.closing
         parts = () if closing is None else closing.parts
         read = {c.epoch for c in self.queue.chunks if c.source == source}
-        read |= {part.epoch for part in parts if part.stretch.source == source}
+        read |= {part.epoch for part in parts if part.lane.source == source}
         holders = (self, closing) if closing is not None else (self,)
         read |= {each.epochs[source] for each in holders if source in each.epochs}
         dead = self.pending_letter is not None and self.pending_letter[:2] == (source, epoch)
@@ -174,8 +178,8 @@ class TargetBuffer:
         self.queue.forget(sources)
         if self.life.closing is not None:
             self.life.narrow(self.life.closing.without(sources))
-        gone = tuple(piece.path for piece in self.pieces if piece.source in sources)
-        self.pieces = [piece for piece in self.pieces if piece.source not in sources]
+        gone = tuple(file.path for file in self.staged_files if file.source in sources)
+        self.staged_files = [file for file in self.staged_files if file.source not in sources]
         for source in sources:
             self.through.pop(source, None)
             self.epochs.pop(source, None)
@@ -190,8 +194,8 @@ class TargetBuffer:
             buffered_messages=self.queue.messages,
             buffered_bytes=self.queue.size,
             waiting_s=None if self.queue.since is None else now - self.queue.since,
-            staged_files=len(self.pieces),
-            staged_bytes=sum(piece.size for piece in self.pieces),
+            staged_files=len(self.staged_files),
+            staged_bytes=sum(file.size for file in self.staged_files),
             messages_read=tally.messages_read,
             messages_replayed=tally.messages_replayed,
             messages_dropped=tally.messages_dropped,
@@ -230,8 +234,8 @@ class TargetBuffer:
         if self.pending_letter is not None:
             parts.append(f"offset {self.pending_letter.offset} waits for the dead-letter store")
         life = self.life
-        if self.pieces or life.closing:
-            parts.append(f"{len(self.pieces) + (life.closing is not None)} staged")
+        if self.staged_files or life.closing:
+            parts.append(f"{len(self.staged_files) + (life.closing is not None)} staged")
         if life.write is not None:
             batch: StagedBatch = life.write.batch
             parts.append(f"a write of {batch.rows} rows in flight (attempt {life.attempts})")

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 
-from actors.contract.effects import Stretch
+from actors.contract.effects import LaneMessages
 from actors.contract.messages import BadMessageAt, Staged
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import StagedBatch
 from actors.processor.buffer import TargetBuffer
 from actors.processor.one_lane import has_order, second_lane
-from actors.processor.waiting import Chunk, Closing, DeadRecord, Part, Piece
+from actors.processor.waiting import Chunk, Closing, ClosingPart, DeadRecord, StagedFile
 from changes.model import TableName
 from changes.routing import TargetRoute
 from offsets.fence import Span
@@ -35,50 +35,50 @@ class DataError(Exception):
 def close_rows(
     buffer: TargetBuffer,
     chunks: list[Chunk],
-    pieces: tuple[Piece, ...],
-    piece_of: TopicPartition | None,
+    staged_files: tuple[StagedFile, ...],
+    behind_write: TopicPartition | None,
 ) -> tuple[Closing, int]:
     """Put chunks together, in lane order, and count the replays that were dropped.
 
     Replays (at or below the target's mark) go here, cheaply, before any decoding.
     """
-    parts: list[Part] = []
+    parts: list[ClosingPart] = []
     replayed = 0
     for source, group in groupby(chunks, key=lambda chunk: chunk.source):
-        lane = list(group)
+        waiting = list(group)
         hwm = buffer.hwm(source)
-        fresh = [part for chunk in lane if (part := chunk.above(hwm)) is not None]
+        fresh = [part for chunk in waiting if (part := chunk.above(hwm)) is not None]
         messages = Messages.joined([chunk.messages for chunk in fresh])
-        replayed += sum(len(chunk.messages) for chunk in lane) - len(messages)
-        stretch = Stretch(source, messages)
-        parts.append(Part(stretch, lane[-1].epoch, lane[-1].messages.last))
-    whole = piece_of is None
+        replayed += sum(len(chunk.messages) for chunk in waiting) - len(messages)
+        last = waiting[-1]
+        parts.append(ClosingPart(LaneMessages(source, messages), last.epoch, last.messages.last))
+    whole = behind_write is None
     closing = Closing(
         parts=tuple(parts),
         size=sum(chunk.messages.size for chunk in chunks),
-        pieces=pieces,
+        staged_files=staged_files,
         # A piece covers its own messages; the batch also what came before it without a write.
         through=dict(buffer.through) if whole else {},
         epochs=dict(buffer.epochs) if whole else {},
-        piece_of=piece_of,
-        table=chunks[0].table if chunks else pieces[0].table if pieces else None,
+        behind_write=behind_write,
+        table=chunks[0].table if chunks else staged_files[0].table if staged_files else None,
     )
     return closing, replayed
 
 
-def close_pieces(buffer: TargetBuffer, pieces: tuple[Piece, ...]) -> Closing:
+def close_staged_files(buffer: TargetBuffer, staged_files: tuple[StagedFile, ...]) -> Closing:
     """A batch of the oldest pieces alone; what is younger waits for the next one."""
-    through = {piece.source: piece.through for piece in pieces}
+    through = {file.source: file.through for file in staged_files}
     epochs = {source: buffer.epochs[source] for source in through}
-    return Closing((), 0, pieces, through, epochs, None, table=pieces[0].table)
+    return Closing((), 0, staged_files, through, epochs, None, table=staged_files[0].table)
 
 
 def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:
     """What is wrong with the message after the last good one, with its place."""
     if bad is None:
         return None
-    stretch = closing.parts[bad.stretch].stretch
-    return f"{stretch.source} offset {stretch.messages.offsets[bad.index]}: {bad.reason}"
+    lane = closing.parts[bad.lane_index].lane
+    return f"{lane.source} offset {lane.messages.offsets[bad.index]}: {bad.reason}"
 
 
 def with_configured_keys(staged: Staged, keys: tuple[str, ...] | None) -> Staged:
@@ -92,21 +92,21 @@ def with_configured_keys(staged: Staged, keys: tuple[str, ...] | None) -> Staged
 
 
 def after_bad(
-    closing: Closing, bad: BadMessageAt, now: float, *, anew: bool = False
+    closing: Closing, bad: BadMessageAt, now: float, *, restarts_columns: bool = False
 ) -> list[Chunk]:
     """The messages behind a bad one as they came: to be decoded again, they were not staged.
 
-    ``anew``: the bad one is the first of them, and begins the columns anew.
+    ``restarts_columns``: the bad one is the first of them, and begins the columns anew.
     """
     chunks: list[Chunk] = []
-    for place, part in enumerate(closing.parts[bad.stretch :]):
-        begin = bad.index + (not anew) if place == 0 else 0
-        closed = part.stretch.messages
+    for place, part in enumerate(closing.parts[bad.lane_index :]):
+        begin = bad.index + (not restarts_columns) if place == 0 else 0
+        closed = part.lane.messages
         # Of a later part all may have been replays: those the target has.
         if not closed.offsets[begin:]:
             continue
         messages = Messages.of(closed.offsets[begin:], closed.values[begin:])
-        source, first = part.stretch.source, anew and place == 0
+        source, first = part.lane.source, restarts_columns and place == 0
         chunk = Chunk(source, part.epoch, messages, False, now, first)
         chunks.append(replace(chunk, table=closing.table))
     return chunks
@@ -114,8 +114,8 @@ def after_bad(
 
 def record_at(closing: Closing, bad: BadMessageAt) -> DeadRecord:
     """The record that can't be applied."""
-    part = closing.parts[bad.stretch]
-    return DeadRecord(part.stretch.source, part.epoch, part.stretch.messages.offsets[bad.index])
+    part = closing.parts[bad.lane_index]
+    return DeadRecord(part.lane.source, part.epoch, part.lane.messages.offsets[bad.index])
 
 
 def rows_batch(
@@ -150,7 +150,7 @@ def check_steps(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
     """``check_step`` of all that a batch covers. Raises DataError."""
     files = () if staged.path is None else (staged.path,)
     for part in closing.parts:
-        check_step(buffer, part.stretch.source, part.through, *files)
+        check_step(buffer, part.lane.source, part.through, *files)
     for source, last in closing.through.items():
         check_step(buffer, source, last, *files)
 
@@ -158,7 +158,7 @@ def check_steps(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
 def check_step(buffer: TargetBuffer, source: TopicPartition, last: int, *files: str) -> None:
     """Refuse to go past a message of which the target holds a part. Raises DataError.
 
-    Its segments come first, unless the target gets no more of it, or gets it as rows alone: by
+    Its entry groups come first, unless the target gets no more of it, or gets it as rows alone: by
     other routes than those by which it was begun.
     """
     step = buffer.state.steps.get(source)
@@ -186,7 +186,7 @@ def check_lanes(buffer: TargetBuffer, closing: Closing, staged: Staged) -> None:
     flying = () if write is None else write.batch.lanes
     known = {*buffer.state.hwms, *buffer.through, *flying}
     for part in closing.parts:
-        source, messages = part.stretch.source, part.stretch.messages
+        source, messages = part.lane.source, part.lane.messages
         if messages:
             place = f"offset {messages.first}"
             why = second_lane(buffer.name, source, place, known, staged.positions)

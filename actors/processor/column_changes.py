@@ -18,7 +18,7 @@ from changes.column_changes import ColumnChange
 from changes.model import Mode, TableSchema
 from changes.types import widen
 
-_Told = tuple[str, tuple[str, bool]]
+_Report = tuple[str, tuple[str, bool]]
 """By a key that tells it once, what is told, and whether of rows that are written now, too."""
 
 _KEEP_NULLS = (
@@ -34,18 +34,25 @@ _LOAD = (
 
 
 def note_column_changes(
-    buffer: TargetBuffer, staged: Staged, place: str, *, shared: Callable[[], bool], piece: bool
+    buffer: TargetBuffer,
+    staged: Staged,
+    place: str,
+    *,
+    shared: Callable[[], bool],
+    behind_write: bool,
 ) -> list[object]:
     """Note what is new, for the next write to carry, and report it.
 
     ``shared`` tells whether rows of several tables come to the target: columns may differ from row
-    to row then. ``piece``: it waits behind a write that may change the stored columns.
+    to row then. ``behind_write``: the file waits behind a write that may change the stored columns.
     """
     out = _take_beginning(buffer, staged, place) + _take_filled(buffer, staged.column_changes)
     if (staged.mode or buffer.route.mode) is Mode.APPEND:
         return out
     found = dict(_listed(buffer, staged))
-    others = {key: told for key, told in _seen(buffer, staged, piece) if key not in found}
+    others = {
+        key: report for key, report in _seen(buffer, staged, behind_write) if key not in found
+    }
     if others and not shared():
         found |= others
     for key, (what, amid) in found.items():
@@ -131,7 +138,7 @@ def forget_published(buffer: TargetBuffer) -> None:
         }
 
 
-def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[_Told]:
+def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[_Report]:
     """What a table's own lists of columns say."""
     for change in staged.column_changes:
         if change.kind == "filled":
@@ -142,13 +149,13 @@ def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[_Told]:
             yield f"{change.kind} {name}", (f"{change.table}: {change.what}", change.amid)
 
 
-def _seen(buffer: TargetBuffer, staged: Staged, piece: bool) -> Iterator[_Told]:
+def _seen(buffer: TargetBuffer, staged: Staged, behind_write: bool) -> Iterator[_Report]:
     """What is told by types, and by columns that the table has not."""
     stored, about = buffer.state.schema, buffer.name
     for change in staged.column_changes:
         if not change.table and change.kind != "default":
             yield f"{change.kind} {change.column.lower()}", (f"{about}: {change.what}", change.amid)
-    if piece or staged.schema is None:
+    if behind_write or staged.schema is None:
         return
     if stored is None:
         for name in staged.partial:

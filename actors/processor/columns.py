@@ -36,12 +36,12 @@ class Columns:
     """How often what is known was out of date, by a DDL or by other columns."""
     _reminded: int | None = None
     """The last generation of which whoever decodes was told the stored columns."""
-    began_anew: DeadRecord | None = None
+    restarted_at: DeadRecord | None = None
     """The latest message with which they began anew."""
 
-    def learn(self, told: Mapping[str, str]) -> None:
+    def learn(self, declared: Mapping[str, str]) -> None:
         """Types that came with rows."""
-        self.types |= {name.lower(): words for name, words in told.items()}
+        self.types |= {name.lower(): words for name, words in declared.items()}
 
     def forget_types(self) -> None:
         """The target is looked at again."""
@@ -51,9 +51,9 @@ class Columns:
         """What decoders know of them is out of date."""
         self.generation += 1
 
-    def begin_anew(self, record: DeadRecord) -> None:
+    def restart(self, record: DeadRecord) -> None:
         """Rows do not go together with those before: they are decoded as if the first."""
-        self.began_anew = record
+        self.restarted_at = record
 
     def reminder(self, stored: TableSchema | None) -> TableSchema | None:
         """What a decoder must be told of the stored columns. Once is enough, and cheaper: it

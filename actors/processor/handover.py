@@ -64,7 +64,7 @@ def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[obje
     if gone:
         out.append(fx.RemoveStaged(tuple(gone)))
     if mine:
-        out.append(fx.Tell(fetcher, msg.ReadAgain(mine)))
+        out.append(fx.Tell(fetcher, msg.Reread(mine)))
     return out
 
 
@@ -76,10 +76,10 @@ def as_staged(buffer: TargetBuffer, found: TargetState) -> TargetState:
     that they were staged above: from the new one on they would be written a second time.
     """
     hwms, steps = dict(found.hwms), dict(found.steps)
-    for piece in buffer.pieces:
-        if found.hwms.get(piece.source, NO_OFFSET) >= piece.first:
-            hwms[piece.source] = buffer.hwm(piece.source)
-            steps.pop(piece.source, None)  # nothing is staged of a lane that is amid a message
+    for file in buffer.staged_files:
+        if found.hwms.get(file.source, NO_OFFSET) >= file.first:
+            hwms[file.source] = buffer.hwm(file.source)
+            steps.pop(file.source, None)  # nothing is staged of a lane that is amid a message
     return replace(found, hwms=hwms, steps=steps)
 
 

@@ -32,25 +32,25 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The sink is asked for its state; ``again_at``: or will be, it was away."""
+    """The sink is asked for its state; ``retry_at``: or will be, it was away."""
 
-    again_at: float | None = None
+    retry_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A batch with a writer; ``again_at``: or between two attempts, then nobody has it."""
+    """A batch with a writer; ``retry_at``: or between two attempts, then nobody has it."""
 
     batch: msg.WriteBatch
-    again_at: float | None = None
+    retry_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """What is closed is being staged; ``again_at``: or will be, the disk did not take it."""
+    """What is closed is being staged; ``retry_at``: or will be, the disk did not take it."""
 
     closing: Closing
-    again_at: float | None = None
+    retry_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Life:
         return None
 
     @property
-    def stage_again_at(self) -> float | None:
+    def restage_at(self) -> float | None:
         """When staging is tried again. None: not waiting."""
         match self._state:
             case Open(_, Staging(_, at)):
@@ -182,7 +182,7 @@ class Life:
         self.stage_attempts += 1
         return self.stage_attempts
 
-    def stage_later(self, at: float) -> None:
+    def schedule_restage(self, at: float) -> None:
         """It is to be staged again then; None of it, where all was taken away meanwhile."""
         self._restage(at)
 
@@ -222,14 +222,14 @@ class Life:
         self.races += 1
         return self.races
 
-    def retry_later(self, at: float) -> None:
+    def schedule_retry(self, at: float) -> None:
         """Write or opening is to be tried again then. Where neither is waited for any more there is
         nothing to be tried."""
-        self._again(at)
+        self._set_retry(at)
 
     def retry_now(self) -> None:
         """It is tried again."""
-        self._again(None)
+        self._set_retry(None)
 
     def ended(self) -> None:
         """The write, or in quarantine the opening, is over, however it ended."""
@@ -270,14 +270,14 @@ class Life:
     def _restage(self, at: float | None) -> None:
         match self._state:
             case Open(_, Staging() as staging):
-                self._become(replace(self._state, staging=replace(staging, again_at=at)))
+                self._become(replace(self._state, staging=replace(staging, retry_at=at)))
 
-    def _again(self, at: float | None) -> None:
+    def _set_retry(self, at: float | None) -> None:
         match self._state:
             case Opening():
                 self._become(Opening(at))
             case Open(Write() as write):
-                self._become(replace(self._state, write=replace(write, again_at=at)))
+                self._become(replace(self._state, write=replace(write, retry_at=at)))
 
     def _become(self, state: State) -> None:
         self._state = state

@@ -62,7 +62,7 @@ class Quarantines:
         """
         quarantine = Quarantine(reason, SpillState())
         quarantine.rereads = tuple(
-            fx.Reread(source, first, last)
+            fx.LogRange(source, first, last)
             for source, epoch, first, last in no_more_at_hand(buffer)
             if epochs.get(source) == epoch
         )
@@ -142,14 +142,14 @@ class Quarantines:
         if buffer.life.phase is Phase.STOPPED or quarantine.busy:
             return []
         if draining and quarantine.full and quarantine.waiting:
-            return self._let_go(buffer, quarantine)
-        if quarantine.again_at is not None and now < quarantine.again_at:
+            return self._drop_waiting(buffer, quarantine)
+        if quarantine.retry_at is not None and now < quarantine.retry_at:
             return []
         if self._spill_due(quarantine, now, draining):
             return self._spill(buffer)
         if not (quarantine.releasing and buffer.life.phase is Phase.READY and buffer.settled):
             return []
-        quarantine.again_at = None
+        quarantine.retry_at = None
         name, position = buffer.route.name, quarantine.position
         assert position is not None
         if quarantine.read_all:
@@ -165,8 +165,8 @@ class Quarantines:
         quarantine = buffer.quarantine
         if quarantine is None or quarantine.full or buffer.life.phase is Phase.STOPPED:
             return None
-        if quarantine.again_at is not None:
-            return quarantine.again_at
+        if quarantine.retry_at is not None:
+            return quarantine.retry_at
         if not quarantine.waiting or quarantine.read_all:
             return None
         return quarantine.waiting[0].since + self._settings.age_s
@@ -179,14 +179,14 @@ class Quarantines:
         if quarantine.read_all and size < settings.page_bytes and not draining:
             return False  # the replay is nearly over: what waits follows it without a detour
         first = quarantine.waiting[0].since if quarantine.waiting else now
-        again = quarantine.again_at is not None or bool(quarantine.rereads)
+        retrying = quarantine.retry_at is not None or bool(quarantine.rereads)
         aged = now >= first + settings.age_s or size >= settings.page_bytes
-        return draining or again or aged or not quarantine.waiting
+        return draining or retrying or aged or not quarantine.waiting
 
     def _spill(self, buffer: TargetBuffer) -> list[object]:
         quarantine = buffer.quarantine
         assert quarantine is not None
-        quarantine.again_at = None
+        quarantine.retry_at = None
         bound = self._settings.bytes_
         if quarantine.spill.bytes + quarantine.waiting_bytes > bound and not quarantine.rereads:
             return self._full(buffer, quarantine, bound)
@@ -209,15 +209,15 @@ class Quarantines:
             return [fx.Tell(self._supervisor, failed)]
         return [fx.Log("error", "quarantine_full", {"target": buffer.name, "bytes": bound})]
 
-    def _let_go(self, buffer: TargetBuffer, quarantine: Quarantine) -> list[object]:
+    def _drop_waiting(self, buffer: TargetBuffer, quarantine: Quarantine) -> list[object]:
         """At a stop nothing waits for room: what is not in the spill holds the frontier, and is
         read again. Kept, it would hold what others still have to be given."""
         messages = sum(len(chunk.messages) for chunk in quarantine.waiting)
         buffer.tally.messages_dropped += messages
         quarantine.waiting.clear()
-        if quarantine.let_go:
+        if quarantine.dropped:
             return []
-        quarantine.let_go = True
+        quarantine.dropped = True
         fields = {"target": buffer.name, "messages": messages, "reason": "its quarantine is full"}
         return [fx.Log("warning", "left_for_the_next_start", fields)]
 
@@ -260,6 +260,6 @@ class Quarantines:
         settings = self._settings
         quarantine.attempts += 1
         wait = Waits(settings.retry_base_s, settings.retry_max_s).after(quarantine.attempts)
-        quarantine.again_at = now + wait
+        quarantine.retry_at = now + wait
         fields = {"target": buffer.name, "reason": failed.reason, "retry_in_s": round(wait, 3)}
         return [fx.Log("warning", "spill_failed", fields)]

@@ -20,7 +20,7 @@ class Quarantine:
     spill: SpillState
     waiting: deque[Chunk] = field(default_factory=deque)
     """What is not in the spill yet."""
-    rereads: tuple[fx.Reread, ...] = ()
+    rereads: tuple[fx.LogRange, ...] = ()
     """What is no more in memory, and comes before ``waiting``: staged rows are no messages."""
     through: dict[TopicPartition, int] = field(default_factory=dict)
     epochs: dict[TopicPartition, int] = field(default_factory=dict)
@@ -30,11 +30,11 @@ class Quarantine:
     ending: bool = False
     """It is replayed and written, and the disk is to let it go: nothing more goes into it."""
     full: bool = False
-    let_go: bool = False
+    dropped: bool = False
     """What has no room in the spill is dropped, and that was said."""
     busy: bool = False
     """The disk has been asked, and its answer comes next."""
-    again_at: float | None = None
+    retry_at: float | None = None
     attempts: int = 0
 
     @property

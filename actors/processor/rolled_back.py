@@ -97,7 +97,7 @@ def remarks(buffer: TargetBuffer, found: TargetState) -> list[object]:
     recorded, mark = buffer.recorded, found.rows_may_differ
     if mark is not None and (recorded is None or recorded.rows_may_differ != mark):
         out.append(fx.Log("warning", "rows_may_differ", {"target": buffer.name, "what": mark}))
-    if found.parted and recorded is not None:
+    if found.diverged and recorded is not None:
         fields = {"target": buffer.name, "recorded": recorded.version, "now": found.version}
         out.append(fx.Log("warning", "history_replaced", fields))
     return out

@@ -249,11 +249,11 @@ class ProcessorLogic:
         ):
             out += self._guarded(buffer, self._batches.close)
             self._flying += buffer.life.phase in (Phase.WRITING, Phase.STAGING)
-        if self._may_spill(buffer) and buffer.queue.size >= self._settings.buffer_bytes:
-            out += self._batches.spill(buffer)
+        if self._may_stage_behind(buffer) and buffer.queue.size >= self._settings.buffer_bytes:
+            out += self._batches.stage_behind(buffer)
         return out
 
-    def _may_spill(self, buffer: TargetBuffer) -> bool:
+    def _may_stage_behind(self, buffer: TargetBuffer) -> bool:
         """Behind a write or while no writer is free; but not when partitions were revoked: what is
         read again must wait for the marks as they will be, or rows of a write in flight would be
         staged anew."""
@@ -272,7 +272,7 @@ class ProcessorLogic:
         due_at = buffer.due_at(settings.batch_age_s)
         return due_at is not None and (
             self._draining
-            or self._hurried
+            or self._flushing
             or buffer.quarantine is not None
             or buffer.queue.messages >= settings.batch_messages
             or buffer.queue.size >= settings.batch_bytes
@@ -466,7 +466,7 @@ class ProcessorLogic:
         if buffer.life.phase is Phase.STOPPED:
             return []
         buffer.tally.failed(reason, self._now)
-        paths = buffer.let_go()
+        paths = buffer.drop_all()
         if (path := _path(buffer.life.write)) is not None:
             paths.append(path)
         buffer.life.stop()
@@ -497,20 +497,20 @@ class ProcessorLogic:
         return self._drain_after is not None
 
     @property
-    def _hurried(self) -> bool:
+    def _flushing(self) -> bool:
         return self._flush_after is not None and self._received >= self._flush_after
 
     def _relieve(self) -> list[object]:
         """Stage the largest buffers while too much is held; leave data waiting when none can be."""
         settings = self._settings
         out: list[object] = []
-        candidates = [b for b in self._awake.values() if self._may_spill(b) and b.queue.chunks]
-        candidates.sort(key=lambda b: b.queue.size)
-        staged = sum(p.size for b in self._awake.values() for p in b.pieces)
+        waiting = (b for b in self._awake.values() if b.queue.chunks)
+        candidates = sorted(filter(self._may_stage_behind, waiting), key=lambda b: b.queue.size)
+        staged = sum(file.size for b in self._awake.values() for file in b.staged_files)
         held = sum(b.held_bytes for b in self._awake.values())
         while held > settings.memory_bytes and candidates and staged <= settings.staged_bytes:
             largest = candidates.pop()
-            out += self._batches.spill(largest)
+            out += self._batches.stage_behind(largest)
             held = sum(b.held_bytes for b in self._awake.values())
         hold = held > settings.memory_bytes or staged > settings.staged_bytes
         if hold != self._held:
@@ -533,7 +533,7 @@ class ProcessorLogic:
         times = [at for at in spilling if at is not None]
         lives = [b.life for b in self._awake.values()]
         times += [life.retry_at for life in lives if life.retry_at is not None]
-        times += [life.stage_again_at for life in lives if life.stage_again_at is not None]
+        times += [life.restage_at for life in lives if life.restage_at is not None]
         times += [
             due_at
             for b in self._awake.values()

@@ -13,7 +13,7 @@ from offsets.position import TopicPartition
 
 def into_quarantine(buffer: TargetBuffer) -> list[str]:
     """Let go of all but a write in flight. Gives the files that are to be removed."""
-    gone = buffer.let_go()
+    gone = buffer.drop_all()
     waiting = buffer.life.waiting
     if waiting is not None and waiting.batch.path is not None:
         gone.append(waiting.batch.path)
@@ -29,19 +29,19 @@ def no_more_at_hand(buffer: TargetBuffer) -> list[tuple[TopicPartition, int, int
     if write is not None:
         for source, first in buffer.write_from.items():
             found[source] = (write.epochs[source], first, write.through[source])
-    for piece in buffer.pieces:
+    for file in buffer.staged_files:
         # A lane that was taken away has no piece, but maybe a write of its earlier epoch.
-        epoch, first = buffer.epochs[piece.source], piece.first
-        before = found.get(piece.source)
+        epoch, first = buffer.epochs[file.source], file.first
+        before = found.get(file.source)
         if before is not None and before[0] == epoch:
             first = before[1]
-        found[piece.source] = (epoch, first, piece.through)
+        found[file.source] = (epoch, first, file.through)
     if buffer.pending_letter is not None:
         source, epoch, offset = buffer.pending_letter
         before = found.get(source)
         first = before[1] if before is not None and before[0] == epoch else offset
         found[source] = (epoch, first, offset)
-    return [(source, *stretch) for source, stretch in found.items()]
+    return [(source, *unwritten) for source, unwritten in found.items()]
 
 
 def covered(buffer: TargetBuffer) -> dict[TopicPartition, tuple[int, int]]:
@@ -61,18 +61,18 @@ def covered(buffer: TargetBuffer) -> dict[TopicPartition, tuple[int, int]]:
 
 
 def chunks_of(closing: Closing | None, now: float) -> list[Chunk]:
-    """A closed batch's messages as they came. That of a segment waits whole at the front."""
-    if closing is None or closing.segment is not None:
+    """A closed batch's messages as they came. That of an entry group waits whole at the front."""
+    if closing is None or closing.entry_group is not None:
         return []
     return [
         Chunk(
-            part.stretch.source,
+            part.lane.source,
             part.epoch,
-            Messages.of(part.stretch.messages.offsets, part.stretch.messages.values),
+            Messages.of(part.lane.messages.offsets, part.lane.messages.values),
             False,
             now,
             table=closing.table,
         )
         for part in closing.parts
-        if part.stretch.messages
+        if part.lane.messages
     ]

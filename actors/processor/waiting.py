@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from actors.contract import messages as msg
-from actors.contract.effects import Stretch
+from actors.contract.effects import LaneMessages
 from actors.contract.raw_messages import Messages
-from actors.fetcher.multi_entry import Segment
+from actors.fetcher.multi_entry import EntryGroup
 from changes.model import TableName
 from offsets.position import TopicPartition
 
@@ -23,7 +23,7 @@ class Chunk:
     messages: Messages
     ddl: bool
     since: float
-    anew: bool = False
+    restarts_columns: bool = False
     """The columns or the key are others from here on: what came before is written first, and what
     was known of the columns is forgotten. Then the sink tells whether it can follow."""
     table: TableName | None = None
@@ -32,7 +32,7 @@ class Chunk:
     @property
     def is_barrier(self) -> bool:
         """Whether what came before must be written first."""
-        return self.ddl or self.anew
+        return self.ddl or self.restarts_columns
 
     def above(self, hwm: int) -> Chunk | None:
         """The part of the chunk that the target does not contain yet, None when there is none."""
@@ -107,7 +107,7 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class StagedFile:
     """A staged file that waits behind the write in flight; it holds rows of one lane only."""
 
     source: TopicPartition
@@ -119,13 +119,13 @@ class Piece:
     table: TableName | None = None
 
 
-class Part(NamedTuple):
+class ClosingPart(NamedTuple):
     """Neighbouring chunks of one lane in a closing: what of them is new, and how far they go.
 
-    ``through`` is the last message, be it a replay: then ``stretch`` holds less, or nothing.
+    ``through`` is the last message, be it a replay: then ``lane`` holds less, or nothing.
     """
 
-    stretch: Stretch
+    lane: LaneMessages
     epoch: int
     through: int
 
@@ -143,39 +143,41 @@ class Closing:
     """A batch that is closed and being staged: kept until the file is there (the disk may be
     full, then it is tried again)."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ClosingPart, ...]
     size: int
-    pieces: tuple[Piece, ...]
+    staged_files: tuple[StagedFile, ...]
     through: dict[TopicPartition, int]
     epochs: dict[TopicPartition, int]
-    piece_of: TopicPartition | None
+    behind_write: TopicPartition | None
     """None: the batch itself. Else: a piece that will wait behind the write, of this partition."""
-    segment: Segment | None = None
+    entry_group: EntryGroup | None = None
     """It is a part of the message that waits at the front, and is not held for itself."""
     table: TableName | None = None
 
     def firsts(self) -> dict[TopicPartition, int]:
         """The first message of each lane in it."""
         found: dict[TopicPartition, int] = {}
-        for piece in self.pieces:
-            found.setdefault(piece.source, piece.first)
+        for file in self.staged_files:
+            found.setdefault(file.source, file.first)
         for part in self.parts:
-            if part.stretch.messages:
-                found.setdefault(part.stretch.source, part.stretch.messages.first)
+            if part.lane.messages:
+                found.setdefault(part.lane.source, part.lane.messages.first)
         return found
 
     def without(self, sources: frozenset[TopicPartition]) -> Closing | None:
         """What is left when these partitions are revoked, None when that is nothing."""
-        parts = tuple(part for part in self.parts if part.stretch.source not in sources)
-        pieces = tuple(piece for piece in self.pieces if piece.source not in sources)
+        parts = tuple(part for part in self.parts if part.lane.source not in sources)
+        staged_files = tuple(file for file in self.staged_files if file.source not in sources)
         through = {s: last for s, last in self.through.items() if s not in sources}
-        if not parts and not pieces and not through:
+        if not parts and not staged_files and not through:
             return None
-        held = sum(len(part.stretch.messages) for part in self.parts)
-        kept = sum(len(part.stretch.messages) for part in parts)
+        held = sum(len(part.lane.messages) for part in self.parts)
+        kept = sum(len(part.lane.messages) for part in parts)
         epochs = {s: epoch for s, epoch in self.epochs.items() if s not in sources}
         size = self.size * kept // max(held, 1)
-        return replace(self, parts=parts, size=size, pieces=pieces, through=through, epochs=epochs)
+        return replace(
+            self, parts=parts, size=size, staged_files=staged_files, through=through, epochs=epochs
+        )
 
     def cover(self, bad: msg.BadMessageAt | None) -> None:
         """Note what the staged file covers besides the pieces: all parts, or those before ``bad``.
@@ -185,14 +187,14 @@ class Closing:
         """
         waiting: set[TopicPartition] = set()
         for place, part in enumerate(self.parts):
-            source, last = part.stretch.source, part.through
-            if bad is not None and place == bad.stretch:
+            source, last = part.lane.source, part.through
+            if bad is not None and place == bad.lane_index:
                 waiting.add(source)
                 if bad.index == 0:
                     continue
-                last = part.stretch.messages.offsets[bad.index - 1]
-            elif bad is not None and place > bad.stretch:
-                if part.stretch.messages:
+                last = part.lane.messages.offsets[bad.index - 1]
+            elif bad is not None and place > bad.lane_index:
+                if part.lane.messages:
                     waiting.add(source)
                 if source in waiting:
                     continue

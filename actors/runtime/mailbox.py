@@ -55,8 +55,8 @@ class DataQueue:
         message, size = self.items.popleft()
         self.used_bytes -= size
         if self.waiting and self.used_bytes * 2 <= self.capacity_bytes:
-            told, self.waiting = self.waiting, []
-            return message, told
+            on_rooms, self.waiting = self.waiting, []
+            return message, on_rooms
         return message, []
 
 
@@ -108,7 +108,7 @@ class Mailbox:
 
     def get(self) -> Envelope[Any]:
         """The next message: control first, then a due ``Tick``, then data; waits for one."""
-        told: list[Callable[[], None]] = []
+        on_rooms: list[Callable[[], None]] = []
         with self._data.changed:
             while True:
                 if self._control:
@@ -118,10 +118,10 @@ class Mailbox:
                     self._wake_at = None
                     return Envelope(Tick())
                 if self._data.items and not (self._closed or self._held):
-                    message, told = self._data.take()
+                    message, on_rooms = self._data.take()
                     break
                 self._data.changed.wait(due_in)
-        for on_room in told:
+        for on_room in on_rooms:
             on_room()
         return Envelope(message)
 

@@ -16,7 +16,7 @@ import structlog
 
 from actors.contract import effects as fx
 from actors.contract.addresses import Address
-from actors.contract.messages import ActorCrashed, Offered, RecordBatch, RoomAgain, WriteBatch
+from actors.contract.messages import ActorCrashed, Offered, RecordBatch, RoomAvailable, WriteBatch
 from actors.runtime.mailbox import Clock, DataQueue, Mailbox
 
 Perform = Callable[[Any], "object | None"]
@@ -199,7 +199,7 @@ class Shell(pykka.ThreadingActor):
 
     def _offer(self, to: Address, batch: RecordBatch) -> Offered:
         mailbox = self._mailbox
-        taken = self._directory.offer(to, batch, lambda: mailbox.tell(RoomAgain(to)))
+        taken = self._directory.offer(to, batch, lambda: mailbox.tell(RoomAvailable(to)))
         return Offered(to, batch, taken)
 
     def _handle_failure(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from actors.fetcher.multi_entry import by_target, segments
+from actors.fetcher.multi_entry import by_target, entry_groups
 from changes.formats.base import Format, MultiEntry, TableDecoder
 from changes.model import AddColumn, BadMessage, ChangeColumn, Changes, Ddl, Kind, Mode
 from changes.routing import Router, TargetRoute
@@ -62,7 +62,7 @@ def affected_targets(format_: Format, router: Router, value: bytes | None) -> li
     for part in parts:
         found.append(AffectedTarget(part.route, part.value, part.ddl))
         if part.ddl:
-            every = segments(format_, router, part.route, value)
+            every = entry_groups(format_, router, part.route, value)
             found += [
                 AffectedTarget(part.route, each.value, ddl=False) for each in every if not each.ddl
             ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from actors.contract.effects import Reread, Spill
+from actors.contract.effects import LogRange, Spill
 from actors.contract.messages import Fetched
 from actors.contract.ports import NotKept, SpillBroken
 from actors.contract.spills import SpillRecord, SpillState
@@ -76,7 +76,7 @@ class PipelineSpills:
             yield from self._again(spill.target, reread)
         yield from spill.records
 
-    def _again(self, target: TargetName, reread: Reread) -> Iterator[SpillRecord]:
+    def _again(self, target: TargetName, reread: LogRange) -> Iterator[SpillRecord]:
         """The target's messages of a stretch; they were all looked at once, so none is bad."""
         records = whole_records(self.format, self.log, reread)
         for offset, value in records:
@@ -123,7 +123,7 @@ _PART_BYTES = 256 << 20
 """Bytes of open messages while a stretch is read again: well above what the fetcher holds."""
 
 
-def whole_records(format_: Format, log: Reader, reread: Reread) -> Iterator[tuple[int, bytes]]:
+def whole_records(format_: Format, log: Reader, reread: LogRange) -> Iterator[tuple[int, bytes]]:
     """The messages of a stretch, with their offsets; one that was cut stands at its last part's.
 
     Parts of a message that ends in the stretch may lie before it: then more is read. Raises
@@ -132,7 +132,7 @@ def whole_records(format_: Format, log: Reader, reread: Reread) -> Iterator[tupl
     source, first, last = reread
     start = first
     while isinstance(format_, Chunked) and _reaches_back(
-        format_, log, Reread(source, start, last), first
+        format_, log, LogRange(source, start, last), first
     ):
         if start == 0:
             raise LogGone(f"{source}: a part of a message before offset {first} is missing")
@@ -143,7 +143,7 @@ def whole_records(format_: Format, log: Reader, reread: Reread) -> Iterator[tupl
         value = as_consumed(format_, source.topic, record)
         one = Fetched(source, [record.offset], [value], record.offset + 1)
         try:
-            found = [stretch.fetched for stretch in parts.stretches(one)]
+            found = [batch.fetched for batch in parts.batches(one)]
         except (MissingPart, TooLarge, SequenceGap) as error:
             raise LogGone(str(error)) from error
         for fetched in found:
@@ -152,7 +152,7 @@ def whole_records(format_: Format, log: Reader, reread: Reread) -> Iterator[tupl
                     yield offset, whole
 
 
-def _reaches_back(format_: Format, log: Reader, reread: Reread, first: int) -> bool:
+def _reaches_back(format_: Format, log: Reader, reread: LogRange, first: int) -> bool:
     """Tell whether a message that has parts at ``first`` or later began before the stretch."""
     assert isinstance(format_, Chunked)
     begun: set[str] = set()

@@ -38,11 +38,11 @@ class SharedValues:
         if self._view is None or len(self._view) < begins[-1]:
             self._view = mmap.mmap(self._memory, 0, prot=mmap.PROT_READ)
         view = self._view
-        stretches = tuple(
-            replace(stretch, messages=replace(stretch.messages, values=Values(view, sizes, begin)))
-            for stretch, sizes, begin in zip(job.request.stretches, job.sizes, begins, strict=False)
+        lanes = tuple(
+            replace(lane, messages=replace(lane.messages, values=Values(view, sizes, begin)))
+            for lane, sizes, begin in zip(job.request.lanes, job.sizes, begins, strict=False)
         )
-        return replace(job, request=replace(job.request, stretches=stretches))
+        return replace(job, request=replace(job.request, lanes=lanes))
 
     def release(self) -> None:
         """The batch is done: its pages count as this process's memory no longer.

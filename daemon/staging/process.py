@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
-from actors.contract.effects import Stage, Stretch
+from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import Staged, StageFailed
 from actors.contract.raw_messages import Messages
 from changes.model import FormatOptions
@@ -104,16 +104,15 @@ class StageProcess:
         path = self._folder.new_path()
         with self._lock:
             try:
-                sizes = self._hand_over(request.stretches)
+                sizes = self._hand_over(request.lanes)
             except OSError as error:
                 reason = f"the batch can't be handed to its decoding process: {error}"
                 return StageFailed(request.route.name, reason)
             try:
                 lean = tuple(
-                    replace(stretch, messages=_without_values(stretch.messages))
-                    for stretch in request.stretches
+                    replace(lane, messages=_without_values(lane.messages)) for lane in request.lanes
                 )
-                self._pipe.send(Job(pipeline, replace(request, stretches=lean), path, sizes))
+                self._pipe.send(Job(pipeline, replace(request, lanes=lean), path, sizes))
                 answer = self._pipe.recv()
             except (EOFError, ConnectionError) as error:
                 status = self._process.wait(STOP_TIMEOUT_S)
@@ -121,7 +120,7 @@ class StageProcess:
                     f"the decoding process {self.pid} ended with status {status}"
                 ) from error
         if isinstance(answer, Staged):
-            self._folder.remove(request.pieces)
+            self._folder.remove(request.earlier_files)
             return answer
         if isinstance(answer, StageFailed):
             return answer
@@ -137,12 +136,12 @@ class StageProcess:
             self._process.kill()
             self._process.wait()
 
-    def _hand_over(self, stretches: Sequence[Stretch]) -> tuple[array[int], ...]:
+    def _hand_over(self, lanes: Sequence[LaneMessages]) -> tuple[array[int], ...]:
         """Write the values into the shared memory; gives their sizes. Raises OSError: no memory,
         or a limit on the size of files, which counts for it too."""
         at = 0
         sizes = []
-        for values in map(Values.of, (stretch.messages.values for stretch in stretches)):
+        for values in map(Values.of, (lane.messages.values for lane in lanes)):
             taken = os.pwrite(self._memory, values.whole, at)
             if taken != len(values.whole):
                 raise OSError(errno.EFBIG, f"{at + taken} bytes of it were taken, not all")

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from actors.contract.effects import Stage, Stretch
+from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import BadMessageAt, Staged, StageFailed
 from changes.column_changes import ColumnChange, changed_types, left_out
 from changes.formats.base import Format, TableDecoder
@@ -78,16 +78,16 @@ class StageWork:
                 decoder.use_stored_schema(request.stored)
             self._decoders[target] = request.generation, decoder
             self._declared.pop(target, None)
-        decoded, bad = _decode_all(decoder, request.stretches)
+        decoded, bad = _decode_all(decoder, request.lanes)
         changes = sum(part.count for part in decoded)
         nulled = sum(part.nulled for part in decoded)
         schema = decoder.schema
-        if not (decoded or request.pieces):
+        if not (decoded or request.earlier_files):
             return Staged(target, changes=changes, nulled=nulled, bad=bad)
         assert schema is not None
         mode = Mode.UPSERT if schema.keys else Mode.APPEND
         try:
-            tables = [self._tables.read(piece) for piece in request.pieces]
+            tables = [self._tables.read(piece) for piece in request.earlier_files]
             table = concat_changes([*tables, *(part.table for part in decoded)])
             if mode is Mode.UPSERT:
                 table = fold(table, schema.keys)
@@ -99,7 +99,7 @@ class StageWork:
         declared, changed = self._declarations(target, decoder, again)
         if upsert:
             changed += left_out(name for part in decoded for name in part.lacking)
-        if request.pieces:
+        if request.earlier_files:
             changed = tuple(each._replace(amid=True) for each in changed)
         return Staged(
             target=target,
@@ -144,14 +144,14 @@ def _in_rows(changes: pa.Table) -> Iterator[str]:
 
 
 def _decode_all(
-    decoder: TableDecoder, stretches: tuple[Stretch, ...]
+    decoder: TableDecoder, lanes: tuple[LaneMessages, ...]
 ) -> tuple[list[Changes], BadMessageAt | None]:
     """Decode as far as it goes: the good messages' rows, and the first bad one."""
     decoded: list[Changes] = []
-    for place, stretch in enumerate(stretches):
-        changes, bad = _decode(decoder, stretch)
+    for place, lane in enumerate(lanes):
+        changes, bad = _decode(decoder, lane)
         if changes is not None:
-            decoded.append(_counted_on(changes, stretch.rows_before))
+            decoded.append(_counted_on(changes, lane.rows_before))
         if bad is not None:
             return decoded, BadMessageAt(place, bad.index, bad.reason, bad.of_table)
     return decoded, None
@@ -167,12 +167,12 @@ def _counted_on(changes: Changes, rows: int) -> Changes:
     return replace(changes, table=changes.table.set_column(place, "_index", numbers))
 
 
-def _decode(decoder: TableDecoder, stretch: Stretch) -> tuple[Changes | None, BadRecord | None]:
+def _decode(decoder: TableDecoder, lane: LaneMessages) -> tuple[Changes | None, BadRecord | None]:
     bad: BadRecord | None = None
-    offsets, values = stretch.messages.offsets, stretch.messages.values
+    offsets, values = lane.messages.offsets, lane.messages.values
     while offsets:
         try:
-            return decoder.decode(stretch.source.partition, offsets, values), bad
+            return decoder.decode(lane.source.partition, offsets, values), bad
         except BadRecord as error:
             # Without it the layout may be another: the good part may be shorter.
             bad, offsets, values = error, offsets[: error.index], values[: error.index]

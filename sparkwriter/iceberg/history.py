@@ -33,7 +33,7 @@ def look_back(
 ) -> Seen | Absent:
     """Look at a target whose last published version is known. Raises as ``look``, SinkUnavailable.
 
-    Lost marks are put back; ``Seen.parted`` tells that the history is whole without that version.
+    Lost marks are put back; ``Seen.diverged`` tells that the history is whole without that version.
     """
     assert recorded.version is not None
     table = catalog.load(target)
@@ -49,7 +49,7 @@ def look_back(
     here = look(catalog, target)
     whole = table.holds(history[-1])
     if isinstance(here, Seen) and whole and not known:
-        return replace(here, parted=True)
+        return replace(here, diverged=True)
     return here
 
 

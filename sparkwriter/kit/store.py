@@ -67,7 +67,7 @@ class Existing(Generic[T]):
 
     ``version``: the sink's name of what was seen. ``renamed``: its marks came with the name that it
     got, and are in no step of its own yet. ``dropped``: where the source dropped its table.
-    ``positions`` as of ``TargetState``. ``parted``: its history is whole and does not hold the
+    ``positions`` as of ``TargetState``. ``diverged``: its history is whole and does not hold the
     version that was asked for. ``differs``: what may have changed its rows at the source alone.
     ``source``: the source's table, None where that is not known or several.
     """
@@ -80,7 +80,7 @@ class Existing(Generic[T]):
     renamed: bool = False
     dropped: str | None = None
     positions: str | None = None
-    parted: bool = False
+    diverged: bool = False
     differs: str | None = None
     source: TableName | None = None
 
@@ -93,7 +93,7 @@ class Existing(Generic[T]):
             state,
             positions=self.positions,
             steps=marks.steps,
-            parted=self.parted,
+            diverged=self.diverged,
             rows_may_differ=self.differs,
         )
 

@@ -100,7 +100,7 @@ def test_a_letter_behind_a_write_that_is_given_up_covers_nothing(stored_first: b
     rig.failing["lake.db.t"] = msg.FailureKind.STRAGGLER
     rig.write()
     rig.failing.clear()
-    assert rig.heard(msg.ReadAgain)
+    assert rig.heard(msg.Reread)
     if not stored_first:
         rig.feed(stored(letter))
     rig.settle()

@@ -15,7 +15,7 @@ from pathlib import Path
 import structlog
 from confluent_kafka import Consumer
 
-from actors.contract.effects import Stage, Stretch
+from actors.contract.effects import LaneMessages, Stage
 from actors.contract.ports import Stager
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import StagedBatch, TargetState
@@ -85,7 +85,7 @@ def warm_up(stager: Stager) -> None:
     route = TargetRoute(TargetName("lake", "warm", "up"), Mode.UPSERT, None)
     message = canal("warm.up", "INSERT", [{"id": 1, "name": "n", "qty": 1}])
     stager.stage(
-        Stage(route, (), (Stretch(TopicPartition("warm", 0), Messages.of([0], [message])),))
+        Stage(route, (), (LaneMessages(TopicPartition("warm", 0), Messages.of([0], [message])),))
     )
 
 

@@ -76,17 +76,17 @@ MUTATIONS = (
     ),
     Mutation(
         "a changelog counts the rows of a message on that is written in parts",
-        "actors/processor/segments.py",
+        "actors/processor/entry_groups.py",
         "shown.rows + rows",
         "rows",
-        ("tests/actors/processor/test_segments.py",),
+        ("tests/actors/processor/test_entry_groups.py",),
     ),
     Mutation(
         "a message that is taken apart has all below it in",
-        "actors/processor/segments.py",
-        "offset if segment.last else offset - 1",
-        "offset if segment.last else hwm",
-        ("tests/actors/processor/test_segments.py",),
+        "actors/processor/entry_groups.py",
+        "offset if group.last else offset - 1",
+        "offset if group.last else hwm",
+        ("tests/actors/processor/test_entry_groups.py",),
     ),
     Mutation(
         "a column that is added beside rows divides their message",

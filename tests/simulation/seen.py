@@ -24,8 +24,8 @@ def note(seen: Counter[str], event: object) -> None:
         case msg.Dispatched():
             seen.update(runs=bool(event.runs), fragments=bool(event.fragments))
         case fx.Spill():
-            seen.update(Spill=1, Reread=bool(event.rereads))
+            seen.update(Spill=1, LogRange=bool(event.rereads))
         case fx.ReadSpill() | fx.EndSpill() | fx.KeepDeadLetter():
             seen[type(event).__name__] += 1
-        case msg.ReadAgain() | msg.InQuarantine():
+        case msg.Reread() | msg.InQuarantine():
             seen[type(event).__name__] += 1

@@ -115,10 +115,10 @@ class PlainStaging:
         for _, _, message in good:
             columns |= dict.fromkeys(message.columns)
         changes = sum(len(message.letters) for _, _, message in good)
-        if not (good or request.pieces):
+        if not (good or request.earlier_files):
             return Staged(target, changes=changes, bad=bad)
-        pieces = [self.files[piece] for piece in request.pieces]
-        before = max((stretch.rows_before for stretch in request.stretches), default=0)
+        pieces = [self.files[piece] for piece in request.earlier_files]
+        before = max((lane.rows_before for lane in request.lanes), default=0)
         if mode is Mode.APPEND:
             content: Content = _entries(pieces, good, before)
         else:
@@ -180,9 +180,9 @@ def _decoded(
 ) -> tuple[list[tuple[int, int, _Parsed]], BadMessageAt | None]:
     """All good messages up to the first bad one, each with its place in the log."""
     good: list[tuple[int, int, _Parsed]] = []
-    for place, stretch in enumerate(request.stretches):
-        partition = stretch.source.partition
-        pairs = zip(stretch.messages.offsets, stretch.messages.values, strict=True)
+    for place, lane in enumerate(request.lanes):
+        partition = lane.source.partition
+        pairs = zip(lane.messages.offsets, lane.messages.values, strict=True)
         for index, (offset, value) in enumerate(pairs):
             message = _parsed(value)
             if message is None or (message.keyless and request.route.mode is Mode.UPSERT):

@@ -115,7 +115,7 @@ def test_each_feature_occurs_often() -> None:
     for name in (
         "AddColumn", "DropColumn", "RenameColumn", "TruncateTable", "DropTable", "moves_to",
         "takes_from", "Spill", "EndSpill", "KeepDeadLetter", "RACED", "REFUSED", "WAITS",
-        "runs", "fragments", "lanes", "minimal", "Reread", "ReadAgain",
+        "runs", "fragments", "lanes", "minimal", "LogRange", "Reread",
         "amid", "begun", "marks_alone", "renamed_amid",
     ):  # fmt: skip
         assert counts[name] >= 3, (name, counts)

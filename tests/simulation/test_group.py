@@ -25,7 +25,7 @@ def test_hand_overs_in_mid_stream(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(300))
 def test_hand_overs_amid_messages_of_several_entries(seed: int) -> None:
-    """Who gets a partition goes on with the next segment of a message, and who lost it does not."""
+    """Who gets a partition goes on with a message's next entry group, and who lost it does not."""
     hand_over(seed, MULTI_ENTRY)
 
 

@@ -164,7 +164,7 @@ class World(Partitions):
             return Tick()
         batch = self.data[address].popleft()
         if self._waiting.pop(address, False):
-            self.control[FETCHER].append(msg.RoomAgain(address))
+            self.control[FETCHER].append(msg.RoomAvailable(address))
         return batch
 
     def _feed(self, address: Address, message: object) -> None:
@@ -315,7 +315,7 @@ class World(Partitions):
         staging = self._staging[me]
         answer = staging.stage(request, path)
         if isinstance(answer, msg.Staged):
-            for piece in request.pieces:
+            for piece in request.earlier_files:
                 self._remove(piece)
             if answer.path is not None:
                 self.staged[path] = staging

@@ -50,7 +50,7 @@ class Dispatched:
 
 
 @dataclass(frozen=True, slots=True)
-class FormatTold:
+class FormatDetected:
     """A topic's format was told from its messages; it comes before any ``Dispatched`` of them."""
 
     topic: str

@@ -86,7 +86,7 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True)
-class RoomAgain:
+class RoomAvailable:
     """A mailbox that refused has room again."""
 
     to: Address
@@ -114,7 +114,7 @@ class CommitFrontiers:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAgain:
+class Reread:
     """A batch was given up whose messages exist nowhere else: read these partitions again from
     their frontiers. ``epochs``: the assignments that are meant; under a later one it is done."""
 

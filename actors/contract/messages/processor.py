@@ -54,12 +54,13 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class BadMessageAt:
-    """The first message that can't be applied: which of the request's stretches, which in that.
+    """The first message that can't be applied: in which of the request's lanes, and
+    at which place there.
 
     ``of_table``: it has other columns or another key than those before it (``BadRecord``).
     """
 
-    stretch: int
+    lane_index: int
     index: int
     reason: str
     of_table: bool = False

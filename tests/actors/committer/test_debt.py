@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.committer.debt import DebtBounds, FrontierDebt, Held
+from actors.committer.debt import DebtBounds, FrontierDebt, HeldFrontier
 from actors.committer.rule import CommitterLogic
 from actors.contract import effects as fx
 from actors.contract import messages as msg
@@ -28,8 +28,8 @@ def named(out: list[object]) -> list[tuple[str, str]]:
 def test_a_debt_of_many_messages_is_named_at_once() -> None:
     """However short the time: the log may not keep them for long."""
     debt = FrontierDebt(BOUNDS)
-    assert debt.look([Held(P0, "slow", 5, 1004)], 0.0) == []
-    ((event, fields),) = events(debt.look([Held(P0, "slow", 5, 1005)], 1.0))
+    assert debt.look([HeldFrontier(P0, "slow", 5, 1004)], 0.0) == []
+    ((event, fields),) = events(debt.look([HeldFrontier(P0, "slow", 5, 1005)], 1.0))
     assert event == "frontier_held"
     assert fields == {
         "source": "t:0", "target": "slow", "offset": 5, "messages": 1000, "seconds": 1.0,
@@ -39,23 +39,23 @@ def test_a_debt_of_many_messages_is_named_at_once() -> None:
 def test_a_frontier_that_stands_still_is_named_though_little_came() -> None:
     """A quiet source does not hide a write that hangs."""
     debt = FrontierDebt(BOUNDS)
-    assert debt.look([Held(P0, "slow", 5, 6)], 0.0) == []
-    assert debt.look([Held(P0, "slow", 5, 7)], 59.0) == []
-    assert named(debt.look([Held(P0, "slow", 5, 8)], 60.0)) == [("frontier_held", "slow")]
+    assert debt.look([HeldFrontier(P0, "slow", 5, 6)], 0.0) == []
+    assert debt.look([HeldFrontier(P0, "slow", 5, 7)], 59.0) == []
+    assert named(debt.look([HeldFrontier(P0, "slow", 5, 8)], 60.0)) == [("frontier_held", "slow")]
 
 
 def test_a_frontier_that_moves_is_no_debt() -> None:
     """Each look finds another message at the frontier: the target is at work."""
     debt = FrontierDebt(BOUNDS)
     for second in range(0, 600, 30):
-        assert debt.look([Held(P0, "busy", second, second + 10)], float(second)) == []
+        assert debt.look([HeldFrontier(P0, "busy", second, second + 10)], float(second)) == []
 
 
 def test_a_culprit_is_named_once_while_the_debt_lasts() -> None:
     """Not at every look, and not again when another held the frontier in between."""
     debt = FrontierDebt(BOUNDS)
     told = [
-        named(debt.look([Held(P0, who, frontier, 5000)], float(frontier)))
+        named(debt.look([HeldFrontier(P0, who, frontier, 5000)], float(frontier)))
         for frontier, who in enumerate(["a", "a", "b", "a", "b"])
     ]
     assert told == [[("frontier_held", "a")], [], [("frontier_held", "b")], [], []]
@@ -64,12 +64,12 @@ def test_a_culprit_is_named_once_while_the_debt_lasts() -> None:
 def test_the_end_of_a_debt_is_told_and_a_new_one_is_named_again() -> None:
     """Also where the partition holds nothing any more, or was taken away."""
     debt = FrontierDebt(BOUNDS)
-    debt.look([Held(P0, "a", 0, 5000)], 0.0)
+    debt.look([HeldFrontier(P0, "a", 0, 5000)], 0.0)
     assert events(debt.look([], 1.0)) == [
         ("frontier_free", {"source": "t:0", "were_held_by": ["a"]})
     ]
     assert debt.look([], 2.0) == []
-    assert named(debt.look([Held(P0, "a", 0, 5000)], 3.0)) == [("frontier_held", "a")]
+    assert named(debt.look([HeldFrontier(P0, "a", 0, 5000)], 3.0)) == [("frontier_held", "a")]
 
 
 def test_the_committer_names_the_target_at_the_frontier() -> None:

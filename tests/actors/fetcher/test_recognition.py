@@ -97,8 +97,8 @@ def test_topics_of_one_pipeline_may_differ() -> None:
     """Each is told by itself, before anything of it goes to anybody."""
     logic = fetcher()
     out = logic.handle(msg.Polled((fetched(A0, canal(1)), fetched(B0, ogg(1)))), 0.0)
-    names = [m for m in told(out) if isinstance(m, msg.FormatTold)]
-    assert names == [msg.FormatTold("a", "canal-json"), msg.FormatTold("b", "ogg-json")]
+    names = [m for m in told(out) if isinstance(m, msg.FormatDetected)]
+    assert names == [msg.FormatDetected("a", "canal-json"), msg.FormatDetected("b", "ogg-json")]
     assert told(out).index(names[0]) < next(
         place for place, m in enumerate(told(out)) if isinstance(m, msg.Dispatched)
     )
@@ -152,7 +152,7 @@ def test_a_recorded_format_is_not_told_again() -> None:
     """Another format's message is a bad one, and never makes another choice."""
     logic = fetcher({"a": "canal-json"})
     out = logic.handle(msg.Polled((fetched(A0, ogg(), canal()),)), 0.0)
-    assert not [m for m in told(out) if isinstance(m, msg.FormatTold)]
+    assert not [m for m in told(out) if isinstance(m, msg.FormatDetected)]
     letters = [e.message for e in out if isinstance(e, fx.Tell) and e.to.role == "dead-letters"]
     (letter,) = [m for m in letters if isinstance(m, msg.DeadLetter)]
     wrong = "a message of ogg-json in a topic of canal-json: a Canal message without a type"
@@ -243,7 +243,7 @@ def test_the_choice_is_recorded_with_the_frontiers() -> None:
     """And one that is recorded stays, of a topic that is not read now too."""
     recorded = Snapshot("p", "g", formats={"old": "ogg-json"})
     logic = CommitterLogic("p", recorded, 5.0, None)
-    logic.handle(msg.FormatTold("a", "canal-json"), 0.0)
+    logic.handle(msg.FormatDetected("a", "canal-json"), 0.0)
     assert logic.snapshot().formats == {"old": "ogg-json", "a": "canal-json"}
 
 

@@ -176,14 +176,14 @@ def test_a_mailbox_that_stays_full_pauses_and_polling_goes_on() -> None:
 def test_room_again_sends_the_parked_share_and_polls() -> None:
     """The oldest first; when nothing is parked any more, the flow goes on."""
     logic, offer = blocked()
-    assert logic.handle(msg.RoomAgain(offer.to), 4.5) == [offer, fx.WakeAt(0.0)]
+    assert logic.handle(msg.RoomAvailable(offer.to), 4.5) == [offer, fx.WakeAt(0.0)]
 
 
 def test_room_again_after_a_pause_resumes() -> None:
     """The partitions flow again."""
     logic, offer = blocked()
     logic.handle(Tick(), 5.0)
-    out = logic.handle(msg.RoomAgain(offer.to), 6.0)
+    out = logic.handle(msg.RoomAvailable(offer.to), 6.0)
     assert out[:2] == [offer, fx.Resume()]
     assert out[-1] == fx.WakeAt(0.0)
 
@@ -194,7 +194,7 @@ def test_what_comes_while_a_share_is_parked_waits_behind_it() -> None:
     (first,) = offers(logic.handle(polled(message("a")), 0.0))
     logic.handle(msg.Offered(first.to, first.batch, False), 0.0)
     assert offers(logic.handle(polled(message("a"), first=1), 0.0)) == []
-    (again,) = offers(logic.handle(msg.RoomAgain(first.to), 0.0))
+    (again,) = offers(logic.handle(msg.RoomAvailable(first.to), 0.0))
     assert again == first
     (second,) = offers(logic.handle(msg.Offered(first.to, first.batch, True), 0.0))
     assert second.batch.shares[0].messages.offsets == [1]
@@ -208,7 +208,7 @@ def test_shares_of_one_poll_are_offered_one_after_another() -> None:
     (first,) = offers(logic.handle(both, 0.0))
     assert first.batch.shares[0].messages.offsets == [0]
     assert offers(logic.handle(msg.Offered(first.to, first.batch, False), 0.0)) == []
-    assert offers(logic.handle(msg.RoomAgain(first.to), 0.0)) == [first]
+    assert offers(logic.handle(msg.RoomAvailable(first.to), 0.0)) == [first]
     (second,) = offers(logic.handle(msg.Offered(first.to, first.batch, True), 0.0))
     assert second.batch.shares[0].messages.offsets == [2]
 
@@ -221,7 +221,7 @@ def test_a_revoke_forgets_parked_shares_before_it_releases() -> None:
     out = logic.handle(msg.Revoked((SOURCE,)), 0.0)
     processors = (Address("p", "processor", 0),)
     assert fx.ReleaseSources((SOURCE,), commit=True, settle=processors) in out
-    assert logic.handle(msg.RoomAgain(offer.to), 0.0) == []
+    assert logic.handle(msg.RoomAvailable(offer.to), 0.0) == []
 
 
 def test_a_lost_partition_is_released_without_a_commit() -> None:
@@ -254,7 +254,7 @@ def test_what_came_before_a_failure_is_delivered_first() -> None:
     logic, offer = blocked()
     logic.handle(polled(message("b"), b"garbage", first=1), 5.0)
     assert logic.handle(msg.StopFetching(), 5.0) == []
-    (again,) = logic.handle(msg.RoomAgain(offer.to), 6.0)
+    (again,) = logic.handle(msg.RoomAvailable(offer.to), 6.0)
     assert again == offer
     (behind,) = logic.handle(msg.Offered(offer.to, offer.batch, True), 6.0)
     assert isinstance(behind, fx.Offer)
@@ -356,7 +356,7 @@ def test_an_index_in_a_database_that_is_not_told_is_nothing() -> None:
 def test_a_partition_is_read_again_from_its_frontier() -> None:
     """As if it were revoked and given back, without a word to the group."""
     logic = fetcher(shards=1)
-    out = logic.handle(msg.ReadAgain({SOURCE: 1}), 0.0)
+    out = logic.handle(msg.Reread({SOURCE: 1}), 0.0)
     wanted = [
         fx.Tell(Address("p", "processor", 0), msg.Forget((SOURCE,), 1)),
         fx.ReleaseSources((SOURCE,), commit=False),
@@ -371,11 +371,11 @@ def test_a_partition_that_was_given_anew_is_not_read_again() -> None:
     logic = fetcher()
     logic.handle(msg.Revoked((SOURCE,)), 0.0)
     logic.handle(msg.Assigned({SOURCE: 0}, {SOURCE: LOG}), 0.0)
-    assert logic.handle(msg.ReadAgain({SOURCE: 1}), 0.0) == []
+    assert logic.handle(msg.Reread({SOURCE: 1}), 0.0) == []
 
 
 def test_nothing_is_read_again_after_a_stop() -> None:
     """The drain goes on; the next run begins at the frontier."""
     logic = fetcher()
     logic.handle(msg.StopFetching(), 0.0)
-    assert logic.handle(msg.ReadAgain({SOURCE: 1}), 0.0) == []
+    assert logic.handle(msg.Reread({SOURCE: 1}), 0.0) == []

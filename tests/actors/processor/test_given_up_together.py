@@ -68,7 +68,7 @@ def test_what_waits_behind_a_write_goes_with_it_though_another_gave_up_the_lane(
         two.opened(target)
     two.data(ONE, 6)  # at its bound: staged behind the write
     told = two.hear(msg.Failed(OTHER, msg.FailureKind.STRAGGLER, "moved"))
-    assert msg.ReadAgain({P0: 1}) in told
+    assert msg.Reread({P0: 1}) in told
     two.hear(msg.Failed(ONE, msg.FailureKind.RETRY, "away"))
     assert not [m for m in two.opened(ONE) if isinstance(m, msg.WriteBatch)]
     two.hear(msg.Forget((P0,), 1))

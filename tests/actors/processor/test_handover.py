@@ -169,7 +169,7 @@ def test_the_lanes_that_stay_are_read_again_when_their_batch_is_given_up() -> No
     driven, _ = writing_both()
     forget(driven, A)
     told = driven.failed(msg.FailureKind.RETRY)
-    assert only(msg.ReadAgain, told).epochs == {B: 2}
+    assert only(msg.Reread, told).epochs == {B: 2}
     driven.data(B, 2, 9)  # still of the old reading
     assert not [m for m in driven.opened() if isinstance(m, msg.WriteBatch)]
     driven.data(B, 3, 7, 8, 9)
@@ -199,7 +199,7 @@ def test_stragglers_of_the_own_group_are_forgiven_however_many_they_are() -> Non
     driven, _ = writing()
     for count in range(1, 30):
         told = driven.failed(msg.FailureKind.STRAGGLER)
-        assert only(msg.ReadAgain, told).epochs == {A: count}
+        assert only(msg.Reread, told).epochs == {A: count}
         assert only(msg.OpenTarget, told)
         driven.opened(A=10 * count)
         driven.data(A, count + 1, 5, 10 * count + 1)
@@ -213,7 +213,7 @@ def test_a_straggler_is_forgiven_in_a_lane_that_was_written_under_its_assignment
     driven.written(write)
     driven.data(A, 1, 6)
     told = driven.failed(msg.FailureKind.STRAGGLER)
-    assert only(msg.ReadAgain, told).epochs == {A: 1}
+    assert only(msg.Reread, told).epochs == {A: 1}
     assert not [m for m in told if isinstance(m, msg.PipelineFailed)]
 
 
@@ -309,7 +309,7 @@ def test_what_is_staged_is_fenced_by_a_mark_that_came_past_it() -> None:
     late = only(msg.WriteBatch, driven.opened(A=6))
     assert late.batch.lanes == {A: (5, 7), B: (-1, 3)}
     told = driven.failed(msg.FailureKind.STRAGGLER)
-    assert only(msg.ReadAgain, told).epochs == {A: 1, B: 2}
+    assert only(msg.Reread, told).epochs == {A: 1, B: 2}
     assert driven.removed == ["f3"]
     driven.data(B, 3, 3)
     driven.opened(A=9)

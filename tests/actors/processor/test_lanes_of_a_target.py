@@ -96,7 +96,7 @@ def test_a_refused_write_before_a_bad_record_goes_into_quarantine() -> None:
     log.staged(msg.BadMessageAt(1, 0, "bad"))
     log.handle(msg.Failed(LOG, msg.FailureKind.REFUSED, "no"), 1.0)
     (spill,) = [e for e in log.effects if isinstance(e, fx.Spill)]
-    assert set(spill.rereads) == {fx.Reread(P0, 5, 5), fx.Reread(P1, 1, 1)}
+    assert set(spill.rereads) == {fx.LogRange(P0, 5, 5), fx.LogRange(P1, 1, 1)}
 
 
 def test_replays_of_another_lane_are_not_spilled() -> None:

@@ -17,8 +17,8 @@ ME = Address("p", "processor", 0)
 BATCH = StagedBatch("b", TargetName("lake", "shop", "t"), Mode.UPSERT, TableSchema((), ()), {})
 WRITE = msg.WriteBatch(BATCH, {}, {}, ME, ME)
 STEPS = (
-    "look", "looked", "stage", "stage_later", "stage_now", "narrow", "narrow_all", "staged",
-    "submit", "retry_later", "retry_now", "ended", "quarantine", "stop",
+    "look", "looked", "stage", "schedule_restage", "stage_now", "narrow", "narrow_all", "staged",
+    "submit", "schedule_retry", "retry_now", "ended", "quarantine", "stop",
 )  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def step(life: Life, name: str) -> None:
     match name:
         case "stage":
             life.stage(closing())
-        case "stage_later" | "retry_later":
+        case "schedule_restage" | "schedule_retry":
             getattr(life, name)(5.0)
         case "narrow":
             life.narrow(closing())
@@ -56,17 +56,17 @@ def test_whatever_comes_it_hangs_together(names: list[str]) -> None:
     """One write, one staging; who waits waits for something; a refused step changes nothing."""
     life = Life()
     for name in names:
-        before = (life.phase, life.write, life.closing, life.retry_at, life.stage_again_at)
+        before = (life.phase, life.write, life.closing, life.retry_at, life.restage_at)
         try:
             step(life, name)
         except NotAllowed:
-            after = (life.phase, life.write, life.closing, life.retry_at, life.stage_again_at)
+            after = (life.phase, life.write, life.closing, life.retry_at, life.restage_at)
             assert after == before
         phase = life.phase
         assert (life.closing is not None) == (phase is Phase.STAGING)
         assert (life.write is not None) >= (phase is Phase.WRITING)
         assert life.retry_at is None or phase is Phase.OPENING or life.waiting is not None
-        assert life.stage_again_at is None or phase is Phase.STAGING
+        assert life.restage_at is None or phase is Phase.STAGING
         assert life.waiting is None or life.flying is None
         if phase is Phase.QUARANTINED:
             assert life.waiting is None
@@ -105,11 +105,11 @@ def test_a_piece_is_staged_behind_a_write_and_outlives_it() -> None:
 
 def test_a_write_in_flight_outlives_the_quarantine_that_begins_one_that_waits_does_not() -> None:
     assert opened("submit", "quarantine").write is WRITE
-    assert opened("submit", "retry_later", "quarantine").write is None
+    assert opened("submit", "schedule_retry", "quarantine").write is None
 
 
 def test_an_answer_that_nobody_waits_for_any_more_changes_nothing() -> None:
-    life = opened("submit", "retry_later")
+    life = opened("submit", "schedule_retry")
     assert not life.looked()
     assert (life.waiting, life.retry_at) == (WRITE, 5.0)
 
@@ -131,5 +131,5 @@ def test_what_was_asked_before_a_quarantine_is_waited_for_before_a_release(answe
 def test_a_failure_that_comes_late_has_nothing_tried_again() -> None:
     for name in ("stop", "quarantine"):
         life = opened(name)
-        life.retry_later(5.0)
+        life.schedule_retry(5.0)
         assert life.retry_at is None

@@ -81,7 +81,7 @@ class Life:
 
     def read_again(self) -> None:
         """What the fetcher does when a batch was given up: a hand-over to oneself."""
-        asked = [again.epochs[S0] for again in self.rig.heard(msg.ReadAgain)]
+        asked = [again.epochs[S0] for again in self.rig.heard(msg.Reread)]
         if self.rig.epoch in asked:
             self.revoke()
 

@@ -132,7 +132,7 @@ def test_a_history_of_its_own_is_told_where_nothing_is_missing(
     rig.send("t", (101, canal("t", 1, "a")))
     opening = rig.work.popleft()
     assert opening.recorded == TargetMark("v7", {S0: 100})
-    state = TargetState(SCHEMA, Mode.UPSERT, hwms, "v3", parted=True)
+    state = TargetState(SCHEMA, Mode.UPSERT, hwms, "v3", diverged=True)
     effects = rig.logic.handle(msg.Opened(opening.target, state), 0.0)
     said = [effect.event for effect in effects if isinstance(effect, fx.Log)]
     assert said == ["history_replaced"]

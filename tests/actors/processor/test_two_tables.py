@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.contract import messages as msg
-from actors.fetcher.multi_entry import segments
+from actors.fetcher.multi_entry import entry_groups
 from actors.fetcher.sorting import Sorter
 from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode, TableName
@@ -161,14 +161,14 @@ def test_one_message_of_both() -> None:
     assert share.table == FIRST
 
 
-def test_segments_of_a_message_are_of_one_table_each() -> None:
+def test_entry_groups_of_a_message_are_of_one_table_each() -> None:
     """Behind a statement the rows may be of another one."""
     canal_packets = FORMATS["canal-protobuf"](FormatOptions())
     router = Router(ROUTES)
     (route,) = router.targets(FIRST)
     truncate = wire.canal_ddl("TRUNCATE", "TRUNCATE TABLE b_c", FIRST.table, FIRST.database)
     value = entries(FIRST, FIRST, SECOND, SECOND, FIRST, statement=truncate)
-    found = segments(canal_packets, router, route, value)
+    found = entry_groups(canal_packets, router, route, value)
     assert [(each.table, each.ddl, each.done) for each in found] == [
         (FIRST, False, 1), (None, True, 2), (FIRST, False, 3), (SECOND, False, 5),
         (FIRST, False, 6),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.contract.effects import Reread, Spill
+from actors.contract.effects import LogRange, Spill
 from changes.formats.auto import AutoFormat, make_format
 from changes.formats.base import mark_in, mark_of, unpack
 from changes.formats.debezium.json import DebeziumJson
@@ -45,7 +45,7 @@ def test_keys_and_tombstones_are_read_again(tmp_path: Path) -> None:
     router = Router([Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None)])
     format_ = DebeziumJson(FormatOptions())
     spills = PipelineSpills(SpillFolder(tmp_path, "p"), Log(), format_, router)  # type: ignore[arg-type]
-    spills.append(Spill(T, "why", (Reread(S0, 0, 2),), ()))
+    spills.append(Spill(T, "why", (LogRange(S0, 0, 2),), ()))
     found, _ = spills.read(T, 0, 1 << 20)
     assert [each.value for each in found] == RECORDS[:2]
 
@@ -57,7 +57,7 @@ def test_what_is_read_again_has_its_topics_format(tmp_path: Path) -> None:
     format_ = AutoFormat(FormatOptions(), topics)
     spills = PipelineSpills(SpillFolder(tmp_path, "p"), Log(), format_, router)  # type: ignore[arg-type]
     topics.choose("topic", "debezium-json")
-    spills.append(Spill(T, "why", (Reread(S0, 0, 2),), ()))
+    spills.append(Spill(T, "why", (LogRange(S0, 0, 2),), ()))
     found, _ = spills.read(T, 0, 1 << 20)
     assert {mark_in(each.value) for each in found} == {mark_of("debezium-json")}
     assert [unpack(each.value) for each in found] == [unpack(each) for each in RECORDS[:2]]
@@ -71,7 +71,7 @@ def test_a_spill_outlives_no_change_from_or_to_auto(tmp_path: Path, kept: str, n
     folder = SpillFolder(tmp_path, "p")
     then, later = (make_format(name, FormatOptions(), topics) for name in (kept, now))
     spills = PipelineSpills(folder, Log(), then, router)  # type: ignore[arg-type]
-    state = spills.append(Spill(T, "why", (Reread(S0, 0, 2),), ()))
+    state = spills.append(Spill(T, "why", (LogRange(S0, 0, 2),), ()))
     found = folder.found({str(T): SpillMark(state.bytes, dict(state.lanes))})
     check_marks(found, then)
     with pytest.raises(SpillError, match="release it with that"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from actors.contract.effects import Reread, Spill
+from actors.contract.effects import LogRange, Spill
 from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import Route, Router
@@ -45,7 +45,7 @@ def entry(number: int) -> bytes:
 
 def again(log: Log, first: int, last: int) -> list[tuple[int, list[int]]]:
     found = []
-    for offset, value in whole_records(DTS, log, Reread(SOURCE, first, last)):  # type: ignore[arg-type]
+    for offset, value in whole_records(DTS, log, LogRange(SOURCE, first, last)):  # type: ignore[arg-type]
         changes = DTS.table_decoder(Mode.UPSERT, None).decode(0, [offset], [value])
         assert changes is not None
         found.append((offset, changes.table["id"].to_pylist()))
@@ -82,7 +82,7 @@ def test_of_a_message_of_several_tables_a_target_gets_its_own() -> None:
     routes = Router([Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None)])
     log = Log([wire.canal_packet(*entries)])
     spills = PipelineSpills(None, log, CANAL, routes)  # type: ignore[arg-type]
-    spill = Spill(TargetName("lake", "s", "b"), "why", (Reread(SOURCE, 0, 0),), ())
+    spill = Spill(TargetName("lake", "s", "b"), "why", (LogRange(SOURCE, 0, 0),), ())
     (record,) = spills._records(spill)
     assert CANAL.peek(record.value).table == ("s", "b")
     assert not record.ddl

@@ -20,7 +20,7 @@ from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import TargetRoute
 from daemon.staging.folder import StagingFolder
 from daemon.staging.process import Pipelines, StageProcessDied, StageProcesses
-from tests.daemon.staging.test_work import message, stretch
+from tests.daemon.staging.test_work import lane, message
 
 ROUTE = TargetRoute(TargetName("lake", "s", "t"), Mode.UPSERT, None)
 PIPELINES = Pipelines({"p": ("canal-json", FormatOptions())})
@@ -40,8 +40,8 @@ def test_what_goes_over_comes_out_whole(processes: StageProcesses) -> None:
     """Messages of different sizes, over two stretches."""
     count = 3000
     values = [message("INSERT", key, "x" * (key % 700)) for key in range(count)]
-    stretches = (stretch(*values[:2000]), stretch(*values[2000:], start=2000))
-    staged = processes.of("p", 0).stage(Stage(ROUTE, (), stretches))
+    lanes = (lane(*values[:2000]), lane(*values[2000:], start=2000))
+    staged = processes.of("p", 0).stage(Stage(ROUTE, (), lanes))
     assert isinstance(staged, Staged)
     assert staged.path is not None
     rows = pq.read_table(staged.path).sort_by("id").to_pylist()
@@ -51,8 +51,8 @@ def test_what_goes_over_comes_out_whole(processes: StageProcesses) -> None:
 def test_a_small_batch_after_a_large_one_sees_nothing_of_it(processes: StageProcesses) -> None:
     """The shared memory is used again."""
     stager = processes.of("p", 0)
-    stager.stage(Stage(ROUTE, (), (stretch(*[message("INSERT", 1, "y" * 500)] * 50),)))
-    staged = stager.stage(Stage(ROUTE, (), (stretch(message("INSERT", 2, "z")),)))
+    stager.stage(Stage(ROUTE, (), (lane(*[message("INSERT", 1, "y" * 500)] * 50),)))
+    staged = stager.stage(Stage(ROUTE, (), (lane(message("INSERT", 2, "z")),)))
     assert isinstance(staged, Staged)
     assert staged.path is not None
     assert pq.read_table(staged.path)["v"].to_pylist() == ["z"]
@@ -65,7 +65,7 @@ def test_what_is_known_of_the_columns_outlives_the_memory_it_was_read_in(
     stager = processes.of("p", 0)
     for size in (5, 50, 1, 20):
         values = [message("INSERT", key, "y" * size) for key in range(100)]
-        staged = stager.stage(Stage(ROUTE, (), (stretch(*values),)))
+        staged = stager.stage(Stage(ROUTE, (), (lane(*values),)))
         assert isinstance(staged, Staged)
         assert staged.path is not None
         assert set(pq.read_table(staged.path)["v"].to_pylist()) == {"y" * size}
@@ -74,7 +74,7 @@ def test_what_is_known_of_the_columns_outlives_the_memory_it_was_read_in(
 def test_a_batch_that_finds_no_room_fails_like_a_full_disk(processes: StageProcesses) -> None:
     """It is tried again when there is: a limit on files' sizes counts for shared memory, too."""
     stager = processes.of("p", 0)
-    request = Stage(ROUTE, (), (stretch(message("INSERT", 1, "y" * 500)),))
+    request = Stage(ROUTE, (), (lane(message("INSERT", 1, "y" * 500)),))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
     try:
@@ -97,7 +97,7 @@ def test_a_process_has_one_heap_unless_the_operator_wants_another(
     folder = StagingFolder(tmp_path, "run-1")
     made = StageProcesses(PIPELINES, folder, 1)
     try:
-        made.of("p", 0).stage(Stage(ROUTE, (), (stretch(message("INSERT", 1, "a")),)))  # it is up
+        made.of("p", 0).stage(Stage(ROUTE, (), (lane(message("INSERT", 1, "a")),)))  # it is up
         given = Path(f"/proc/{made.pids[0]}/environ").read_bytes().split(b"\0")
     finally:
         made.close()
@@ -108,7 +108,7 @@ def test_a_process_has_one_heap_unless_the_operator_wants_another(
 def test_the_columns_of_a_target_are_remembered(processes: StageProcesses) -> None:
     """Pieces and batches of one target are one process's work: a later one knows its columns."""
     stager = processes.of("p", 0)
-    first = stager.stage(Stage(ROUTE, (), (stretch(message("INSERT", 1, "a")),)))
+    first = stager.stage(Stage(ROUTE, (), (lane(message("INSERT", 1, "a")),)))
     assert isinstance(first, Staged)
     assert first.path is not None
     whole = stager.stage(Stage(ROUTE, (first.path,), ()))
@@ -120,7 +120,7 @@ def test_the_columns_of_a_target_are_remembered(processes: StageProcesses) -> No
 def test_bad_records_leave_no_files_open(processes: StageProcesses) -> None:
     """What an error refers to lives until the collector's next round, which is far off."""
     stager, files = processes.of("p", 0), Path(f"/proc/{processes.pids[0]}/fd")
-    bad = stretch(*[message("INSERT", 1, "a")] * 3, b"no JSON")
+    bad = lane(*[message("INSERT", 1, "a")] * 3, b"no JSON")
     after = []
     for _ in range(30):
         stager.stage(Stage(ROUTE, (), (bad,)))
@@ -133,23 +133,23 @@ def test_a_process_that_is_killed_is_an_error_with_its_status(processes: StagePr
     (pid,) = processes.pids
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(StageProcessDied, match=f"process {pid} ended with status -9"):
-        processes.of("p", 0).stage(Stage(ROUTE, (), (stretch(message("INSERT", 1, "a")),)))
+        processes.of("p", 0).stage(Stage(ROUTE, (), (lane(message("INSERT", 1, "a")),)))
 
 
 def test_our_own_error_over_there_is_told_with_its_trace(processes: StageProcesses) -> None:
     """It is no bad message: the daemon stops."""
     route = TargetRoute(ROUTE.name, Mode.UPSERT, 1)  # type: ignore[arg-type]
     with pytest.raises(StageProcessDied, match="Traceback"):
-        processes.of("p", 0).stage(Stage(route, (), (stretch(message("INSERT", 1, "a")),)))
+        processes.of("p", 0).stage(Stage(route, (), (lane(message("INSERT", 1, "a")),)))
 
 
 def test_signals_to_the_group_leave_it_at_work(processes: StageProcesses) -> None:
     """Ctrl-C reaches every process of the terminal: the daemon still drains through this one."""
     stager = processes.of("p", 0)
-    stager.stage(Stage(ROUTE, (), (stretch(message("INSERT", 1, "a")),)))  # it is up
+    stager.stage(Stage(ROUTE, (), (lane(message("INSERT", 1, "a")),)))  # it is up
     for number in (signal.SIGINT, signal.SIGTERM):
         os.kill(processes.pids[0], number)
-    assert isinstance(stager.stage(Stage(ROUTE, (), (stretch(message("INSERT", 2, "b")),))), Staged)
+    assert isinstance(stager.stage(Stage(ROUTE, (), (lane(message("INSERT", 2, "b")),))), Staged)
 
 
 DAEMON = """

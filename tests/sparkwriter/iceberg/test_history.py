@@ -45,14 +45,14 @@ def test_what_was_recorded_is_in_the_history(writer, staging, states) -> None:
     """Also where later writes of ours, or of others, came on top."""
     for state in states:
         found = writer.open(staging.target, mark(state))
-        assert (found.hwms, found.parted) == ({LANE: 3}, False)
+        assert (found.hwms, found.diverged) == ({LANE: 3}, False)
 
 
 def test_a_rollback_shows_in_mark_and_history(spark, writer, staging, states) -> None:
     """The recorded version is no ancestor of main any more, and the mark is an older one."""
     sql(spark, f"CALL lake.system.rollback_to_snapshot('{table(staging)}', {states[0].version})")
     found = writer.open(staging.target, mark(states[2]))
-    assert (found.hwms, found.version, found.parted) == ({LANE: 1}, states[0].version, True)
+    assert (found.hwms, found.version, found.diverged) == ({LANE: 1}, states[0].version, True)
 
 
 def test_marks_that_others_expired_are_put_back(
@@ -61,7 +61,7 @@ def test_marks_that_others_expired_are_put_back(
     """What is left begins right behind what we published last: nothing of ours came after."""
     expire_all_but_anothers_commit(spark, staging)
     found = writer.open(staging.target, mark(states[2]))
-    assert (found.hwms, found.parted) == ({LANE: 3}, False)
+    assert (found.hwms, found.diverged) == ({LANE: 3}, False)
     writer.write(staging.batch(orders(("U", 9, "b", 9)), 9, after=3))
     assert [row[0] for row in rows(staging.target)] == [1, 2, 3, 7, 9]
 
@@ -96,4 +96,4 @@ def test_an_expired_version_is_no_matter_while_the_marks_are_there(
         " older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1)",
     )
     found = writer.open(staging.target, mark(states[0]))
-    assert (found.hwms, found.parted) == ({LANE: 4}, False)
+    assert (found.hwms, found.diverged) == ({LANE: 4}, False)

@@ -1,8 +1,8 @@
-"""A message in which statements stand beside rows of their own target: a write for each segment.
+"""Writes a message with statements beside rows of one target: a write for each entry group.
 
-The message waits at the front until its last segment is handed over. Until then the target's mark
-is just below it, and each write leaves a step there: so many entries of this message are in. What
-is left is told by these alone, after a crash, a revoke or a release as in the middle of it all.
+The message waits at the front until its last entry group is handed over. Until then the target's
+mark is just below it, and each write leaves a step there: so many entries of this message are in.
+What is left follows from mark and step alone, also after a crash, a revoke or a release.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Protocol
 
 from actors.contract import effects as fx
 from actors.contract import messages as msg
-from actors.contract.effects import Stretch
+from actors.contract.effects import LaneMessages
 from actors.contract.raw_messages import Messages
 from actors.contract.writes import StagedBatch
-from actors.fetcher.multi_entry import Segment, segments
+from actors.fetcher.multi_entry import EntryGroup, entry_groups
 from actors.processor.barrier import BarrierPlanner, notes_of
 from actors.processor.buffer import Passed, TargetBuffer
 from actors.processor.closing import DataError, check_lanes, problem_of, record_at, rows_batch
-from actors.processor.waiting import Chunk, Closing, DeadRecord, Part
+from actors.processor.waiting import Chunk, Closing, ClosingPart, DeadRecord
 from changes.formats.base import Format, MultiEntry
 from changes.model import Mode, TableSchema
 from changes.routing import Router
@@ -29,7 +29,7 @@ from offsets.position import Step, TopicPartition
 
 
 class Writes(Protocol):
-    """What becomes of a segment that is due (``actors.processor.batches``)."""
+    """What becomes of an entry group that is due (``actors.processor.batches``)."""
 
     def next_id(self) -> str:
         """A name for a batch."""
@@ -55,8 +55,8 @@ class Writes(Protocol):
         ...
 
 
-class Segments:
-    """Writes one processor's messages of segments. Deterministic: it answers with effects."""
+class EntryGroups:
+    """Writes one processor's messages of entry groups. Deterministic: it answers with effects."""
 
     def __init__(
         self, format_: Format, router: Router, barriers: BarrierPlanner, writes: Writes
@@ -74,36 +74,36 @@ class Segments:
         )
 
     def close(self, buffer: TargetBuffer, now: float) -> list[object]:
-        """Begin with the next segment of the message at the front. Raises DataError."""
+        """Begin with the next entry group of the message at the front. Raises DataError."""
         chunk = buffer.queue.chunks[0]
         if chunk.above(buffer.hwm(chunk.source)) is None:
             return self._end(buffer, chunk, now)
         out: list[object] = []
-        for segment in self._left(buffer, chunk):
-            if not segment.ddl:
-                return out + self._stage(buffer, chunk, segment)
-            part = replace(chunk, messages=replace(chunk.messages, values=[segment.value]))
+        for group in self._left(buffer, chunk):
+            if not group.ddl:
+                return out + self._stage(buffer, chunk, group)
+            part = replace(chunk, messages=replace(chunk.messages, values=[group.value]))
             barrier = self._barriers.plan(buffer, part, self._writes.next_id())
             out += notes_of(buffer, barrier)
             if barrier.batch is not None:
-                return out + self._submit(buffer, barrier.batch, segment, 0, now)
-            _pass(buffer, chunk, segment)
+                return out + self._submit(buffer, barrier.batch, group, 0, now)
+            _pass(buffer, chunk, group)
         return out + self._end(buffer, chunk, now)
 
     def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[object]:
-        """A segment's rows are staged. Raises DataError.
+        """An entry group's rows are staged. Raises DataError.
 
         Also of a bad record: what stands behind it may be a statement, which is never reached by
         leaving rows out.
         """
         closing = buffer.life.closing
         assert closing is not None
-        assert closing.segment is not None
+        assert closing.entry_group is not None
         problem = problem_of(closing, staged.bad)
         if staged.bad is not None and staged.bad.of_table and staged.path is None:
             record = record_at(closing, staged.bad)
-            if buffer.columns.began_anew != record:
-                return _begin_anew(buffer, record, problem)
+            if buffer.columns.restarted_at != record:
+                return _restart_columns(buffer, record, problem)
         if problem is not None:
             raise DataError(problem, *(() if staged.path is None else (staged.path,)))
         check_lanes(buffer, closing, staged)
@@ -111,35 +111,35 @@ class Segments:
         buffer.tally.rows_read += staged.changes
         buffer.tally.values_nulled += staged.nulled
         if staged.path is None:
-            _pass(buffer, buffer.queue.chunks[0], closing.segment)
+            _pass(buffer, buffer.queue.chunks[0], closing.entry_group)
             return []
         table = closing.table
         batch = rows_batch(self._writes.next_id(), buffer.route, staged, {}, table)
         rows = staged.rows if staged.mode is Mode.APPEND else 0
-        return self._submit(buffer, batch, closing.segment, rows, now)
+        return self._submit(buffer, batch, closing.entry_group, rows, now)
 
-    def _left(self, buffer: TargetBuffer, chunk: Chunk) -> list[Segment]:
+    def _left(self, buffer: TargetBuffer, chunk: Chunk) -> list[EntryGroup]:
         """What the target does not hold, and what has not turned out to do nothing."""
         shown = _shown(buffer, chunk)
         passed = buffer.passed
         done = shown.done
         if passed is not None and passed[:-1] == (*_place(chunk), shown):
             done = passed.done
-        all_ = segments(self._format, self._router, buffer.route, chunk.messages.values[0])
-        return [segment for segment in all_ if segment.done > done]
+        all_ = entry_groups(self._format, self._router, buffer.route, chunk.messages.values[0])
+        return [group for group in all_ if group.done > done]
 
-    def _stage(self, buffer: TargetBuffer, chunk: Chunk, segment: Segment) -> list[object]:
+    def _stage(self, buffer: TargetBuffer, chunk: Chunk, group: EntryGroup) -> list[object]:
         source, epoch, offset = _place(chunk)
         rows = _shown(buffer, chunk).rows
-        messages = Messages.of([offset], [segment.value])
-        part = Part(Stretch(source, messages, rows), epoch, offset)
-        closing = Closing((part,), 0, (), {}, {}, None, segment, segment.table)
+        messages = Messages.of([offset], [group.value])
+        part = ClosingPart(LaneMessages(source, messages, rows), epoch, offset)
+        closing = Closing((part,), 0, (), {}, {}, None, group, group.table)
         return self._writes.start_staging(buffer, closing)
 
     def _submit(
-        self, buffer: TargetBuffer, batch: StagedBatch, segment: Segment, rows: int, now: float
+        self, buffer: TargetBuffer, batch: StagedBatch, group: EntryGroup, rows: int, now: float
     ) -> list[object]:
-        """One segment's write; the message is acknowledged with the last one.
+        """One entry group's write; the message is acknowledged with the last one.
 
         The mark goes up to it at once. All below is in: a statement there that had nothing to do
         when it came may have, once the table is there, and must not come behind this message's.
@@ -148,14 +148,14 @@ class Segments:
         source, epoch, offset = _place(chunk)
         shown, hwm = _shown(buffer, chunk), buffer.hwm(source)
         through: dict[TopicPartition, int] = {}
-        if segment.last:
+        if group.last:
             buffer.queue.take(1)
             through = {source: offset}
         buffer.write_from = dict(through)
         batch = replace(
             batch,
-            lanes={source: Span(hwm, offset if segment.last else offset - 1)},
-            step=Step(offset, segment.done, shown.rows + rows),
+            lanes={source: Span(hwm, offset if group.last else offset - 1)},
+            step=Step(offset, group.done, shown.rows + rows),
             begun=shown.done,
         )
         return self._writes.submit(buffer, batch, {source: epoch}, through, now)
@@ -176,13 +176,13 @@ class Segments:
             state.schema or TableSchema((), ()),
             {},
         )
-        return self._submit(buffer, batch, Segment(b"", True, shown.done, True), 0, now)
+        return self._submit(buffer, batch, EntryGroup(b"", True, shown.done, True), 0, now)
 
 
-def _begin_anew(buffer: TargetBuffer, record: DeadRecord, what: str | None) -> list[object]:
+def _restart_columns(buffer: TargetBuffer, record: DeadRecord, what: str | None) -> list[object]:
     """The rows only do not go together with those before: they are decoded as if the first."""
     buffer.life.staged()
-    buffer.columns.begin_anew(record)
+    buffer.columns.restart(record)
     buffer.columns.change()
     return [fx.Log("warning", "columns_differ", {"target": buffer.name, "what": what})]
 
@@ -198,6 +198,6 @@ def _shown(buffer: TargetBuffer, chunk: Chunk) -> Step:
     return step if step is not None and step.offset == offset else Step(offset, 0)
 
 
-def _pass(buffer: TargetBuffer, chunk: Chunk, segment: Segment) -> None:
-    """A segment does nothing: there is no write that would tell."""
-    buffer.passed = Passed(*_place(chunk), _shown(buffer, chunk), segment.done)
+def _pass(buffer: TargetBuffer, chunk: Chunk, group: EntryGroup) -> None:
+    """An entry group does nothing: there is no write that would tell."""
+    buffer.passed = Passed(*_place(chunk), _shown(buffer, chunk), group.done)

@@ -8,7 +8,7 @@ from typing import Any
 
 from actors.contract import messages as msg
 from actors.contract.figures import Figures
-from actors.fetcher.multi_entry import segments
+from actors.fetcher.multi_entry import entry_groups
 from changes.formats import FORMATS
 from changes.model import DdlPolicy, FormatOptions, Mode, TableName, TruncateTable
 from changes.routing import Route, Router
@@ -70,7 +70,7 @@ def test_a_message_is_cut_where_statements_stand() -> None:
     """Places are counted over all entries, so that two targets of a statement name one place."""
     router = Router(ROUTES)
     (route,) = router.targets(TableName("db", "t"))
-    found = segments(CANAL, router, route, BARE)
+    found = entry_groups(CANAL, router, route, BARE)
     assert [(each.ddl, each.done, each.last) for each in found] == [
         (False, 1, False), (True, 2, False), (False, 5, False), (True, 6, True),
     ]  # fmt: skip
@@ -80,7 +80,7 @@ def test_a_message_is_cut_where_statements_stand() -> None:
     assert changes.table["id"].to_pylist() == [2, 3]
 
 
-def test_each_segment_is_a_write_and_the_last_one_is_acknowledged() -> None:
+def test_each_entry_group_is_a_write_and_the_last_one_is_acknowledged() -> None:
     """Before it the mark is below the message; each write tells the step it finds and leaves."""
     rig = started()
     send(rig, 5, rows(1, 2), TRUNCATE, rows(3))
@@ -99,7 +99,7 @@ def test_each_segment_is_a_write_and_the_last_one_is_acknowledged() -> None:
 
 
 def test_what_is_in_is_dropped_at_a_replay() -> None:
-    """A restart between two writes goes on with the third segment."""
+    """A restart between two writes goes on with the third entry group."""
     rig = started()
     message = (rows(1), TRUNCATE, rows(2))
     send(rig, 5, *message)
@@ -115,7 +115,7 @@ def test_what_is_in_is_dropped_at_a_replay() -> None:
     assert not rig.work
 
 
-def test_a_retried_segment_is_the_same_write() -> None:
+def test_a_retried_entry_group_is_the_same_write() -> None:
     """Its reply was lost: the sink, which shows the step, says that it is covered."""
     rig = started()
     send(rig, 5, rows(1), TRUNCATE)
@@ -127,7 +127,7 @@ def test_a_retried_segment_is_the_same_write() -> None:
     assert taken(rig) == first
 
 
-def test_what_follows_waits_for_the_last_segment() -> None:
+def test_what_follows_waits_for_the_last_entry_group() -> None:
     """And is one batch with its own mark then."""
     rig = started()
     send(rig, 5, rows(1), TRUNCATE, rows(2))
@@ -155,7 +155,7 @@ def test_a_changelog_counts_the_rows_of_a_message_on() -> None:
     assert rig.done(TARGET) == 5
 
 
-def test_segments_without_effect_need_no_write() -> None:
+def test_entry_groups_without_effect_need_no_write() -> None:
     """An index, a table that is there: the message is done with its rows."""
     rig = started()
     send(
@@ -214,7 +214,7 @@ def test_a_statement_that_nobody_understands_beside_rows_is_told() -> None:
     assert rig.done(TARGET) == 5
 
 
-def test_a_revoke_waits_for_a_segment_and_goes_no_further() -> None:
+def test_a_revoke_waits_for_an_entry_group_and_goes_no_further() -> None:
     """The next owner finds the step, and the message still to be read."""
     rig = started()
     send(rig, 5, rows(1), TRUNCATE, rows(2))
@@ -228,7 +228,7 @@ def test_a_revoke_waits_for_a_segment_and_goes_no_further() -> None:
 
 
 def test_a_spill_takes_the_whole_message_and_a_release_what_is_left(tmp_path: Path) -> None:
-    """The sink refuses the second segment: the first is not applied again."""
+    """The sink refuses the second entry group: the first is not applied again."""
     rig = started(tmp_path, quarantine=True)
     send(rig, 5, rows(1), TRUNCATE, rows(2))
     taken(rig)
@@ -248,7 +248,7 @@ def test_a_spill_takes_the_whole_message_and_a_release_what_is_left(tmp_path: Pa
     assert not rig.listed
 
 
-def test_the_last_segment_in_flight_is_spilled_from_the_log(tmp_path: Path) -> None:
+def test_the_last_entry_group_in_flight_is_spilled_from_the_log(tmp_path: Path) -> None:
     """It is no more at hand when it is refused."""
     rig = started(tmp_path, quarantine=True)
     send(rig, 5, TRUNCATE, rows(2))
