@@ -1,7 +1,7 @@
-"""The running process: signals in, actors joined, an exit status out. The main thread's code.
+"""The service: starts the actors, handles signals, returns an exit status. Runs on the main thread.
 
-What comes before the actors is ``daemon/runtime/startup.py``, what the main thread does while they
-run is ``supervisor.py``, how one pipeline is changed meanwhile is ``edits.py``.
+``daemon/runtime/startup.py`` is what happens before the actors start. ``supervisor.py`` is what the
+main thread does while they run. ``edits.py`` changes one pipeline meanwhile.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Service:
         self._run_id = f"run-{uuid.uuid4().hex[:12]}"
 
     def run(self) -> Exit:
-        """Start everything, wait for the end, say how it ended. Raises Unusable."""
+        """Start everything, wait for the end, return how it ended. Raises Unusable."""
         config, startup = self._config, self._startup
         calm_collector()
         signals = StopSignals(self._events.tell)
@@ -74,23 +74,24 @@ class Service:
                 with signals.listening():
                     status = supervisor.run(topology)
             finally:
-                if status is not Exit.KILLED:  # whoever asks twice does not wait for a clean end
+                if status is not Exit.KILLED:  # a second signal does not wait for a clean end
                     steps = topology.stop, admin.close, self._tier.stop
                     for step in (*steps, stagers.close, folder.close):
                         startup.end(step)
                 else:
-                    stores.clear()  # nor for a set that is under way
+                    stores.clear()  # nor for a running set of a store
             return status
 
     def stop(self, reason: str) -> None:
-        """Ask the run to end as a signal would; a second time: at once. From any thread."""
+        """Request the end, as a signal does. A second request ends the run at once. Any thread."""
         self._events.tell(msg.StopRequested(reason))
 
     def edit(self, pipeline: str, change: Change) -> Future[None]:
-        """Stop a pipeline, change what is recorded of it, start it again. From any thread.
+        """Stop a pipeline, change its snapshot, start it again. Any thread.
 
-        The future is done when it runs again; it fails with EditRefused (nothing was changed, the
-        pipeline goes on as it was) or EditFailed. A pipeline that has failed before runs again.
+        The future is done when the pipeline runs again. It fails with EditRefused (nothing was
+        changed, the pipeline goes on as before) or EditFailed. A pipeline that had failed runs
+        again.
         """
         done: Future[None] = Future()
         self._events.tell(EditRequested(pipeline, change, done))

@@ -14,10 +14,10 @@ from actors.runtime.waits import Waits
 T = TypeVar("T")
 
 BASE_S = 0.1
-"""The first wait. An answer that was lost by chance is there at the second asking."""
+"""The first wait. An answer that was lost by chance arrives at the second attempt."""
 
 MAX_S = 5.0
-"""The longest wait: what a broker that is back may be left unasked."""
+"""The longest wait. A broker that is back is asked again after this time at the latest."""
 
 
 def _pause(seconds: float) -> None:
@@ -26,10 +26,10 @@ def _pause(seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BackOff:
-    """Waits ``base_s`` seconds after the first failure, doubling up to ``max_s``; ``jitter`` gives
-    0..1 and takes up to half of a wait away, so that many who failed at once don't ask at once.
+    """Waits ``base_s`` seconds after the first failure, doubling up to ``max_s``.
 
-    ``clock`` is in monotonic seconds. Blocks the calling thread.
+    ``jitter`` returns 0..1 and shortens a wait by up to half, so that clients that failed together
+    do not retry together. ``clock`` is in monotonic seconds. Blocks the calling thread.
     """
 
     within_s: float

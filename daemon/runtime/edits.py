@@ -1,8 +1,8 @@
-"""Changing what is recorded of a pipeline: with the daemon stopped, and on one that runs.
+"""Edits of a pipeline's snapshot, with the daemon stopped or running.
 
-Offline the state directory's lock keeps daemons away. On a running daemon the pipeline stops (it
-drains, or it has stopped already), its actors end, the snapshot is changed in its stores, and it
-starts again with new actors: the other pipelines and the sinks' session go on.
+Offline, the state directory's lock keeps daemons away. In a running daemon the pipeline drains (or
+has already stopped) and its actors end. Then the snapshot is changed in the pipeline's stores, and
+the pipeline starts again with new actors. The other pipelines and the sinks' session go on.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from offsets.snapshot import Snapshot
 from offsets.store import Loaded, StoreError
 
 Change = Callable[[Snapshot], Snapshot]
-"""Makes the new snapshot of the one that is recorded, on a thread of its own; raises EditRefused.
+"""Makes the new snapshot from the recorded one. Runs on a thread of its own. Raises EditRefused.
 
-Partitions and targets that the new one lacks stay recorded: stores merge.
+Partitions and targets that the new snapshot lacks stay recorded, because stores merge.
 """
 
 
@@ -32,13 +32,12 @@ class EditRefused(Exception):
 
 
 class EditFailed(Exception):
-    """The pipeline does not run, or its positions could not be stored: one line that says how it
-    stands."""
+    """The pipeline does not run, or its positions could not be stored. One line with the state."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditRequested:
-    """Asks the supervisor for an edit. ``done`` fails with EditRefused or EditFailed."""
+    """A request to the supervisor for an edit. ``done`` fails with EditRefused or EditFailed."""
 
     pipeline: str
     change: Change
@@ -47,8 +46,8 @@ class EditRequested:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """An edit has ended. ``parts`` start the pipeline again, None where it can't be, and
-    ``failure`` says why; ``refused``: nothing was changed."""
+    """An edit has ended. ``parts`` start the pipeline again; None if it can't start, with the
+    reason in ``failure``. ``refused``: nothing was changed."""
 
     pipeline: str
     parts: PipelineParts | None
@@ -58,7 +57,7 @@ class Edited:
 
 @dataclass(slots=True)
 class _Open:
-    """An edit under way. ``ended``: the pipeline did not run before, and why."""
+    """A running edit. ``ended``: the pipeline did not run before; ``failure``: why."""
 
     request: EditRequested
     ended: bool
@@ -66,7 +65,7 @@ class _Open:
 
 
 class Edits:
-    """The edits of a running daemon: the main thread's, which alone calls it."""
+    """The edits of a running daemon. Only the main thread calls it."""
 
     def __init__(
         self,
@@ -75,9 +74,9 @@ class Edits:
         start: Callable[[PipelineParts], None],
         tell: Callable[[Edited], None],
     ) -> None:
-        """``make`` ends a held pipeline's actors, has its snapshot changed and gives the parts of
-        its next life: it is called on a thread of its own and raises EditRefused, which comes
-        back by ``tell``, or EditFailed. ``start`` starts them, on the main thread."""
+        """``make`` ends a held pipeline's actors, changes its snapshot and returns the parts of its
+        next life. It runs on a thread of its own. It raises EditRefused, which comes back through
+        ``tell``, or EditFailed. ``start`` starts the parts, on the main thread."""
         self._lifecycle = lifecycle
         self._make = make
         self._start = start
@@ -85,7 +84,7 @@ class Edits:
         self._open: dict[str, _Open] = {}
 
     def begin(self, request: EditRequested, now: float) -> list[object]:
-        """Have the pipeline held, unless it can't be."""
+        """Hold the pipeline, or refuse the edit."""
         name = request.pipeline
         stages = self._lifecycle.stages()
         if (why := self._refusal(name, stages)) is not None:
@@ -96,7 +95,7 @@ class Edits:
         return self._lifecycle.handle(Hold(name), now)
 
     def held(self, held: PipelineHeld) -> None:
-        """The pipeline stands still: the rest takes its time, elsewhere."""
+        """The pipeline is held: run the edit on a thread of its own."""
         open_ = self._open[held.pipeline]
         thread = threading.Thread(
             target=self._run, args=(open_.request,), name=f"edit-{held.pipeline}", daemon=True
@@ -104,7 +103,7 @@ class Edits:
         thread.start()
 
     def ended(self, edited: Edited, now: float) -> list[object]:
-        """Start the pipeline again, where that can be, and say how it went."""
+        """Start the pipeline again if possible, and set the request's result."""
         open_ = self._open.pop(edited.pipeline)
         done, name = open_.request.done, edited.pipeline
         failure = open_.failure if edited.refused is not None else edited.failure
@@ -124,7 +123,7 @@ class Edits:
         return out
 
     def close(self) -> None:
-        """The process ends: whoever waits hears that. What is recorded is whole, or as before."""
+        """The process ends: fail the open requests. What is recorded is complete, old or new."""
         for open_ in self._open.values():
             open_.request.done.set_exception(EditFailed("the daemon has ended meanwhile"))
         self._open.clear()
@@ -155,7 +154,7 @@ class Edits:
         except EditFailed as error:
             self._tell(Edited(name, None, str(error), refused))
         except Exception as error:
-            # A fault nobody foresaw must not leave the pipeline held for ever.
+            # An unexpected fault must not leave the pipeline held for ever.
             text = f"pipeline {name}: {type(error).__name__}: {error}"
             self._tell(Edited(name, None, text, refused))
         else:
@@ -163,7 +162,7 @@ class Edits:
 
 
 def store_edit(store: StoreChain, recorded: Snapshot, change: Change) -> Snapshot:
-    """Change what is recorded, durably. Raises EditRefused and StoreError."""
+    """Change the snapshot, durably. Raises EditRefused and StoreError."""
     changed = change(recorded)
     if changed != recorded:
         store.set(changed).result()
@@ -171,9 +170,9 @@ def store_edit(store: StoreChain, recorded: Snapshot, change: Change) -> Snapsho
 
 
 def edit_offline(config: Config, pipeline: str, change: Change) -> Snapshot:
-    """Change what is recorded of a pipeline whose daemon is stopped, under its lock.
+    """Change the snapshot of a pipeline whose daemon is stopped, under the state directory's lock.
 
-    Raises EditRefused, before anything is written, and StoreError. Gives the new snapshot.
+    Returns the new snapshot. Raises EditRefused before anything is written, and StoreError.
     """
     if not config.pipeline[pipeline].remembers:
         raise EditRefused(
@@ -197,7 +196,7 @@ def edit_offline(config: Config, pipeline: str, change: Change) -> Snapshot:
 
 
 def recorded_of(config: Config, pipeline: str, loaded: Loaded) -> Snapshot:
-    """What is recorded, or an empty snapshot. Raises StoreError where it is another group's."""
+    """The recorded snapshot, or an empty one. Raises StoreError if it belongs to another group."""
     group = config.group(pipeline)
     snapshot = loaded.snapshot or Snapshot(pipeline, group)
     if (snapshot.pipeline, snapshot.group) != (pipeline, group):

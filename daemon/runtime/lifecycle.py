@@ -1,7 +1,7 @@
-"""How the process and its pipelines end: deterministic, so every ending has a test.
+"""The life cycle of the process and its pipelines. Deterministic, so every ending has a test.
 
 A pipeline runs, then drains (its processors write what they hold), then closes (last commit, the
-consumer leaves), then has ended. A data error takes one pipeline through this; a crash ends the
+consumer leaves), then has ended. A data error takes one pipeline through this. A crash ends the
 process at once.
 """
 
@@ -19,7 +19,7 @@ CLOSE_TIMEOUT_S = 15.0
 
 
 class Exit(Enum):
-    """What the process's exit status says."""
+    """The process's exit status."""
 
     OK = 0
     PIPELINE_FAILED = 1
@@ -27,13 +27,13 @@ class Exit(Enum):
     UNUSABLE = 2
     """The configuration or the environment can't be used: nothing was started."""
     CRASHED = 70
-    """Something nobody foresaw: systemd restarts, replay is harmless."""
+    """An unexpected fault. systemd restarts the daemon; a replay is harmless."""
     DEADLINE = 75
-    """The drain did not end in time: what was not written is read again at the next start."""
+    """The drain did not end in time. What was not written is read again at the next start."""
     NOT_RUNNING = 3
     """Of ``binlogd status``: no daemon runs there."""
     KILLED = 130
-    """A second signal."""
+    """A second signal came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +46,22 @@ class Finish:
 @dataclass(frozen=True, slots=True)
 class Hold:
     """An operator wants a pipeline to stand still, whether it runs or has ended. ``PipelineHeld``
-    follows once it does. Nobody else may hold it meanwhile."""
+    follows. Only one request may hold a pipeline at a time."""
 
     pipeline: str
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineHeld:
-    """The pipeline's consumer has left the group: its actors may be taken away."""
+    """The pipeline's consumer has left the group, so its actors may be removed."""
 
     pipeline: str
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The pipeline runs again with new actors, or (``ended``) it does not: ``failure`` says why,
-    None where an end was asked for meanwhile."""
+    """The pipeline runs again with new actors, or (``ended``) it does not. ``failure`` says why;
+    None if an end was requested meanwhile."""
 
     pipeline: str
     ended: bool = False
@@ -98,7 +98,7 @@ class PipelineLife:
     deadline: float | None = None
     undrained: set[Address] = field(default_factory=set)
     held: bool = False
-    """It will stand still, or does: when its actors have ended, it has not."""
+    """The pipeline is to be held, or is. When its actors end, it has not ended."""
 
     def at(self, role: str) -> Address:
         """The address of one of its actors."""
@@ -121,7 +121,7 @@ class Lifecycle:
         return min(deadlines, default=None)
 
     def handle(self, event: object, now: float) -> list[object]:
-        """React to what the actors, or the signals, say."""
+        """Handle an event from the actors or the signals."""
         match event:
             case msg.ActorCrashed(sender, reason):
                 fields = {"actor": str(sender), "reason": reason}
@@ -166,7 +166,7 @@ class Lifecycle:
         out: list[object] = [fx.Log("info", "draining", {"signal": signal})]
         for pipeline in self._pipelines.values():
             out += self._drain(pipeline, now)
-            if pipeline.stage is Stage.HELD:  # what is being done to it may end, in bounded time
+            if pipeline.stage is Stage.HELD:  # the edit may end, in bounded time
                 pipeline.deadline = now + self._drain_timeout_s
         return out
 
@@ -197,7 +197,7 @@ class Lifecycle:
         return [fx.Tell(pipeline.at("committer"), msg.SaveNow())]
 
     def _closed(self, pipeline: PipelineLife) -> list[object]:
-        """The consumer has left. One that is held already left too late, and nobody waits."""
+        """The consumer has left. If the pipeline is held already, it left after its deadline."""
         return [] if pipeline.stage is Stage.HELD else self._ended(pipeline)
 
     def _hold(self, pipeline: PipelineLife, now: float) -> list[object]:
@@ -210,7 +210,7 @@ class Lifecycle:
     def _resumed(self, message: Resumed) -> list[object]:
         pipeline = self._pipelines[message.pipeline]
         if pipeline.stage is not Stage.HELD:
-            return []  # the deadline of an end has passed meanwhile
+            return []  # the deadline of an end passed meanwhile
         pipeline.held = pipeline.late = False
         pipeline.failure, pipeline.deadline = message.failure, None
         if message.ended:
@@ -240,7 +240,7 @@ class Lifecycle:
 
     @property
     def stopping(self) -> bool:
-        """Whether the end was asked for, or nothing is left to run."""
+        """Whether the end was requested, or no pipeline runs any more."""
         lives = self._pipelines.values()
         return self._stopping or not any(p.held or p.stage is Stage.RUNNING for p in lives)
 

@@ -1,8 +1,7 @@
-"""What the writers have been asked for and not answered yet, by pipeline.
+"""Counts the writers' open requests for each pipeline.
 
-A write outlives the actors that asked for it. Whoever takes a pipeline's actors away and starts
-others in their place waits here first: an answer to the old ones would reach the new, and be
-taken for theirs.
+A write outlives the actors that requested it. Before a pipeline's actors are replaced, the edit
+waits here. Otherwise the new actors would receive the answers to the old ones.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from actors.runtime.shell import Directory, Endpoint
 
 
 class Requests:
-    """The writers' queue, as an endpoint that counts. Any thread."""
+    """The writers' queue as an endpoint that counts. Any thread."""
 
     def __init__(self, queue: Endpoint) -> None:
         self._queue = queue
@@ -32,13 +31,13 @@ class Requests:
         self._queue.tell(message)
 
     def answered(self, pipeline: str) -> None:
-        """A writer has told the processor how a request ended: one word for each."""
+        """A writer has sent the processor its answer. Each request has exactly one."""
         with self._changed:
             self._open[pipeline] -= 1
             self._changed.notify_all()
 
     def wait(self, pipeline: str, timeout_s: float) -> int:
-        """Wait until none of a pipeline's is open; how many are still."""
+        """Wait until no request of the pipeline is open. Returns how many still are."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
             while self._open[pipeline] > 0 and (left := deadline - time.monotonic()) > 0:
@@ -47,7 +46,7 @@ class Requests:
 
 
 class WritersDirectory(Directory):
-    """The directory as the writers have it: what they tell a processor answers its request."""
+    """The writers' directory: a message to a processor counts as the answer to its request."""
 
     def __init__(self, whole: Directory, requests: Requests) -> None:
         super().__init__()
@@ -55,7 +54,7 @@ class WritersDirectory(Directory):
         self._requests = requests
 
     def tell(self, address: Address, message: object) -> None:
-        """Leave the message first: who waits for the answers finds it told."""
+        """Deliver the message before the count falls: a waiting edit then finds it delivered."""
         self._whole.tell(address, message)
         if address.role == "processor":
             self._requests.answered(address.pipeline)

@@ -1,6 +1,6 @@
-"""What stands before the actors run: the state directory, positions, logs, spills, sinks.
+"""Builds what the actors need: state directory, positions, logs, spills, sinks.
 
-The same is made anew of one pipeline when it is changed while the process runs.
+An edit of one pipeline in a running process builds that pipeline's part again.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ from offsets.store import StoreError
 
 
 class Unusable(Exception):
-    """The process can't start: one line that says what and where."""
+    """The process can't start: one line that names the place and the reason."""
 
 
 class BrokerAway(Unusable):
-    """No broker answers; one that is started will."""
+    """No broker answers. It may answer once it is started."""
 
 
 class StartUp:
-    """Makes a pipeline's parts of what is configured and recorded.
+    """Builds a pipeline's parts from its configuration and its snapshot.
 
-    The main thread's, but for what says that any may call it: an edit's own thread.
+    For the main thread, except the methods marked "any thread": an edit's thread calls them.
     """
 
     def __init__(self, config: Config, tier: SinkTier, until_end: bool) -> None:
@@ -66,7 +66,7 @@ class StartUp:
 
     @contextmanager
     def claimed_state_dir(self) -> Iterator[None]:
-        """Hold the state directory: no other daemon may have it. Raises Unusable."""
+        """Lock the state directory against other daemons. Raises Unusable."""
         folder = self._config.daemon.state_dir
         with ExitStack() as held:
             try:
@@ -80,7 +80,7 @@ class StartUp:
 
     @contextmanager
     def open_stores(self) -> Iterator[None]:
-        """Have every pipeline's positions open, as ``stores``. Raises Unusable."""
+        """Open every pipeline's positions, as ``stores``. Raises Unusable."""
         stores = {name: make_stores(self._config, name) for name in self._config.pipeline}
         try:
             for name, store in stores.items():
@@ -95,14 +95,15 @@ class StartUp:
                 self.end(store.stop)
 
     def end(self, step: Callable[[], None]) -> None:
-        """One step of the end. A JVM that died refuses its stop: the other steps are due still."""
+        """One step of the end. If it fails (a JVM that died refuses its stop), the others still
+        run."""
         try:
             step()
         except Exception as error:
             self._log.error("end_step_failed", step=step.__qualname__, reason=str(error))
 
     def check_staging(self) -> None:
-        """Remove what another run left staged. Raises Unusable."""
+        """Remove what an earlier run left staged. Raises Unusable."""
         folder = self._config.daemon.staging_folder
         try:
             clean_staging(folder)
@@ -110,7 +111,7 @@ class StartUp:
             raise Unusable(f"daemon.staging_dir {folder} can't be written: {error}") from error
 
     def recorded(self, name: str, store: StoreChain) -> Snapshot:
-        """The last run's snapshot of a pipeline, checked against the topics as they are."""
+        """The last run's snapshot of a pipeline, checked against the topics as they are now."""
         config = self._config
         section = config.pipeline[name]
         try:
@@ -137,14 +138,14 @@ class StartUp:
         return replace(snapshot, topic_ids=ids, formats=formats)
 
     def start_sinks(self) -> None:
-        """Start what the sinks write with. Raises Unusable."""
+        """Start the sinks. Raises Unusable."""
         try:
             self._tier.start(self._config)
         except SinkUnavailable as error:
             raise Unusable(str(error)) from error
 
     def parts(self, name: str, recorded: Snapshot, store: StoreChain) -> PipelineParts:
-        """What a pipeline's actors are made of. Any thread. Raises Unusable."""
+        """The parts of a pipeline's actors. Any thread. Raises Unusable."""
         config = self._config
         section = config.pipeline[name]
         force = section.start.force
@@ -164,7 +165,7 @@ class StartUp:
         marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
         begun = replace(recorded, forced=force, spills=marks)
         if apply_force:
-            # The operator says where to begin, and with it that the targets are right as they are.
+            # The operator chose the start, and so declares the targets right as they are.
             forgotten = {
                 target: TargetMark(None, {}, rows_may_differ=mark.rows_may_differ)
                 for target, mark in recorded.targets.items()
@@ -175,7 +176,7 @@ class StartUp:
         )
 
     def _letters(self, name: str) -> tuple[FileLetters | TopicLetters | None, tuple[float, ...]]:
-        """Where a pipeline's bad records go, and the ages of those of the last hour."""
+        """A pipeline's store of dead letters, and the ages of those of the last hour."""
         config = self._config
         section = config.pipeline[name]
         if section.on_bad_record == "stop":
@@ -192,7 +193,7 @@ class StartUp:
     def _spills(
         self, name: str, folder: SpillFolder, recorded: Snapshot, forced: bool
     ) -> tuple[Found, ...]:
-        """What targets in quarantine left, checked against what is recorded of it."""
+        """The spills of targets in quarantine, checked against the snapshot."""
         section = self._config.pipeline[name]
         topics = TopicFormats(recorded.formats)
         format_ = make_format(section.format, section.format_options(), topics)
@@ -213,7 +214,7 @@ class StartUp:
         return found
 
     def settled(self, part: PipelineParts, recorded: Snapshot) -> PipelineParts:
-        """Carry out what was recorded while no daemon ran, or what a crash cut short."""
+        """Carry out what was recorded while no daemon ran, or what a crash interrupted."""
         try:
             # Not of the part's: that says already that a force was carried out, which is to be
             # noted with the frontier that it leads to.
@@ -228,7 +229,7 @@ class StartUp:
         return self.parts(part.name, done, self.stores[part.name])
 
     def settle(self, name: str, recorded: Snapshot, attempts: int) -> Snapshot:
-        """Do in the sinks what is recorded and not done, of a pipeline that does not run.
+        """Carry out in the sinks what the snapshot of a stopped pipeline still records as to do.
 
         Any thread. Raises MarksNotMoved, RebuildNotEnded, StoreError.
         """
@@ -241,9 +242,9 @@ class StartUp:
         return rebuilds.settle(moved)
 
     def move_marks(self, name: str, recorded: Snapshot) -> Snapshot:
-        """Move the marks of a recorded reset, and note durably that it is done.
+        """Move the marks of a recorded reset, and record durably that it is done.
 
-        Any thread, while nothing of the pipeline runs. Raises MarksNotMoved, StoreError.
+        Any thread, while no actor of the pipeline runs. Raises MarksNotMoved, StoreError.
         """
         if not has_moves(recorded):
             return recorded

@@ -1,8 +1,8 @@
-"""SIGTERM and Ctrl-C: events for the supervisor while it listens, else the end at once.
+"""SIGTERM and Ctrl-C: events for the supervisor while it listens, otherwise the end at once.
 
-The handler only leaves a note, for one that raises would lose a batch. But nobody reads notes while
-Spark starts, a broker is asked, or the last things are closed; there a second signal ends the
-process itself. Nothing is in hand then that the next start would not find.
+The handler only queues an event, because an exception in it would lose a batch. But nobody reads
+events while Spark starts, a broker is asked, or the last things are closed. There a second signal
+ends the process itself; the next start then finds everything.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ STOPPED = b"binlogd: a second signal: stopped at once\n"
 
 
 class StopSignals:
-    """Handles both signals while it is entered: on the main thread, elsewhere it does nothing."""
+    """Handles both signals while it is entered. Does nothing outside the main thread."""
 
     def __init__(
         self, tell: Callable[[object], object], end: Callable[[int], object] = os._exit
     ) -> None:
-        """``tell`` hears of each signal, ``end`` ends the process with a status. Both are called
-        wherever the main thread is, so neither may wait for a lock that it holds."""
+        """``tell`` gets each signal, ``end`` ends the process with a status. Both interrupt the
+        main thread anywhere, so neither may wait for a lock that it holds."""
         self._tell = tell
         self._end = end
         self._count = 0
@@ -35,7 +35,7 @@ class StopSignals:
 
     @contextmanager
     def handled(self) -> Iterator[None]:
-        """Take the signals; what handled them before does so again afterwards."""
+        """Handle the signals; afterwards the earlier handlers are back."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -49,7 +49,7 @@ class StopSignals:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """The supervisor reads what it is told: a second signal is its to act on."""
+        """The supervisor reads the events, so it decides what a second signal does."""
         self._listening = True
         try:
             yield
@@ -59,7 +59,7 @@ class StopSignals:
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._count += 1
         if self._count > 1 and not self._listening:
-            with suppress(OSError):  # whoever would read it may be gone
+            with suppress(OSError):  # its reader may be gone
                 os.write(2, STOPPED)
             self._end(Exit.KILLED.value)
         self._tell(StopRequested(signal.Signals(number).name))

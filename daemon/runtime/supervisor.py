@@ -1,4 +1,7 @@
-"""The main thread while the actors run: it hears events, decides the end, and shows how it goes."""
+"""The supervisor: the main thread's loop while the actors run.
+
+It handles events, decides the end, and shows the progress.
+"""
 
 from __future__ import annotations
 
@@ -43,35 +46,34 @@ from daemon.sinks.tier import SinkTier
 from offsets.store import StoreError
 
 SHOW_INTERVAL_S = 0.2
-"""How often the progress line is drawn anew: smooth to the eye, nothing to the processor."""
+"""How often the progress line is redrawn: smooth to the eye, negligible for the processor."""
 
 STOP_RESERVE_S = CLOSE_TIMEOUT_S + 20.0
 """What an end may take besides the drain: the last commit, then the actors and the JVM."""
 
 END_ACTORS_S = 60.0
-"""For a pipeline's actors to end, and for a write that was cut off. A processor may be in the
-middle of decoding a batch, a fetcher in a question to a broker that is away."""
+"""For a pipeline's actors to end, and for a write that was cut off. A processor may be decoding a
+batch, a fetcher may be waiting for a broker that is away."""
 
 EDIT_PATIENCE_S = 300.0
-"""For a broker that is away while a pipeline is changed, or its rebuilt table takes its name. The
-pipeline ends with it, and nobody starts it again by itself; longer, and whoever asked waits in
-vain."""
+"""For a broker that is away while a pipeline is edited or its rebuilt table takes its name. After
+that the pipeline ends, and nothing restarts it. Longer: the operator waits for nothing."""
 
 T = TypeVar("T")
 
 
 class EventQueue:
-    """What the supervisor hears, from any thread; read by the main thread."""
+    """Events for the supervisor, from any thread. The main thread reads them."""
 
     def __init__(self) -> None:
         self._events: queue.SimpleQueue[object] = queue.SimpleQueue()
 
     def tell(self, message: object) -> None:
-        """Leave an event."""
+        """Queue an event."""
         self._events.put(message)
 
     def get(self, timeout_s: float | None) -> object | None:
-        """The next event, or None when the time is over."""
+        """The next event, or None after ``timeout_s`` seconds."""
         try:
             return self._events.get(timeout=timeout_s)
         except queue.Empty:
@@ -79,7 +81,7 @@ class EventQueue:
 
 
 class Supervisor:
-    """One run's, from its first event to its exit status."""
+    """Supervises one run, from its first event to its exit status."""
 
     def __init__(
         self,
@@ -102,7 +104,7 @@ class Supervisor:
         self._log = structlog.get_logger().bind(actor="supervisor")
 
     def run(self, topology: Topology) -> Exit:
-        """Hear events until the run is over; how it ended."""
+        """Handle events until the run is over. Returns how it ended."""
         config = self._config
         processors = dict.fromkeys(config.pipeline, config.daemon.processors)
         lifecycle = Lifecycle(processors, config.daemon.drain_timeout_s)
@@ -153,7 +155,8 @@ class Supervisor:
                 self._carry_out(effect, topology)
 
     def _edits(self, lifecycle: Lifecycle, topology: Topology) -> Edits:
-        """What an edit does to a held pipeline, on a thread of its own, and then on this one."""
+        """The edits: what one does to a held pipeline, on its own thread and then on the main
+        one."""
 
         def make(name: str, change: Change) -> PipelineParts:
             longest_s = max(sink.write_timeout_s for sink in self._config.sink.values())
@@ -162,7 +165,7 @@ class Supervisor:
                 raise EditFailed(f"pipeline {name} is not changed: {problem}")
             store = self._startup.stores[name]
             try:
-                # Of an earlier reset first: a change is made of what is so.
+                # Finish an earlier reset first: a change starts from what is recorded as done.
                 last = self._patiently(lambda: self._startup.recorded(name, store))
                 before = self._startup.move_marks(name, last)
                 recorded = self._startup.settle(
@@ -175,7 +178,7 @@ class Supervisor:
         return Edits(lifecycle, make, topology.start_pipeline, self._events.tell)
 
     def _patiently(self, ask: Callable[[], T]) -> T:
-        """While the process runs a broker that is away ends no pipeline: it comes back."""
+        """Retry for a while: a broker that is away comes back, and need not end the pipeline."""
 
         def log_failure(error: Exception, attempt: int) -> None:
             self._log.warning("broker_away", reason=str(error), attempt=attempt)

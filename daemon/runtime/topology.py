@@ -1,4 +1,4 @@
-"""The actors of a daemon, made and joined: construction here, life cycle elsewhere."""
+"""Builds and connects the actors of a daemon. ``lifecycle.py`` decides when they end."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from offsets.snapshot import Snapshot
 from offsets.store import OffsetStore
 
 STOP_TIMEOUT_S = 1.0
-"""For one actor to see that it is to stop, once it is idle; a stuck one is left behind."""
+"""For one idle actor to notice its stop. A stuck one is left behind."""
 
 CONTROL_ONLY = 0
 """The capacity of a mailbox that gets no data."""
@@ -49,7 +49,7 @@ CONTROL_ONLY = 0
 
 @dataclass(frozen=True, slots=True)
 class PipelineParts:
-    """What the composition root made for one pipeline."""
+    """What the composition root built for one pipeline."""
 
     name: str
     source: RecordSource
@@ -67,7 +67,7 @@ class PipelineParts:
 
 
 def stand_ins(snapshot: Snapshot) -> dict[TargetName, TargetName]:
-    """Where the changes of targets go that are being rebuilt."""
+    """Where the changes of targets under rebuild go."""
     return {
         TargetName.parse(target): TargetName.parse(rebuild.into)
         for target, rebuild in snapshot.rebuilds.items()
@@ -77,7 +77,7 @@ def stand_ins(snapshot: Snapshot) -> dict[TargetName, TargetName]:
 class Topology:
     """All actors of the process. Built and started by the main thread.
 
-    A pipeline that was ended may be started once more: its new actors take the old addresses.
+    A pipeline that has ended may start again: its new actors take the old addresses.
     """
 
     def __init__(self, config: Config, run_id: str, stagers: Stagers, supervisor: Endpoint) -> None:
@@ -93,11 +93,13 @@ class Topology:
 
     @property
     def asked(self) -> tuple[Address, ...]:
-        """The actors that always answer soon: all but the writers, who may be in a long write."""
+        """The actors that always answer soon: all except the writers, who may be in a long
+        write."""
         return tuple(self._asked)
 
     def start_writers(self, sinks: Callable[[], Mapping[str, BatchWriter]]) -> None:
-        """Start the writers. ``sinks`` makes each its own sessions, once for each writer."""
+        """Start the writers. ``sinks`` is called once for each writer and gives it its own
+        sessions."""
         answers = WritersDirectory(self.directory, self._requests)
         for index in range(self._config.daemon.writers):
             address = Address("", "writer", index)
@@ -106,7 +108,8 @@ class Topology:
             self._start(address, WriterLogic(), mailbox, _just(effects), answers)
 
     def start_pipeline(self, parts: PipelineParts) -> None:
-        """Start one pipeline: committer and processors first, so that nobody is told too early."""
+        """Start one pipeline. Committer and processors come first, so that no message arrives too
+        early."""
         config = self._config
         section = config.pipeline[parts.name]
         self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
@@ -157,10 +160,10 @@ class Topology:
         self.directory.tell(committer, Begin())
 
     def end_pipeline(self, name: str, actors_s: float, writes_s: float) -> str | None:
-        """Take a pipeline's actors away, so that it may be started again. Any thread.
+        """Remove a pipeline's actors, so that it may start again. Any thread.
 
-        Its consumer has left the group. Waits for the actors, then for the writes that they asked
-        for: these end as they end, nobody tries them again. What has not ended in time, in a line.
+        Its consumer has left the group. Waits for the actors, then for their writes; these are not
+        retried. Returns one line about what did not end in time.
         """
         mine = [address for address in self._asked if address.pipeline == name]
         deadline = time.monotonic() + actors_s
@@ -174,9 +177,10 @@ class Topology:
         return f"{left} writes under way have not ended within {writes_s:g} s" if left else None
 
     def stop(self) -> None:
-        """Tell all actors to end. One stuck in a call is a daemon thread: it ends with the process.
+        """Stop all actors. One that is stuck in a call is a daemon thread and ends with the
+        process.
 
-        Actors of other topologies of the process (in a test) are left alone.
+        Actors of other topologies in the process (in a test) keep running.
         """
         refs = self.directory.refs()
         for ref in refs:
