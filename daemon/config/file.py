@@ -82,7 +82,7 @@ def load(
         config = Config.model_validate(document)
     except ValidationError as error:
         raise ConfigError([redactor.text(f"{path}: {line}") for line in _explain(error)]) from None
-    config.remember(frozenset(lookup.secrets))
+    config.remember(frozenset(lookup.secrets), path.resolve())
     if exposed := [f"{path}: {line}" for line in _exposed(config)]:
         raise ConfigError(exposed)
     return _absolute(config, path.resolve().parent)

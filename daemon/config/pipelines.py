@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
@@ -284,6 +285,8 @@ class Config(Section):
     memory: MemorySection = Field(default_factory=MemorySection)
     spark: SparkSection = Field(default_factory=SparkSection)
     _secrets: frozenset[str] = PrivateAttr(default=frozenset())
+    _file: Path | None = PrivateAttr(default=None)
+    _redactor: Redactor | None = PrivateAttr(default=None)
 
     @field_validator("kafka", mode="before")
     @classmethod
@@ -340,9 +343,20 @@ class Config(Section):
         """The client's settings of a pipeline: its own before the common ones."""
         return {**self.kafka, **self.pipeline[pipeline].kafka}
 
-    def remember(self, secrets: frozenset[str]) -> None:
-        """Take note of texts that came from files and credentials: they are shown nowhere."""
-        self._secrets = secrets
+    def remember(self, secrets: frozenset[str], file: Path) -> None:
+        """Note the file that this was read from, and texts that came from files and credentials:
+        they are shown nowhere, and may be read again."""
+        self._secrets, self._file = secrets, file
+
+    @property
+    def file(self) -> Path | None:
+        """The file that this was read from, None where there is none."""
+        return self._file
+
+    @property
+    def referenced_secrets(self) -> frozenset[str]:
+        """Values of ``${file:…}`` and ``${credential:…}``, as they were at the start."""
+        return self._secrets
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -359,7 +373,9 @@ class Config(Section):
     @property
     def redactor(self) -> Redactor:
         """What takes the secrets out of a text."""
-        return Redactor(self.secrets)
+        if self._redactor is None:
+            self._redactor = Redactor(self.secrets)
+        return self._redactor
 
     def _owned_spark(self) -> Iterator[str]:
         for key in self.spark.conf:

@@ -91,8 +91,14 @@ class Redactor:
     """Replaces known secrets by ``***`` in whatever is about to be said. Any thread."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        # The longest first: one secret may be a part of another.
+        self._secrets: list[str] = []
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Replace these, too, from now on."""
         known = {s for secret in secrets for s in _forms(secret) if len(s) >= SHORTEST}
+        # The longest first: one secret may be a part of another.
+        known.update(self._secrets)
         self._secrets = sorted(known, key=lambda secret: (-len(secret), secret))
 
     def text(self, text: str) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from actors.contract.ports import ResettableSink
+from daemon.config.pipelines import Config
+from daemon.config.rotation import RotatedSettings
 from daemon.config.sections import SparkSection
 from daemon.sinks.port import Sessions
 from daemon.sinks.sections import IcebergSection
@@ -44,9 +47,10 @@ _HADOOP = (
 class IcebergSink:
     """``daemon.sinks.port.Sink``. What is known of its tables outlives a session."""
 
-    def __init__(self, name: str, section: IcebergSection) -> None:
+    def __init__(self, name: str, section: IcebergSection, config: Config) -> None:
         self._name = name
         self._section = section
+        self._config = config
         self._compactions = Compactions(CompactionSettings(**section.compaction.model_dump()))
         self._upkeep: Upkeep | None = None
         self._sessions: Sessions | None = None
@@ -114,14 +118,20 @@ class IcebergSink:
     def writer(self) -> ResettableSink:
         """With a session of its own: snapshot properties must not leak between writers."""
         assert self._sessions is not None
-        return self._sessions.sink(self._on, self._section.write_timeout_s)
+        rotated = RotatedSettings(self._config, self._section.settings(), self._name)
+        make = partial(self._on, rotated)
+        return self._sessions.sink(make, self._section.write_timeout_s, rotated.outdated)
 
     def prepare_stop(self) -> None:
         """Cancel compactions; no other starts. On a thread of its own, because the JVM may hang."""
         threading.Thread(target=self._compactions.stop, daemon=True).start()
 
-    def _on(self, jvm: SparkJvm) -> IcebergWriter:
-        return IcebergWriter(jvm.spark, self._upkeep, self._compactions, self._staging)
+    def _on(self, rotated: RotatedSettings, jvm: SparkJvm) -> IcebergWriter:
+        settings = {
+            f"spark.sql.{key.replace('catalog.', f'catalog.{self._name}.', 1)}": value
+            for key, value in rotated.take().items()
+        }
+        return IcebergWriter(jvm.spark, self._upkeep, self._compactions, self._staging, settings)
 
 
 def _is_folder(warehouse: str) -> bool:

@@ -11,12 +11,12 @@ from daemon.sinks.sqlite import SqliteSink
 
 def sinks_of(config: Config) -> dict[str, Sink]:
     """Each ``[sink.NAME]`` by its name."""
-    return {name: _sink(name, section) for name, section in config.sink.items()}
+    return {name: _sink(name, section, config) for name, section in config.sink.items()}
 
 
-def _sink(name: str, section: AnySink) -> Sink:
+def _sink(name: str, section: AnySink, config: Config) -> Sink:
     match section:
         case IcebergSection():
-            return IcebergSink(name, section)
+            return IcebergSink(name, section, config)
         case SqliteSection():
             return SqliteSink(name, section)

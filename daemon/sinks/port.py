@@ -24,8 +24,14 @@ class Sessions(Protocol):
         machine's disk."""
         ...
 
-    def sink(self, make: Callable[[SparkJvm], SessionSink], timeout_s: float) -> ResettableSink:
-        """A sink that goes on in the next session when one has died. Any thread."""
+    def sink(
+        self,
+        make: Callable[[SparkJvm], SessionSink],
+        timeout_s: float,
+        outdated: Callable[[], bool],
+    ) -> ResettableSink:
+        """A sink that goes on in the next session when one has died, and is made again where after
+        a failure ``outdated`` says so. Any thread."""
         ...
 
 

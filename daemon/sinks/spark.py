@@ -83,10 +83,15 @@ class SparkSessions:
         local = is_local(self._config.spark.master)
         return None if local else self._config.daemon.staging_uri
 
-    def sink(self, make: Callable[[SparkJvm], SessionSink], timeout_s: float) -> ResettableSink:
+    def sink(
+        self,
+        make: Callable[[SparkJvm], SessionSink],
+        timeout_s: float,
+        outdated: Callable[[], bool],
+    ) -> ResettableSink:
         """See ``daemon.sinks.port.Sessions``."""
         assert self._keeper is not None
-        return LivingSink(self._keeper, make, timeout_s, self._garbage)
+        return LivingSink(self._keeper, make, timeout_s, self._garbage, outdated=outdated)
 
     def figures(self) -> SessionFigures:
         """How the session stands; all empty before the start. Any thread."""

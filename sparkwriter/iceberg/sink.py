@@ -31,8 +31,9 @@ class IcebergWriter(TargetWriter[Seen]):
         upkeep: Upkeep | None = None,
         compactions: Compactions | None = None,
         shared_staging: SharedStaging | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
-        self._lake = IcebergStore(spark, upkeep, compactions, shared_staging)
+        self._lake = IcebergStore(spark, upkeep, compactions, shared_staging, settings)
         super().__init__(self._lake)
 
     def cancel(self) -> None:

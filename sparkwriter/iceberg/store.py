@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from uuid import uuid4
 
@@ -63,7 +63,8 @@ class IcebergStore:
     The instance is made on any thread and used on one: what it sets on its session (the stamp
     for the next commit) must not be seen by another write. The sink's name is the catalog's.
     ``upkeep`` and ``compactions`` are shared by the sink's writers; without them, this one has
-    some of its own. ``shared_staging``: see ``StagedSource``.
+    some of its own. ``shared_staging``: see ``StagedSource``. ``settings``: Spark settings of this
+    writer's session that differ from the others', such as a catalog's new password.
     """
 
     capabilities = Capabilities()
@@ -74,9 +75,12 @@ class IcebergStore:
         upkeep: Upkeep | None = None,
         compactions: Compactions | None = None,
         shared_staging: SharedStaging | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.upkeep = upkeep or Upkeep(anonymous(), UpkeepSettings())
         self._spark = spark.newSession()
+        for name, value in (settings or {}).items():
+            self._spark.conf.set(name, value)
         self.catalog = LakeCatalog(self._spark, self.upkeep.foreign)
         self._tombstones = Tombstones(self._spark, self.catalog)
         files = TableFiles(self._spark)

@@ -57,8 +57,11 @@ class LivingSink(Generic[J]):
         garbage: JavaGarbage,
         grace_s: float = CANCEL_GRACE_S,
         wait_s: float = NEXT_WITHIN_S,
+        outdated: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``make`` is called once for each generation, on the thread that uses the sink.
+        """``make`` is called once for each generation, on the thread that uses the sink; and again
+        where after a failed call ``outdated`` says that the sink was made with what is no more
+        valid, such as a password.
 
         ``garbage`` is one for all sinks of a JVM: it is told of each call that has ended.
         """
@@ -68,6 +71,7 @@ class LivingSink(Generic[J]):
         self._garbage = garbage
         self._grace_s = grace_s
         self._wait_s = wait_s
+        self._outdated = outdated
         self._made: tuple[int, SessionSink] | None = None
 
     def open(self, target: TargetName, recorded: TargetMark | None = None) -> TargetState:
@@ -100,6 +104,8 @@ class LivingSink(Generic[J]):
             with deadline:
                 return act(self._sink_of(generation))
         except Exception as error:
+            if self._outdated():
+                self._made = None
             # What a call says that was cut off tells nothing about the batch or the target.
             if deadline.passed:
                 said = str(error).removeprefix(f"{target}: ")

@@ -256,11 +256,13 @@ def test_connect_names_a_broker_that_is_away(
 
 def test_connect_opens_the_embedded_catalog_without_spark(tmp_path: Path) -> None:
     """A file that is no database is told at once."""
+    from daemon.config.pipelines import Config
     from daemon.sinks.iceberg import IcebergSink
     from daemon.sinks.sections import IcebergSection
 
     def lake(**catalog: str) -> IcebergSink:
-        return IcebergSink("lake", IcebergSection(kind="iceberg", catalog=catalog))
+        section = IcebergSection(kind="iceberg", catalog=catalog)
+        return IcebergSink("lake", section, Config.model_construct())
 
     embedded = lake(type="jdbc", uri=f"jdbc:sqlite:{tmp_path}/c.db")
     assert embedded.probe()
@@ -307,7 +309,7 @@ def test_jars_that_a_catalog_needs_are_asked_for(
     text = text.replace('warehouse = "w"', 'warehouse = "s3://bucket/w"')
     result = check(tmp_path, text)
     assert (result.exit_code, lines(result, tmp_path)) == (
-        1,
+        2,
         ['sink lake: needs the jars of s3 postgresql: run `make setup EXTRAS="s3 postgresql"`'],
     )
     present = tmp_path / "extras" / "s3" / "jars" / "a.jar"

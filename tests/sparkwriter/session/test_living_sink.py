@@ -85,7 +85,15 @@ class Bench:
         self.keeper: SessionKeeper[FakeJvm] = SessionKeeper(self._start, KeeperSettings())
         self.keeper.open()
         self.garbage = Told()
-        self.sink = LivingSink(self.keeper, self._make, timeout_s, self.garbage, grace_s)
+        self.outdated = False
+        self.sink = LivingSink(
+            self.keeper,
+            self._make,
+            timeout_s,
+            self.garbage,
+            grace_s,
+            outdated=lambda: self.outdated,
+        )
 
     def _start(self) -> FakeJvm:
         self.jvms.append(FakeJvm())
@@ -110,6 +118,22 @@ def test_each_generation_has_a_sink_of_its_own() -> None:
     bench.next_generation()
     bench.sink.open(TARGET)
     assert len(bench.sinks) == 2
+
+
+@pytest.mark.parametrize("outdated", [False, True])
+def test_a_failure_makes_a_new_sink_where_secrets_have_changed(outdated: bool) -> None:
+    """In the same session; where nothing changed the sink stays."""
+    bench = Bench()
+
+    def deny() -> TargetState:
+        raise SinkUnavailable("403")
+
+    bench.act, bench.outdated = deny, outdated
+    with pytest.raises(SinkUnavailable):
+        bench.sink.open(TARGET)
+    bench.act = TargetState
+    bench.sink.open(TARGET)
+    assert (len(bench.sinks), len(bench.jvms)) == (1 + outdated, 1)
 
 
 def test_each_call_is_told_of_however_it_ends() -> None:

@@ -1,0 +1,48 @@
+"""Reads a sink's secrets again while the daemon runs: files and credentials are rotated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from daemon.config.file import ConfigError, load
+from daemon.config.pipelines import Config
+
+
+class RotatedSettings:
+    """The settings of one sink as one writer uses them. Called on the writer's thread.
+
+    Only values that held a ``${file:…}`` or ``${credential:…}`` are read again: whatever else was
+    changed in the file takes a restart.
+    """
+
+    def __init__(self, config: Config, settings: Mapping[str, str], sink: str) -> None:
+        """``settings`` as of ``SinkSection.settings``."""
+        self._config = config
+        self._sink = sink
+        self._first = dict(settings)
+        self._used = dict(settings)
+
+    def take(self) -> dict[str, str]:
+        """Those that differ from the start's, as their files have them now."""
+        self._used = self._now()
+        return {key: value for key, value in self._used.items() if value != self._first[key]}
+
+    def outdated(self) -> bool:
+        """Whether a secret has changed since ``take``."""
+        return self._now() != self._used
+
+    def _now(self) -> dict[str, str]:
+        """What can't be read at the time is as it was used last."""
+        file, secrets = self._config.file, self._config.referenced_secrets
+        rotated = {k for k, v in self._first.items() if any(s and s in v for s in secrets)}
+        if file is None or not rotated:
+            return self._used
+        try:
+            fresh = load(file)
+        except ConfigError:
+            return self._used
+        self._config.redactor.learn(fresh.secrets)
+        section = fresh.sink.get(self._sink)
+        found = {} if section is None else section.settings()
+        return {key: found.get(key, self._used[key]) if key in rotated else self._used[key]
+                for key in self._first}  # fmt: skip
