@@ -16,21 +16,22 @@ from daemon.kafka.settings import connection_settings
 from daemon.source.appending import AppendFailed, OutcomeUnknown, Outgoing
 
 TRANSACTION_S = 60.0
-"""For one transaction: readers of the partition wait for it, so not longer; the check reads what
-came within seconds."""
+"""For one transaction. Readers of the partition wait for it, so not longer; the check takes
+seconds."""
 
 LARGEST = 1_000_000_000
-"""Bytes of a record, for the client: what a topic takes, its broker decides."""
+"""Bytes of a record, for the client. The real limit is the topic's, and the broker enforces it."""
 
 ANY_PARTITION = -1
-"""As librdkafka calls it."""
+"""librdkafka's number for "any partition"."""
 
 
 class KafkaAppender:
     """See ``Appender``. Kafka fences an earlier producer of the same ``transactional_id``."""
 
     def __init__(self, settings: Mapping[str, Any], transactional_id: str) -> None:
-        """Waits for the end of what an earlier one left. ``settings`` are the pipeline's of Kafka.
+        """Waits until an earlier appender's open transaction has ended. ``settings`` are the
+        pipeline's of Kafka.
 
         Raises AppendFailed.
         """
@@ -124,7 +125,7 @@ class KafkaAppender:
             raise OutcomeUnknown(_said(error)) from error
 
     def _abort(self) -> None:
-        """Where this fails the broker does it, when the transaction's time is over."""
+        """If this fails, the broker aborts the transaction when its time is over."""
         try:
             self._producer.abort_transaction(TRANSACTION_S)
         except KafkaException as error:

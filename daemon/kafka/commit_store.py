@@ -1,15 +1,15 @@
-"""The consumer group's commit as a store, for whoever is no member of the group.
+"""The consumer group's commit as a store, for a client outside the group.
 
-The running daemon commits through its fetcher's consumer, which is a member: the broker refuses
-everybody else while the group has members. This one is for a group at rest.
+The running daemon commits through its fetcher's consumer, which is a member. While a group has
+members, the broker refuses everybody else. So this store is for a group at rest.
 
-It commits by a consumer that never subscribes. The admin client's call for the same was tried: it
-passes on "Not coordinator" of a broker that is still getting ready, and while the broker is away
-an assertion of librdkafka 2.16.0 ends the process.
+It commits through a consumer that never subscribes. The admin client's call for the same was tried:
+it passes on "Not coordinator" from a broker that is still starting, and while the broker is away an
+assertion of librdkafka 2.16.0 ends the process.
 
-A static member stays in the group for its session's time after its process has ended, and until
-then nobody outside may commit. Who holds the state directory's lock may take its place for a
-commit: the group knows it by its id.
+A static member stays in the group until its session is over, even after its process has ended.
+Until then nobody outside the group may commit. The holder of the state directory's lock may take
+the member's place for one commit, because the group knows the member by its id.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
 
 POLL_S = 0.005
-"""While a commit is under way. Its answer is heard inside a poll but does not end one: a longer
-one would make every commit as long."""
+"""The length of a poll while a commit is running. Its answer arrives inside a poll but does not end
+the poll, so a longer one would make every commit as long."""
 
 
 SETTLING = frozenset(
@@ -42,17 +42,18 @@ SETTLING = frozenset(
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
-"""What a starting broker says of groups. librdkafka repeats commits by itself, questions not."""
+"""Errors of a starting broker about groups. librdkafka retries commits itself, queries it does
+not."""
 
 SETTLE_S = 0.1
-"""Between two questions to such a broker."""
+"""Between two queries to such a broker."""
 
 
 class KafkaCommitStore:
-    """Keeps frontiers and nothing else. They expire when the group has been at rest for long.
+    """Stores frontiers and nothing else. They expire when the group has been at rest for long.
 
-    The broker takes a batch as one request. Should it refuse some of its partitions (deleted
-    ones), the set fails though the others are kept: each is true by itself.
+    The broker takes a batch as one request. If it refuses some partitions (deleted ones), the set
+    fails though the others are stored. Each stored position is true by itself.
     """
 
     name = "kafka-commit"
@@ -79,8 +80,8 @@ class KafkaCommitStore:
         self._timeout_s = timeout_s
         self._member = member
         self._consumer: Consumer | None = None
-        # The commit under way: on the thread of the sets only. librdkafka repeats one by itself,
-        # so until it has ended a later one could be overtaken by it, and the group go back.
+        # The running commit; only the sets' thread uses it. librdkafka retries a commit by itself,
+        # so until it has ended it could overtake a later one, and the group would go back.
         self._under_way = False
         self._problem: str | None = None
         self._outside = False
@@ -131,7 +132,7 @@ class KafkaCommitStore:
         return self._sets.put(lambda left_s: self._commit(at, time.monotonic() + left_s))
 
     def stop(self) -> None:
-        """End the commits under way."""
+        """Wait for the running commits."""
         self._sets.stop()
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
@@ -173,7 +174,7 @@ class KafkaCommitStore:
     def _commit_as(
         self, member: Mapping[str, Any], offsets: list[KafkaPartition], deadline: float
     ) -> None:
-        """Join under the member's id, which disturbs nobody, commit, and go as it went."""
+        """Join under the member's id, which triggers no rebalance, commit, and leave as it left."""
         held: set[tuple[str, int]] = set()
 
         def on_assign(consumer: Consumer, partitions: list[KafkaPartition]) -> None:

@@ -1,4 +1,5 @@
-"""Dead letters in a topic: the record as it was, with headers ``binlogd.*`` behind its own."""
+"""Dead letters in a topic: each is the record as it was, plus headers ``binlogd.*`` after its
+own."""
 
 from __future__ import annotations
 
@@ -31,17 +32,17 @@ from daemon.source.port import LogGone, LogRecord, LogUnreadable
 from offsets.position import TopicPartition
 
 SEND_TIMEOUT_S = 30.0
-"""For the broker to take one letter; then it is tried again."""
+"""For the broker to confirm one letter. After that it is sent again."""
 
 PREFIX = "binlogd."
 LETTER = PREFIX + "letter"
 """A letter without its bytes, as JSON."""
 PART = PREFIX + "part"
 MARK = PREFIX + "mark"
-"""Of a record without key and value: which letter was replayed, and where to, as JSON."""
+"""Header of a record without key and value: which letter was replayed, and where to, as JSON."""
 
 LARGEST = 1_000_000_000
-"""Bytes of a record, for the client: what a topic takes, its broker decides."""
+"""Bytes of a record, for the client. The real limit is the topic's, and the broker enforces it."""
 
 PLAIN = (
     "pipeline",
@@ -54,11 +55,11 @@ PLAIN = (
     "error",
     "when",
 )
-"""What of a letter is in headers of its own, for those who look with other tools."""
+"""The letter's members that have headers of their own, for people with other tools."""
 
 
 class TopicLetters:
-    """The store that the dead letters' actor writes. One per pipeline; its thread's alone."""
+    """The store that the dead letters' actor writes. One per pipeline; only its thread calls it."""
 
     def __init__(
         self, settings: Mapping[str, Any], topic: str, pipeline: str, maker: LetterMaker
@@ -71,14 +72,15 @@ class TopicLetters:
         self._producer: Producer | None = None
 
     def open(self) -> None:
-        """Make the topic where it is missing. Raises NotKept: also where it would lose letters."""
+        """Create the topic if it is missing. Raises NotKept, also for a topic that would lose
+        letters."""
         remark = find_topic(self._settings, self._topic)
         if remark is not None:
             log = structlog.get_logger().bind(pipeline=self._pipeline, actor="dead-letters")
             log.warning("dead_letters_expire", reason=remark)
 
     def keep(self, letter: DeadLetter) -> None:
-        """Send, and wait until all replicas in sync have it. Raises NotKept."""
+        """Send the letter, and wait until all in-sync replicas have it. Raises NotKept."""
         full = self._maker.make(letter)
         answers: list[KafkaError | None] = []
 
@@ -100,7 +102,8 @@ class TopicLetters:
             raise NotKept(f"topic {self._topic}: {reason}")
 
     def recent(self, within_s: float) -> list[float]:
-        """The ages in seconds of this pipeline's letters of that time. Raises NotKept."""
+        """The ages in seconds of this pipeline's letters of the last ``within_s``. Raises
+        NotKept."""
         now = time.time()
         since = int((now - within_s) * 1000)
         damage: list[str] = []
@@ -111,7 +114,7 @@ class TopicLetters:
         return [age for age in found.values() if age < within_s]
 
     def close(self) -> None:
-        """Every letter that was taken is there already."""
+        """Every accepted letter is stored already."""
         self._producer = None
 
     def _connected(self) -> Producer:
@@ -142,15 +145,15 @@ def headers_of(letter: Letter) -> list[tuple[str, str | bytes | None]]:
 def read_topic(
     settings: Mapping[str, Any], topic: str, damage: list[str], since_ms: int | None = None
 ) -> Iterator[Letter | Mark]:
-    """All letters and marks in a topic, of all pipelines, a partition after the other.
+    """All letters and marks in a topic, of all pipelines, one partition after the other.
 
-    Other records are passed over; a topic that is not there yet has none. ``since_ms``: those that
-    the topic's clock calls younger. Raises NotKept where the broker does not give them.
+    Other records are skipped. A topic that does not exist yet has none. ``since_ms`` leaves out
+    those whose timestamp in the topic is older. Raises NotKept if the broker does not return them.
     """
     begin = OffsetSpec.earliest() if since_ms is None else OffsetSpec.for_timestamp(since_ms)
     try:
         admin = admin_client(settings)
-        # All of them: to be asked for one makes a broker make it, on some.
+        # All topics: on some brokers a query for one topic creates it.
         found = admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics.get(topic)
         if found is None:
             return

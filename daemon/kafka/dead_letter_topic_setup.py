@@ -1,4 +1,4 @@
-"""The topic of dead letters: made where it is missing, refused where it would lose some."""
+"""Creates the topic of dead letters if it is missing, and refuses one that would lose letters."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ TOPIC_CONFIG = {
     "cleanup.policy": "delete",
     "retention.ms": "-1",
     "retention.bytes": "-1",
-    # A letter is a record with a few headers more, and the record may be as large as it could be.
+    # A letter is a record of any size with a few more headers.
     "max.message.bytes": str(64 << 20),
 }
-"""How it is made: nothing in it goes by itself, since it holds the only copy one day."""
+"""The topic's configuration: nothing in it expires, because one day it holds the only copy."""
 
 
 EXPIRES = "retention.ms"
 
 
 class UnfitTopic(NotKept):
-    """It would lose letters, now and later: one line."""
+    """The topic would lose letters, now and later: one line."""
 
 
 def find_topic(settings: Mapping[str, Any], topic: str, *, make: bool = True) -> str | None:
-    """See that it is there and keeps what it is given; a remark where it keeps it for a time only.
+    """Check that the topic exists and keeps its records. Returns a warning if they expire.
 
-    Without ``make`` one that is missing is left so. Raises NotKept, UnfitTopic.
+    Without ``make`` a missing topic is not created. Raises NotKept, UnfitTopic.
     """
     deadline = time.monotonic() + ANSWER_TIMEOUT_S
     try:
@@ -60,7 +60,7 @@ def find_topic(settings: Mapping[str, Any], topic: str, *, make: bool = True) ->
 
 
 def _make(admin: AdminClient, topic: str, make: bool) -> bool:
-    """Whether it is there, or is made."""
+    """Whether the topic exists now."""
     if topic in admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics:
         return True
     if not make:

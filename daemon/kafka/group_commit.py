@@ -1,4 +1,4 @@
-"""The group's commit as commands see it: read, or moved, beside the daemon."""
+"""The group's commit for commands: read or moved beside the daemon."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from offsets.store import StoreError
 
 
 def group_store(config: Config, pipeline: str) -> KafkaCommitStore:
-    """The store that is the group's commit, not started yet."""
+    """The store over the group's commit, not started yet."""
     topics, settings = config.pipeline[pipeline].topics, config.kafka_of(pipeline)
-    # After a stop the static member counts for a while yet: a commit takes its place.
+    # After a stop the static member still counts for a while: a commit takes its place.
     member = own_member(config, pipeline)
     return KafkaCommitStore(settings, topics, pipeline, config.group(pipeline), member=member)
 
 
 def own_member(config: Config, pipeline: str) -> dict[str, Any] | None:
-    """As which member this state directory's daemon is known, where it is one or was.
+    """The settings of this state directory's member, if a daemon is one or was.
 
-    Raises StoreError. Makes nothing: commands that only look may be another user's, or come before
+    Raises StoreError. Creates nothing: a command that only reads may run as another user, or before
     the first start.
     """
     folder, settings = config.daemon.state_dir, config.kafka_of(pipeline)

@@ -1,8 +1,9 @@
-"""Has the broker check that the log below a position is the one that was read.
+"""Checks that the log below a position is still the one that was read.
 
-The client does so by itself (KIP-320), but only when it learns of a leader epoch after it was given
-the position; the group's consumer knows it before. So a consumer beside the group is given the
-position, and the first thing it hears tells: a message or the log's end, or that it was cut.
+The client checks this itself (KIP-320), but only when it learns a leader epoch after it got the
+position. The group's consumer knows the epoch before. So a consumer outside the group gets the
+position, and its first answer decides: a message or the log's end, or an error that the log was
+truncated.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ from offsets.recovery import PositionError
 def check_logs(
     settings: Mapping[str, Any], known: Mapping[TopicPartition, LogEpoch], timeout_s: float
 ) -> None:
-    """Raises PositionError for a log that is another below its position.
+    """Raises PositionError if the log below its position is another one.
 
-    Raises KafkaException or TimeoutError where the broker does not say. Any thread.
+    Raises KafkaException or TimeoutError if the broker does not answer. Any thread.
     """
     if not known:
         return
     consumer = Consumer(
         {
             **connection_settings(settings),
-            "group.id": "binlogd-checks-logs",  # joined never, but the client wants one
+            "group.id": "binlogd-checks-logs",  # never joined, but the client requires one
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
             "enable.partition.eof": True,
-            # The end is heard of even where open transactions hide it.
+            # The end is reported even where open transactions hide it.
             "isolation.level": "read_uncommitted",
             "fetch.wait.max.ms": 50,
-            # One batch of messages is more than what is wanted.
+            # One batch of messages is more than enough.
             "fetch.message.max.bytes": 1000,
         }
     )
@@ -66,13 +67,15 @@ def _await_word(
         for message in consumer.consume(100, min(left_s, 0.05)):
             topic, partition, error = message.topic(), message.partition(), message.error()
             if topic is None or partition is None:
-                continue  # of the client as a whole, which goes on by itself
+                continue  # an error of the client as a whole, which goes on by itself
             source = TopicPartition(topic, partition)
             if error is None or error.code() == KafkaError._PARTITION_EOF:
                 waiting.discard(source)
             elif error.code() == KafkaError._AUTO_OFFSET_RESET and "truncation" in error.str():
                 raise PositionError(_cut(source, known[source], error))
-            elif not error.retriable():  # retention may have been here since the log was asked
+            elif (
+                not error.retriable()
+            ):  # retention may have deleted records since the log was queried
                 raise KafkaException(error)
 
 

@@ -1,8 +1,8 @@
-"""Asks the broker where the logs end, on a thread and a clock of its own.
+"""Asks the broker for the logs' ends, on a thread of its own and at its own interval.
 
-The group's consumer can't tell: it hears of an end only with what it fetches, so nothing while
-reading pauses, and nothing while no broker is there. Lag counted from such an end would stand
-still, or be 0, just when somebody looks.
+The group's consumer learns an end only with fetched data, so nothing while reading pauses or no
+broker is there. A lag computed from such an end would stand still, or be 0, just when somebody
+looks.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from daemon.kafka.positions import admin_client, said_by
 from offsets.position import TopicPartition
 
 EVERY_S = 1.0
-"""Between two questions: so old may a lag be that is shown. One request to each broker."""
+"""Between two queries: the most that a shown lag may be old. One request to each broker."""
 
 ANSWER_WITHIN_S = 5.0
-"""For one question. Longer only delays the word that nobody answers."""
+"""For one query. A longer timeout only delays the report that nobody answers."""
 
 KNOWN_FOR_S = 10.0
-"""An end is known for so long after it was told. Shorter than two unanswered questions, and a
-broker that restarts makes every lag unknown for a moment; longer, and an old figure passes for a
+"""An end counts as known for so long after it was reported. Shorter than two unanswered queries: a
+broker that restarts makes every lag unknown for a moment. Longer: an old figure passes for a
 present one."""
 
 PARTITIONS_EVERY_S = 30.0
-"""Between two questions for the topics' partitions: one that is added is read later than that,
-for the consumer's metadata are older."""
+"""Between two queries for the topics' partitions. A new partition is read later than that, because
+the consumer's metadata are older."""
 
 Ask = Callable[[], tuple[Mapping[TopicPartition, int], str | None]]
-"""The ends that were told, and why others were not. Raises KafkaException, TimeoutError."""
+"""The reported ends, and why others are missing. Raises KafkaException, TimeoutError."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogEndFigures:
-    """Where one pipeline's logs end. ``unknown_s``: for how long not all of them are known, None
-    while they are; ``error``: why."""
+    """The ends of one pipeline's logs. ``unknown_s``: for how long some are unknown, None while all
+    are known. ``error``: why."""
 
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     unknown_s: float | None = 0.0
@@ -52,7 +52,7 @@ class LogEndFigures:
 
 
 class LogEnds:
-    """Of one pipeline's topics. ``figures`` may be asked from any thread."""
+    """The ends of one pipeline's topics. ``figures`` may be called from any thread."""
 
     def __init__(self, ask: Ask, clock: Clock = time.monotonic) -> None:
         self._ask = ask
@@ -66,11 +66,11 @@ class LogEnds:
         self._thread = threading.Thread(target=self._run, name="log-ends", daemon=True)
 
     def start(self) -> None:
-        """Ask from now on."""
+        """Start to query."""
         self._thread.start()
 
     def close(self) -> None:
-        """Ask no more. A question that is under way is not waited for: it is bounded."""
+        """Stop to query. A running query is not awaited, because it is bounded in time."""
         self._closed.set()
 
     def figures(self) -> LogEndFigures:
@@ -84,7 +84,7 @@ class LogEnds:
             return LogEndFigures(known, since_s, self._error or "no answer yet")
 
     def look(self) -> None:
-        """Ask once, and keep what is said. On the thread."""
+        """Query once, and keep the answer. Runs on the thread."""
         try:
             ends, error = self._ask()
         except (KafkaException, TimeoutError) as unanswered:
@@ -101,18 +101,18 @@ class LogEnds:
             try:
                 self.look()
             except Exception:
-                # Nobody waits for this thread: without a word the lag would be unknown for ever.
+                # Nobody awaits this thread: without a report the lag would be unknown for ever.
                 structlog.get_logger().bind(actor="log-ends").exception("log_ends_not_asked")
             self._closed.wait(EVERY_S)
 
 
 class EndQuestion:
-    """Asks for the ends of all partitions of some topics. One thread's."""
+    """Queries the ends of all partitions of some topics. For one thread."""
 
     def __init__(
         self, settings: Mapping[str, Any], topics: Sequence[str], clock: Clock = time.monotonic
     ) -> None:
-        """``settings`` are the consumer's: what it may read is where its log ends."""
+        """``settings`` are the consumer's: its isolation level decides where its log ends."""
         self._admin = admin_client(settings)
         self._topics = topics
         uncommitted = settings.get("isolation.level") == "read_uncommitted"

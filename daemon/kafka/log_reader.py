@@ -1,4 +1,5 @@
-"""Reads stretches of the log again, beside the group: for records whose bytes are not at hand."""
+"""Reads stretches of the log again, outside the group, when a record's bytes are no longer in
+memory."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ from daemon.source.port import LogGone, LogRecord, LogUnreadable
 from offsets.position import TopicPartition
 
 SILENCE_S = 10.0
-"""For the broker to send something. It is asked for what it has, so this is long."""
+"""For the broker to send something. The records are there already, so this is long."""
 
 
 class LogReader:
-    """Made for one pipeline, used by any thread: each reading has a consumer of its own."""
+    """Reads one pipeline's logs. Any thread: each read has a consumer of its own."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         """``settings`` are the pipeline's of Kafka."""
@@ -27,16 +28,16 @@ class LogReader:
         self._isolation = {"isolation.level": isolation}
 
     def read(self, source: TopicPartition, first: int, last: int) -> Iterator[LogRecord]:
-        """The records from ``first`` to ``last``, those that are there. Raises both errors.
+        """The existing records from ``first`` to ``last``. Raises LogUnreadable, LogGone.
 
-        Compaction may have taken some; where the log begins above ``first`` it is LogGone.
+        Compaction may have removed some. If the log begins above ``first``, that is LogGone.
         """
         try:
             consumer = Consumer(
                 {
                     **self._settings,
                     **self._isolation,
-                    "group.id": "binlogd-reads-again",  # joined never, but the client wants one
+                    "group.id": "binlogd-reads-again",  # never joined, but the client requires one
                     "enable.auto.commit": False,
                     "auto.offset.reset": "error",
                     "enable.partition.eof": True,
@@ -53,7 +54,7 @@ class LogReader:
             consumer.close()
 
     def record(self, source: TopicPartition, offset: int) -> LogRecord | None:
-        """One record, None where the log does not hold it any more. Raises LogUnreadable."""
+        """One record, None if the log does not hold it any more. Raises LogUnreadable."""
         try:
             return next(self.read(source, offset, offset), None)
         except LogGone:

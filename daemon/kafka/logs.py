@@ -1,4 +1,4 @@
-"""Kafka as a pipeline's ``Source``: puts together what the files beside this one do."""
+"""Kafka's adapter of ``Source``: combines the other files of this folder."""
 
 from __future__ import annotations
 

@@ -1,18 +1,19 @@
-"""Under which id a daemon is a member of its groups, and what becomes of it when that is taken.
+"""The daemon's member id in its groups, and what happens when the id is taken.
 
-A member with an id of its own (``group.instance.id``, "static") is known again after a restart:
-its partitions wait for it, nobody else is disturbed, and after ``kill -9`` the classic protocol
-gives them to the new process at once, not when the dead one's session has run out.
+A static member (``group.instance.id``) is recognised after a restart: its partitions wait for it
+and nobody else rebalances. After ``kill -9`` the classic protocol gives them to the new process at
+once, not when the dead one's session is over.
 
-Two members of one id: the classic protocol puts the older one out. The new one
+If two members have one id, the classic protocol fences the older one. The new protocol
 (``group.protocol=consumer``) refuses the younger until the older has left or its session is over,
-and librdkafka takes that for the end of the client. After ``kill -9`` it is no end: the id is asked
-for again, with a client made anew.
+and librdkafka then treats its client as ended. After ``kill -9`` that is no reason to stop: a new
+client asks for the id again.
 
-A member can put itself out, too. When the brokers are away for longer than its session, librdkafka
-forgets its member id, but keeps the commits that wait for the coordinator; it sends them when the
-brokers are back, and for the classic protocol they are another's with the same id. So where the
-session was over the id is claimed again, once until the group has taken the member.
+A member can fence itself, too. When the brokers are away for longer than its session, librdkafka
+forgets its member id but keeps the commits that wait for the coordinator. It sends them when the
+brokers are back, and for the classic protocol they come from another member with the same id. So
+after a session that was over, the id is claimed again, once until the group has accepted the
+member.
 """
 
 from __future__ import annotations
@@ -27,26 +28,26 @@ from daemon.kafka.settings import INSTANCE_ID
 
 FENCED = KafkaError(KafkaError.FENCED_INSTANCE_ID).str()
 IN_USE = KafkaError(KafkaError.UNRELEASED_INSTANCE_ID).str()
-"""As librdkafka says it. Of a fatal error it gives the text, but not the code beneath."""
+"""librdkafka's wording. For a fatal error it gives the text, but not the code beneath."""
 
 AGAIN_S = 1.0
-"""Between two claims of an id that is in use: what a start may be late when it gets free."""
+"""Between two claims of an id in use: the most that a start is late once the id is free."""
 
 PATIENCE_S = 120.0
-"""How long an id may be in use by a process that is gone. By Kafka's defaults a session lasts 45 s,
-60 s at most (``group.consumer.max.session.timeout.ms``): what holds it for longer is alive."""
+"""How long a dead process may hold an id. By Kafka's defaults a session lasts 45 s, 60 s at most
+(``group.consumer.max.session.timeout.ms``). A holder that stays longer is alive."""
 
 
 def member_settings(settings: Mapping[str, Any], pipeline: str, state_id: str) -> dict[str, Any]:
-    """The settings with the member's id: the configuration's, else one of pipeline and state
-    directory. An empty one in the configuration is none: a member that nobody knows again."""
-    # Kafka's clients allow these signs in an id, a pipeline's name may have others.
+    """The settings with the member's id: the configured one, else one made from pipeline and state
+    directory. An empty id in the configuration means a dynamic member."""
+    # Kafka's clients allow only these signs in an id; a pipeline's name may have others.
     name = re.sub(r"[^a-zA-Z0-9._-]", "_", pipeline)[:200]
     return {INSTANCE_ID: f"binlogd-{name}-{state_id}", **settings}
 
 
 class Claim:
-    """A member's claim to its id in the group. Used by the fetcher's thread; knows no clock."""
+    """A member's claim to its id in the group. Only the fetcher's thread calls it; has no clock."""
 
     def __init__(self, group: str, instance_id: object, patience_s: float = PATIENCE_S) -> None:
         self._member = f"group {group!r}, {INSTANCE_ID} {instance_id!r}"
@@ -56,8 +57,8 @@ class Claim:
         self._session_over = False
 
     def lost(self, said: str, now: float) -> str | None:
-        """What the pipeline stops with, now that its client has ended with these words; None where
-        the id is to be claimed again."""
+        """The error to stop the pipeline with, now that its client has ended with this text. None
+        if the id is to be claimed again."""
         if FENCED in said:
             if self._session_over:
                 self._session_over, self._again_at = False, now + AGAIN_S
@@ -84,12 +85,12 @@ class Claim:
         return None
 
     def session_over(self) -> None:
-        """What was assigned is lost: the session has run out, or will have when the group hears of
-        this member again."""
+        """The assignment is lost: the session is over, or will be when the group hears from this
+        member again."""
         self._session_over = True
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time to claim the id again; told once."""
+        """Whether it is time to claim the id again. True only once per claim."""
         due = self._again_at is not None and now >= self._again_at
         if due:
             self._again_at = None
@@ -97,10 +98,10 @@ class Claim:
 
     @property
     def waits(self) -> bool:
-        """Whether the id is in use by another."""
+        """Whether another member uses the id."""
         return self._since is not None
 
     def granted(self) -> None:
-        """The group has taken this member."""
+        """The group has accepted this member."""
         self._since = self._again_at = None
         self._session_over = False

@@ -1,7 +1,7 @@
-"""Questions to the broker: topics, ids, log ends, a group's commits.
+"""Queries to the broker: topics, their ids, log ends, a group's commits.
 
-Any thread may ask; each question is bounded in time, and asked by a client of its own, for the
-group's consumer may be busy being assigned.
+Any thread may call. Each query is bounded in time and has a client of its own, because the group's
+consumer may be in the middle of an assignment.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ CONNECT_TIMEOUT_S = 10.0
 """For a broker to answer at all, at a start or for a command."""
 
 ANSWER_TIMEOUT_S = 20.0
-"""For one question to a broker that is there: a leader election may be under way."""
+"""For one query to a broker that is up: a leader election may be running."""
 
 
 def admin_client(settings: Mapping[str, Any]) -> AdminClient:
-    """A client for questions. Consumer settings in a pass-through table mean nothing to it."""
+    """A client for queries. Consumer settings in a pass-through table are left out: it rejects
+    them."""
     return AdminClient(connection_settings(settings))
 
 
@@ -35,7 +36,7 @@ def topic_ids(
 ) -> dict[str, str]:
     """The id of each topic. Raises BrokerUnreachable, TopicMissing.
 
-    An id tells a topic from one of the same name that was made later; nothing else does.
+    Only the id tells a topic from a recreated one of the same name.
     """
     try:
         admin = admin_client(settings)
@@ -52,7 +53,7 @@ def topic_ids(
     ids: dict[str, str] = {}
     for topic, future in found.items():
         try:
-            # As text: two fetches of the same id are not == to each other.
+            # As text: two results with the same id are not == to each other.
             ids[topic] = str(future.result(timeout_s).topic_id)
         except KafkaException as error:
             raise TopicMissing(f"topic {topic!r}: {error.args[0].str()}") from error
@@ -62,9 +63,9 @@ def topic_ids(
 
 
 def cluster_id(settings: Mapping[str, Any], timeout_s: float = 10.0) -> str:
-    """The cluster's own id. Raises BrokerUnreachable.
+    """The cluster's id. Raises BrokerUnreachable.
 
-    Groups and topics of two clusters may have the same names, and mean different things.
+    Two clusters may have groups and topics of the same names.
     """
     try:
         return str(admin_client(settings).list_topics(timeout=timeout_s).cluster_id)
@@ -89,7 +90,7 @@ def list_offsets(
     spec: OffsetSpec,
     timeout_s: float = ANSWER_TIMEOUT_S,
 ) -> dict[TopicPartition, int]:
-    """Offsets by a rule of the broker's. Raises KafkaException, TimeoutError."""
+    """Offsets by an ``OffsetSpec``. Raises KafkaException, TimeoutError."""
     asked = {KafkaPartition(s.topic, s.partition): spec for s in sources}
     answers = admin.list_offsets(asked, request_timeout=timeout_s)
     return {
@@ -106,8 +107,8 @@ def group_commits(
 ) -> dict[TopicPartition, int]:
     """The group's commits of those partitions that have one. Raises KafkaException.
 
-    Asked by a consumer that joins nothing. The admin client's call for it ends the process, by an
-    assertion of librdkafka 2.16.0, when the broker goes away while it waits.
+    The query uses a consumer that joins nothing. The admin client's call for it ends the process,
+    by an assertion of librdkafka 2.16.0, when the broker goes away while it waits.
     """
     consumer = Consumer(
         {**connection_settings(settings), "group.id": group, "enable.auto.commit": False}

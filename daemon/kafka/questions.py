@@ -1,7 +1,7 @@
-"""What commands and starts ask the broker of logs, and the one error when it does not say.
+"""Queries about logs for commands and starts; every failure is NotAnswered.
 
-Each question is bounded in time. The client's own errors and types end here: whoever asks knows
-``NotAnswered`` and our words.
+Each query is bounded in time. The client's errors and types end here: callers see ``NotAnswered``
+and this project's types.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from offsets.position import TopicPartition
 from offsets.recovery import Watermarks
 
 AWAY = PASSING | {KafkaError._WAIT_COORD, KafkaError._TIMED_OUT_QUEUE, KafkaError._NOENT}
-"""Errors of questions that say that nobody was there: no coordinator, no leader (``_NOENT``)."""
+"""Errors that mean that nobody was there: no coordinator, no leader (``_NOENT``)."""
 
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Make NotAnswered of what the client raises inside."""
+    """Turn the client's exceptions into NotAnswered."""
     try:
         yield
     except KafkaException as error:
@@ -44,9 +44,9 @@ def asking() -> Iterator[None]:
 
 
 class LogQuestions:
-    """Questions about the logs of some topics, by a client of its own. One thread's.
+    """Queries about the logs of some topics, by a client of its own. For one thread.
 
-    Every one raises NotAnswered.
+    Each raises NotAnswered.
     """
 
     def __init__(self, settings: Mapping[str, Any], timeout_s: float = ANSWER_TIMEOUT_S) -> None:
@@ -56,7 +56,7 @@ class LogQuestions:
             self._admin = positions.admin_client(settings)
 
     def partitions(self, topics: Collection[str]) -> list[TopicPartition]:
-        """All partitions of the topics, which are known to be there."""
+        """All partitions of the topics, which are known to exist."""
         with asking():
             found = self._admin.list_topics(timeout=self._timeout_s).topics
         return [TopicPartition(topic, n) for topic in topics for n in found[topic].partitions]
@@ -72,7 +72,7 @@ class LogQuestions:
         return {source: Watermarks(low[source], high[source]) for source in sources}
 
     def committed_ends(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Up to where no transaction is open."""
+        """The end of what is committed: below it no transaction is open."""
         asked = {KafkaPartition(s.topic, s.partition): OffsetSpec.latest() for s in sources}
         with asking():
             answers = self._admin.list_offsets(
@@ -86,12 +86,12 @@ class LogQuestions:
             }
 
     def at_time(self, sources: Sequence[TopicPartition], unix_ms: int) -> dict[TopicPartition, int]:
-        """The first offset at that time or later, of those logs that have one."""
+        """The first offset at that time or later, for logs that have one."""
         found = self._offsets(sources, OffsetSpec.for_timestamp(unix_ms))
         return {source: offset for source, offset in found.items() if offset >= 0}
 
     def compacted(self, topics: Collection[str]) -> frozenset[str]:
-        """The topics of which older messages of a key may be gone, wherever the log begins."""
+        """The compacted topics: older messages of a key may be gone, wherever the log begins."""
         resources = {topic: ConfigResource(ResourceType.TOPIC, topic) for topic in topics}
         with asking():
             asked = self._admin.describe_configs(
@@ -111,9 +111,9 @@ class LogQuestions:
 
 
 def group_members(settings: Mapping[str, Any], group: str) -> list[GroupMember]:
-    """Who is in the group, asked again while a starting broker does not know. Raises NotAnswered.
+    """The group's members. Retries while a starting broker does not know. Raises NotAnswered.
 
-    A group that there is not has none; which is said so only once its coordinator is there.
+    A group that does not exist has no members. That is only certain once its coordinator is up.
     """
     admin = positions.admin_client(settings)
     deadline = time.monotonic() + ANSWER_TIMEOUT_S

@@ -1,4 +1,4 @@
-"""What the group's consumer, and what clients beside it, take from the configuration's settings."""
+"""Settings of the group's consumer and of other clients, made from the configuration."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ CONNECTION = (
     "bootstrap.", "security.", "sasl.", "ssl.", "client.", "socket.", "broker.",
     "enable.ssl.", "enable.sasl.",
 )  # fmt: skip
-"""How the names of those settings begin that are about the way to a broker, for any client."""
+"""Prefixes of the settings about the connection to a broker, for any client."""
 
 INSTANCE_ID = "group.instance.id"
-"""By which the group knows a member again: see ``kafka_member``."""
+"""The setting by which the group recognises a member: see ``member.py``."""
 
 SESSION_TIMEOUT_MS = 45_000
-"""librdkafka's default, and the broker's where it decides (the new group protocol)."""
+"""librdkafka's default, and the broker's where the broker decides (the new group protocol)."""
 
 MAX_POLL_INTERVAL_MS = 300_000
 """librdkafka's default."""
@@ -39,28 +39,30 @@ PASSING = frozenset(
         KafkaError.NOT_COORDINATOR,
     }
 )
-"""Errors after which librdkafka goes on at the same place. After any other one (a damaged record,
-a codec it lacks, a position outside the log) it goes on *behind* it, or never: that stops the
-pipeline, and of that partition nothing more is taken."""
+"""Errors after which librdkafka goes on at the same place. After any other error (a damaged record,
+a codec it lacks, a position outside the log) it goes on *behind* the place, or never. Such an error
+stops the pipeline, and nothing more of that partition is taken."""
 
 
 def connection_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client beside the consumer takes from its settings; it logs nothing by itself."""
-    # Its own log lines would go to standard error; what matters comes as the answer's error.
+    """The connection settings for a client beside the consumer. It logs nothing by itself."""
+    # Its log lines would go to standard error; what matters comes as an error of the call.
     return {k: v for k, v in settings.items() if k.startswith(CONNECTION)} | {"log_level": 0}
 
 
 def consumer_settings(settings: Mapping[str, Any], group: str) -> dict[str, Any]:
-    """Our defaults, the configuration over them, and over both what being right rests on."""
+    """Our defaults, then the configuration, then the settings on which correctness rests."""
     defaults: dict[str, Any] = {
         # The default of 1000 ms caps small queues at a third of the rate (measured).
         "fetch.queue.backoff.ms": 10,
         "fetch.wait.max.ms": 100,
-        # The client's own figures: whether a broker is there.
+        # The client's statistics: whether a broker is connected.
         "statistics.interval.ms": 1000,
         "isolation.level": "read_committed",
     }
-    if settings.get("group.protocol") != "consumer":  # which refuses a strategy of the client's
+    if (
+        settings.get("group.protocol") != "consumer"
+    ):  # which refuses an assignment strategy of the client's
         defaults["partition.assignment.strategy"] = "cooperative-sticky"
     return {
         **defaults,
@@ -73,9 +75,9 @@ def consumer_settings(settings: Mapping[str, Any], group: str) -> dict[str, Any]
 
 
 def refused(settings: Mapping[str, Any], group: str) -> str | None:
-    """Why a consumer of these settings can't be made, None where it can: it is tried.
+    """Why no consumer can be made with these settings, None if one can: it is tried.
 
-    librdkafka alone knows its properties and what they may be.
+    Only librdkafka knows its properties and their values.
     """
     try:
         Consumer({**consumer_settings(settings, group), "log_level": 0}).close()
@@ -87,16 +89,16 @@ def refused(settings: Mapping[str, Any], group: str) -> str | None:
 
 
 def assigns_incrementally(settings: Mapping[str, Any]) -> bool:
-    """Whether assignments come as differences: cooperative ones, and the new group protocol's."""
+    """Whether assignments come as differences: with cooperative strategies and the new protocol."""
     strategy = str(settings.get("partition.assignment.strategy", ""))
     return settings.get("group.protocol") == "consumer" or strategy.startswith("cooperative")
 
 
 def revoke_patience_s(settings: Mapping[str, Any]) -> float:
-    """What a revoke may take in all: half of what keeps the membership, be it heartbeats or polls.
+    """How long a revoke may take in all: half of the shorter of session and poll interval.
 
-    librdkafka's heartbeats go on meanwhile, but the coordinator waits for nobody longer than for
-    a poll; the other half is for what the poll that brought the revoke had to do before.
+    librdkafka's heartbeats go on meanwhile, but the coordinator waits no longer than one poll
+    interval. The other half is for the work before the revoke in the same poll.
     """
     session_ms = int(settings.get("session.timeout.ms", SESSION_TIMEOUT_MS))
     poll_ms = int(settings.get("max.poll.interval.ms", MAX_POLL_INTERVAL_MS))

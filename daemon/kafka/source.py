@@ -1,8 +1,8 @@
 """The Kafka consumer as a ``RecordSource``. Every call is on the fetcher's thread.
 
-What librdkafka really does was found by experiment: an out-of-range position is told once and then
-the partition is silent, pause survives a rebalance, an exception inside ``on_assign`` loses the
-batch that is being returned.
+librdkafka's real behaviour was found by experiment: it reports an out-of-range position once and
+then the partition is silent; a pause survives a rebalance; an exception inside ``on_assign`` loses
+the batch that is being returned.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ ERROR_LOG_INTERVAL_S = 10.0
 """librdkafka repeats its errors thousands of times while a broker is away."""
 
 POSITIONS_INTERVAL_S = 1.0
-"""How often positions are asked for while records come: past transaction markers at the end of
-one partition there is no message that would tell."""
+"""How often positions are queried while records arrive. Behind transaction markers at the end of
+one partition there is no message that would show the position."""
 
 
 class KafkaSource:
@@ -65,8 +65,8 @@ class KafkaSource:
         keyed: bool = False,
         watch: TopicWatch | None = None,
     ) -> None:
-        """``keyed``: values are whole records, packed (``Format.keyed``). ``watch`` is asked with
-        each poll whether the topics are still the same."""
+        """``keyed``: values are whole packed records (``Format.keyed``). ``watch`` checks at each
+        poll whether the topics are still the same."""
         self._watch = watch
         self._values = _packed if keyed else _plain
         self._log = structlog.get_logger().bind(pipeline=pipeline, actor="fetcher-0")
@@ -112,7 +112,7 @@ class KafkaSource:
         )
 
     def poll(self, max_messages: int, timeout_s: float) -> Polled:
-        """Take what came, as columns per partition, in log order."""
+        """Return the fetched messages as columns per partition, in log order."""
         if self._claim.is_due(time.monotonic()) or self._must_rejoin:
             self._rejoin()
         other = None if self._watch is None else self._watch.look(time.monotonic())
@@ -136,15 +136,15 @@ class KafkaSource:
         return Polled(batches, positions, error, state)
 
     def pause(self) -> None:
-        """Stop the flow."""
+        """Pause all partitions."""
         self._consumer.pause(self._as_kafka())
 
     def resume(self) -> None:
-        """Let it flow again."""
+        """Resume all partitions."""
         self._consumer.resume(self._as_kafka())
 
     def commit(self, frontiers: Mapping[TopicPartition, int], wait: bool) -> None:
-        """Commit; a failure is logged, the local file is what counts."""
+        """Commit. A failure is only logged, because the local file is what counts."""
         offsets = [KafkaPartition(s.topic, s.partition, at) for s, at in frontiers.items()]
         try:
             if not wait:
@@ -155,7 +155,7 @@ class KafkaSource:
             self._log.warning("commit_failed", reason=error.args[0].str())
 
     def restart(self, sources: tuple[TopicPartition, ...]) -> None:
-        """Seek to the starts as they are now; what was fetched ahead is thrown away."""
+        """Seek to the starts as they are now. What was fetched ahead is thrown away."""
         try:
             assigned = self._resolve(list(sources))
             for source, at in assigned.starts.items():
@@ -170,7 +170,7 @@ class KafkaSource:
         self._announce(assigned)
 
     def close(self) -> None:
-        """Leave the group; what is assigned is revoked inside."""
+        """Leave the group. Assigned partitions are revoked inside."""
         self._consumer.close()
 
     # --- called by librdkafka inside consume, on this thread
@@ -233,7 +233,7 @@ class KafkaSource:
             self._listener.confirmed(Confirmed(taken))
 
     def _on_error(self, error: KafkaError) -> None:
-        """Client-wide errors: librdkafka reconnects by itself, so they are told, seldom."""
+        """Log a client-wide error, seldom: librdkafka reconnects by itself."""
         if error.fatal():
             self._trouble = self._ended(error)
         now = time.monotonic()
@@ -243,7 +243,7 @@ class KafkaSource:
             self._error_at, self._unlogged = now, 0
 
     def _ended(self, error: KafkaError) -> str | None:
-        """The client is of no use any more: what to stop with, None where another is made."""
+        """The client has ended. Returns the error to stop with, None if a new client takes over."""
         waited = self._claim.waits
         trouble = self._claim.lost(error.str(), time.monotonic())
         if trouble is None and not waited:
@@ -252,17 +252,17 @@ class KafkaSource:
         return trouble
 
     def _rejoin_later(self, error: PositionUnknown) -> None:
-        """Without a start nothing may be read; the group gives the partitions again to a client
-        that is new."""
+        """Join again with a new client: it gets the partitions again. Without a known start nothing
+        may be read."""
         self._log.warning("joins_anew", reason=str(error))
         self._must_rejoin = True
 
     def _rejoin(self) -> None:
-        """Join with another client. What the one before had is lost, if it had anything."""
+        """Join with a new client. The old one's partitions are lost, if it had any."""
         self._must_rejoin = False
         trouble = self._trouble
         self._consumer.close()
-        self._trouble = trouble  # what the old client still said while it closed is over with it
+        self._trouble = trouble  # errors of the old client while it closes do not matter
         if self._assigned:
             self._gone(self._as_kafka(), lost=True)
         self._consumer = Consumer(self._settings)
@@ -276,7 +276,8 @@ class KafkaSource:
     def _by_source(
         self, messages: list[Message], assigned_before: frozenset[TopicPartition]
     ) -> Iterable[tuple[TopicPartition, list[Message]]]:
-        """Messages by partition. With one assigned, before and after, none is asked for its own."""
+        """Messages by partition. With one partition assigned, before and after, no message is
+        inspected."""
         if len(assigned_before) == 1 and assigned_before == self._assigned:
             (source,) = assigned_before
             return [(source, messages)]
@@ -286,7 +287,7 @@ class KafkaSource:
         return [(TopicPartition(*key), mine) for key, mine in by_source.items()]
 
     def _without_errors(self, messages: list[Message]) -> tuple[list[Message], str | None]:
-        """The records, of each partition those before its first lasting error, and that error.
+        """The records, for each partition those before its first lasting error, and that error.
 
         An error's value is its text: it must never be taken for a record.
         """
@@ -308,7 +309,7 @@ class KafkaSource:
     def _problem(self, message: Message) -> str | None:
         problem = message.error()
         assert problem is not None
-        # A message's error says that it is fatal by this code, not by its flag.
+        # A message's error shows that it is fatal by this code, not by its flag.
         if problem.fatal() or problem.code() == KafkaError._FATAL:
             return self._ended(problem)
         if problem.code() in PASSING or problem.retriable():
@@ -321,7 +322,7 @@ class KafkaSource:
         return f"{place}: {problem.str()}"
 
     def _positions(self, busy: bool) -> dict[TopicPartition, int]:
-        """Where the consumer stands: past transaction markers, without a new message."""
+        """The consumer's positions: also past transaction markers, where no message comes."""
         now = time.monotonic()
         if not self._assigned or (busy and now < self._positions_at + POSITIONS_INTERVAL_S):
             return {}
@@ -342,7 +343,7 @@ def _plain(messages: list[Message]) -> list[Any]:
 
 
 def _packed(messages: list[Message]) -> list[Any]:
-    """The client gives keys as bytes, headers as a list or None."""
+    """The client returns keys as bytes, headers as a list or None."""
     records: list[Any] = messages
     return [pack(record.key(), record.value(), record.headers() or ()) for record in records]
 
@@ -355,9 +356,10 @@ def _fetched(source: TopicPartition, messages: list[Message], values: list[Any])
 
 
 def _epochs(messages: list[Message]) -> tuple[EpochSpan, ...]:
-    """Mostly one: only where first and last differ, all are asked."""
+    """The leader epochs of a batch, mostly one. All messages are inspected only if first and last
+    differ."""
     first, last = messages[0].leader_epoch(), messages[-1].leader_epoch()
-    if first is None or last is None or last < 0:  # of a log older than the epochs
+    if first is None or last is None or last < 0:  # from a log older than the epochs
         return ()
     if first == last:
         return (EpochSpan(first, messages[0].offset(), messages[-1].offset()),)  # type: ignore[arg-type]
@@ -370,13 +372,13 @@ def _epochs(messages: list[Message]) -> tuple[EpochSpan, ...]:
 
 
 def source_state(statistics: str) -> SourceState:
-    """What librdkafka's statistics (JSON) say of the connection."""
+    """The connection's state in librdkafka's statistics (JSON)."""
     brokers = json.loads(statistics).get("brokers", {})
     return SourceState(any(broker.get("state") == "UP" for broker in brokers.values()))
 
 
 class _QuietLogger:
-    """librdkafka's own log lines, as events of ours."""
+    """librdkafka's own log lines as our events."""
 
     def __init__(self, log: Any) -> None:
         self._log = log

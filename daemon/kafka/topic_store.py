@@ -1,7 +1,7 @@
-"""A compacted Kafka topic as a store, as Kafka Connect keeps its offsets.
+"""A store in a compacted Kafka topic, like Kafka Connect's offsets.
 
-It outlives the machine and is shared: a member that is given a partition finds what another
-recorded of it, marks included.
+It outlives the machine and is shared: a member that gets a partition finds what another member
+recorded for it, marks included.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ SETTLING = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PART,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError._NOENT,  # librdkafka's own word: no leader was found
+        KafkaError._NOENT,  # librdkafka's own code: no leader was found
     }
 )
-"""What is said of a topic that was made, or a broker that was started, a moment ago."""
+"""Errors about a topic or a broker that came up a moment ago."""
 
 SETTLE_S = 0.1
-"""Between two questions about it."""
+"""Between two attempts."""
 
 
 class KafkaTopicStore:
-    """A record per partition and target under keys of the pipeline and group.
+    """Stores one record per partition and target, under keys of the pipeline and group.
 
-    A batch is several records: where a set fails, some of them may be kept. Each is true by
-    itself, and the one that vouches for the others (a force was carried out) is written last.
+    A batch is several records, so a failed set may store some of them. Each is true by itself. The
+    record that vouches for the others (a force was carried out) is written last.
     """
 
     name = "kafka-topic"
@@ -78,9 +78,9 @@ class KafkaTopicStore:
         self._sent: dict[bytes, bytes] = {}
 
     def start(self) -> None:
-        """Make the topic where it is missing, read it to its end. Raises StoreError.
+        """Create the topic if it is missing and read it to its end. Raises StoreError.
 
-        Refuses a topic whose records would go with their age: cleanup.policy must be compact.
+        Refuses a topic whose records expire: cleanup.policy must be compact.
         """
         if self._sets.open:
             return
@@ -99,23 +99,23 @@ class KafkaTopicStore:
             raise
         known = self._tail.loaded().snapshot
         if known is not None:
-            # A mark that was read is not written again, over a newer one of another member's.
+            # A mark that was read is not written again, over a newer one from another member.
             self._sent = dict(records(known).targets)
         self._sets.start()
 
     def get(self) -> Loaded:
-        """All that anybody wrote before this call. Raises StoreError."""
+        """Everything that any member wrote before this call. Raises StoreError."""
         if not self._sets.open or self._tail is None:
             raise StoreError(f"{self.name}: is not open")
         self._read_to_end()
         return self._tail.loaded()
 
     def set(self, batch: Snapshot) -> Future[None]:
-        """Done when all in-sync replicas have what is new in the batch."""
+        """Done when all in-sync replicas have the batch's new records."""
         return self._sets.put(lambda left_s: self._write(batch, time.monotonic() + left_s))
 
     def stop(self) -> None:
-        """End the sets under way, then the tail."""
+        """Wait for the running sets, then end the tail."""
         was_open = self._sets.open
         self._sets.stop()
         if was_open and self._tail is not None:
@@ -171,7 +171,7 @@ class KafkaTopicStore:
         return sorted(topic.partitions)
 
     def _ends(self, admin: AdminClient, deadline: float) -> dict[TopicPartition, int]:
-        """Asked again while a broker that came back has no leader for the topic yet."""
+        """Retried while a broker that came back has no leader for the topic yet."""
         while True:
             try:
                 return list_offsets(admin, self._sources, OffsetSpec.latest())
@@ -211,8 +211,8 @@ class KafkaTopicStore:
 
     def _write(self, batch: Snapshot, deadline: float) -> None:
         encoded = records(batch)
-        # Partitions are this member's alone: they are new when the topic says something else.
-        # A target's mark may be another member's by now: ours is new when it was not sent yet.
+        # Partitions are this member's alone: they are new when the topic differs. A target's mark
+        # may be another member's by now: ours is new when it was not sent yet.
         partitions = [r for r in encoded.partitions if self._stands(r.key) != r.value]
         targets = [
             r
@@ -249,7 +249,7 @@ class KafkaTopicStore:
         except (KafkaException, BufferError) as error:
             raise self._error(error) from error
         if any(error.fatal() for error in failures):
-            self._producer = self._new_producer()  # the old one refuses everything from now on
+            self._producer = self._new_producer()  # the old producer refuses everything from now on
         if failures:
             raise StoreError(f"{self._place}: {failures[0].str()}")
         if went_back:

@@ -1,4 +1,4 @@
-"""The reader of the compacted topic: to its end at the start, then on in the background."""
+"""Reads the compacted topic: to its end at the start, then on in the background."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from offsets.store import Loaded
 _T = TypeVar("_T")
 
 POLL_S = 0.2
-"""How long a stop may wait for the tail; a record that comes ends the wait at once."""
+"""How long a stop may wait for the tail. A record that arrives ends the wait at once."""
 
 AT_ONCE = 1000
-"""Records taken together once one has come: thousands of targets are read in a blink."""
+"""Records per call: thousands of targets are read in an instant."""
 
 
 class TailBehind(Exception):
-    """The end was not reached in time: one line that says why, as far as it is known."""
+    """The end was not reached in time: one line with the reason, as far as it is known."""
 
 
 class TopicTail:
-    """Keeps ``Entries`` equal to the topic, whoever writes to it. Any thread may ask."""
+    """Keeps ``Entries`` equal to the topic, whoever writes to it. Any thread may call."""
 
     def __init__(self, settings: Mapping[str, Any], topic: str, entries: Entries) -> None:
         self._settings = settings
@@ -44,11 +44,11 @@ class TopicTail:
         consumer = Consumer(
             {
                 **self._settings,
-                # Never joined and never committed to; the client wants one.
+                # Never joined and never committed to, but the client requires one.
                 "group.id": "binlogd-offsets",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
-                # Below the log's begin there is nothing that compaction has not kept above it.
+                # Below the log's begin, compaction has left nothing that is not also above it.
                 "auto.offset.reset": "earliest",
             }
         )
@@ -75,16 +75,16 @@ class TopicTail:
                 raise TailBehind(f"its end was not reached within {timeout_s:g} s{why}")
 
     def position(self, number: int) -> int:
-        """Up to where a partition is read."""
+        """How far a partition is read."""
         with self._changed:
             return self._positions.get(number, 0)
 
     def loaded(self) -> Loaded:
-        """What the entries come to."""
+        """The snapshot that the entries make."""
         return self.look(lambda entries: entries.loaded())
 
     def look(self, at: Callable[[Entries], _T]) -> _T:
-        """Look at the entries while they stand still."""
+        """Read the entries while they stand still."""
         with self._changed:
             return at(self._entries)
 
@@ -96,7 +96,7 @@ class TopicTail:
                     if first is not None:
                         self._take([first, *consumer.consume(AT_ONCE, 0)])
                 except Exception as error:
-                    # Whoever waits for the end is told; the thread goes on where it was.
+                    # Waiters for the end get the error; the thread goes on where it was.
                     with self._changed:
                         self._trouble = f"{type(error).__name__}: {error}"
                     self._stopping.wait(POLL_S)
@@ -121,8 +121,8 @@ class TopicTail:
             place = f"{self._topic}:{number} offset {offset}"
             self._entries.apply(_bytes(message.key()), _bytes(message.value()), place)
             offset += 1
-        # A topic made again begins below what was read: that it went back must still be seen when
-        # the client has begun anew.
+        # A recreated topic begins below what was read. That the position went back must still be
+        # visible when the client has started again.
         self._positions[number] = max(offset, self._positions.get(number, 0))
 
 
@@ -131,5 +131,5 @@ def _bytes(value: str | bytes | None) -> bytes | None:
 
 
 def seconds_left(deadline: float) -> float:
-    """To a monotonic deadline, never below zero."""
+    """Seconds to a monotonic deadline, never below zero."""
     return max(0.0, deadline - time.monotonic())

@@ -1,8 +1,8 @@
-"""Whether the topics are still the ones whose positions are recorded, asked while they are read.
+"""Watches whether the topics are still the ones whose positions are recorded.
 
-A topic that is deleted and made again between two refreshes of the client's metadata is read on at
-the old position, and nothing is said: what the new one holds below would never be applied. Only its
-id tells.
+If a topic is deleted and recreated between two refreshes of the client's metadata, reading goes on
+at the old position without an error. What the new topic holds below would never be applied. Only
+the topic's id shows the difference.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from daemon.kafka.positions import admin_client
 from offsets.recovery import PositionError
 
 EVERY_S = 5.0
-"""Between two questions. For so long a topic of that name may be read before it is noticed; one
-small request costs the broker nothing."""
+"""Between two queries: the most that a recreated topic may be read unnoticed. One small request
+costs the broker nothing."""
 
 ANSWER_WITHIN_S = 10.0
 """For one answer. A broker that is away is asked again the next time."""
 
 
 class TopicWatch:
-    """Compares the topics' ids with those that they had at the start. The fetcher's thread's."""
+    """Compares the topics' ids with those at the start. Only the fetcher's thread calls it."""
 
     def __init__(self, settings: Mapping[str, Any], known: Mapping[str, str]) -> None:
         """``known`` maps a topic to its id."""
         self._known = dict(known)
-        # Kept: an answer never comes to a client that nobody refers to any more.
+        # Kept: a client without references never gets an answer.
         self._admin = admin_client(settings)
         self._asked: dict[str, Future[Any]] = {}
         self._ask_at = float("-inf")
 
     def look(self, now: float) -> str | None:
-        """Why reading must end, None while all is well; never waits. ``now``: monotonic seconds."""
+        """The reason to stop reading, None while all is well. Never waits. ``now``: monotonic
+        seconds."""
         if not self._asked:
             if now >= self._ask_at:
                 self._ask_at = now + EVERY_S

@@ -1,4 +1,4 @@
-"""Opens a pipeline's source. Kafka is the one adapter; another is a line here."""
+"""Opens a pipeline's source. Kafka is the only adapter; another is one more line here."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from daemon.kafka.logs import KafkaLogs
 from daemon.source.port import Source
 
 ADAPTERS: dict[str, Callable[[Config, str], Source]] = {"kafka": KafkaLogs}
-"""How a kind of source is opened, by the configuration's word for it."""
+"""The adapters by the configuration's name of the kind."""
 
 
 def open_source(config: Config, pipeline: str) -> Source:
-    """The source that a pipeline reads. Asks nobody yet. Any thread."""
+    """The source that a pipeline reads. Sends no query yet. Any thread."""
     return ADAPTERS["kafka"](config, pipeline)

@@ -1,7 +1,8 @@
-"""What the daemon and its commands want of a pipeline's source: logs that are read as a group.
+"""The port to a pipeline's source: logs that are read as a group.
 
-A log is a sequence of records with growing 64-bit offsets; a topic has one or more of them, its
-partitions. An adapter gives a source's client these words, and its errors these four.
+A log is a sequence of records with growing 64-bit offsets. A topic has one or more of them, its
+partitions. An adapter translates a source's client into these types, and its errors into the ones
+here.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from offsets.store import Loaded, OffsetStore
 
 
 class BrokerUnreachable(Exception):
-    """No broker can be asked: its address and what the client said."""
+    """No broker can be reached: its address and the client's error."""
 
 
 class TopicMissing(Exception):
-    """A configured topic is not on the broker."""
+    """A configured topic does not exist."""
 
 
 class NotAnswered(Exception):
-    """The broker did not say: one line. ``away``: nobody was there to answer; else it refused."""
+    """The broker did not answer: one line. ``away``: nobody was there; otherwise it refused."""
 
     def __init__(self, reason: str, away: bool) -> None:
         super().__init__(reason)
@@ -35,7 +36,7 @@ class NotAnswered(Exception):
 
 
 class LogUnreadable(Exception):
-    """The broker does not give it now: one line. It may later."""
+    """The broker does not return the records now: one line. It may later."""
 
 
 class LogGone(Exception):
@@ -54,7 +55,7 @@ class LogRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """Who is in a group. ``instance_id``: of a static member, else None."""
+    """A member of a group. ``instance_id``: of a static member, else None."""
 
     client_id: str
     host: str
@@ -62,10 +63,10 @@ class GroupMember:
 
 
 class Questions(Protocol):
-    """Questions about logs. One thread's. Every one raises NotAnswered."""
+    """Queries about logs. For one thread. Each raises NotAnswered."""
 
     def partitions(self, topics: Collection[str]) -> list[TopicPartition]:
-        """All partitions of the topics, which are known to be there."""
+        """All partitions of the topics, which are known to exist."""
         ...
 
     def begins(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
@@ -77,37 +78,37 @@ class Questions(Protocol):
         ...
 
     def committed_ends(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Up to where no transaction is open."""
+        """The end of what is committed: below it no transaction is open."""
         ...
 
     def at_time(self, sources: Sequence[TopicPartition], unix_ms: int) -> dict[TopicPartition, int]:
-        """The first offset at that time or later, of those logs that have one."""
+        """The first offset at that time or later, for logs that have one."""
         ...
 
     def compacted(self, topics: Collection[str]) -> frozenset[str]:
-        """The topics of which older messages of a key may be gone, wherever the log begins."""
+        """The compacted topics: older messages of a key may be gone, wherever the log begins."""
         ...
 
 
 class Reader(Protocol):
-    """Reads records again, beside the group. Any thread."""
+    """Reads records again, outside the group. Any thread."""
 
     def read(self, source: TopicPartition, first: int, last: int) -> Iterator[LogRecord]:
-        """The records from ``first`` to ``last``, those that are there.
+        """The existing records from ``first`` to ``last``.
 
-        Raises LogUnreadable, and LogGone where the log begins above ``first``.
+        Raises LogUnreadable, and LogGone if the log begins above ``first``.
         """
         ...
 
     def record(self, source: TopicPartition, offset: int) -> LogRecord | None:
-        """One record, None where the log does not hold it any more. Raises LogUnreadable."""
+        """One record, None if the log does not hold it any more. Raises LogUnreadable."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What reading begins from. ``recorded`` names the topics' ids; ``load`` gives the snapshot as
-    it is at each assignment; ``apply_force``: the configured start overrules it, once."""
+    """What reading begins from. ``recorded`` names the topics' ids. ``load`` returns the snapshot
+    at each assignment. ``apply_force``: the configured start overrules it, once."""
 
     recorded: Snapshot
     load: Callable[[], Loaded]
@@ -115,18 +116,17 @@ class Start:
 
 
 class Source(Protocol):
-    """One pipeline's topics and group. Made by ``open_source``; costs nothing until it is asked."""
+    """One pipeline's topics and group. Made by ``open_source``; costs nothing until it is used."""
 
     def topic_ids(self) -> dict[str, str]:
         """The id of each topic. Raises BrokerUnreachable, TopicMissing.
 
-        An id tells a topic from one of the same name that was made later; nothing else does.
+        Only the id tells a topic from a recreated one of the same name.
         """
         ...
 
     def identity(self) -> str:
-        """The group with the cluster that it is of: no two have the same. Raises
-        BrokerUnreachable."""
+        """The group with its cluster: no two groups have the same. Raises BrokerUnreachable."""
         ...
 
     def ends(self) -> dict[TopicPartition, int]:
@@ -134,24 +134,24 @@ class Source(Protocol):
         ...
 
     def questions(self) -> Questions:
-        """For one thread. Raises NotAnswered."""
+        """Queries, for one thread. Raises NotAnswered."""
         ...
 
     def members(self) -> list[GroupMember]:
-        """Who is in the group now. Raises NotAnswered."""
+        """The group's members now. Raises NotAnswered."""
         ...
 
     def own_instance(self) -> str | None:
-        """Under which static name this state directory's daemon is a member, or was: it stays one
-        for a while after its end. Raises StoreError."""
+        """The static member name of this state directory's daemon. It stays in the group for a
+        while after the daemon's end. Raises StoreError."""
         ...
 
     def group_commit(self) -> OffsetStore:
-        """The group's commit, as a store that is not started yet."""
+        """The group's commit as a store, not started yet."""
         ...
 
     def reader(self, uncommitted: bool = False) -> Reader:
-        """For reading again what was consumed. ``uncommitted``: of open transactions, too."""
+        """A reader for consumed records. ``uncommitted``: of open transactions, too."""
         ...
 
     def appender(self) -> Appender:
@@ -160,12 +160,12 @@ class Source(Protocol):
         ...
 
     def consume(self, start: Start) -> RecordSource:
-        """A member of the group, not joined yet. Raises NotAnswered, BrokerUnreachable."""
+        """A member of the group that has not joined yet. Raises NotAnswered, BrokerUnreachable."""
         ...
 
 
 def committed(source: Source) -> dict[TopicPartition, int]:
-    """What the group has committed of the pipeline's topics. Raises StoreError."""
+    """The group's commits in the pipeline's topics. Raises StoreError."""
     store = source.group_commit()
     store.start()
     try:
