@@ -78,11 +78,7 @@ def _publish(
 ) -> int:
     failure: BaseException | None = None
     for _ in range(SWAP_ATTEMPTS):
-        table.refresh()
-        _check(table, expected, failure)
-        tries.snapshot = snapshot = update.java.apply()
-        table.see_current()  # on which it was made
-        _check(table, expected, failure)
+        tries.snapshot = snapshot = _applied(table, expected, update, failure)
         head = int(snapshot.snapshotId())
         try:
             table.commit(partial(_add, snapshot=snapshot, also=also))
@@ -92,10 +88,27 @@ def _publish(
             table.refresh()
             if table.head(MAIN) == head:
                 return head
+            _check(table, expected, failure)
         else:
             return head
     assert failure is not None
     raise SinkUnavailable(f"the catalog takes no commit: {reason(failure)}") from failure
+
+
+def _applied(
+    table: LakeTable, expected: int, update: Update, failure: BaseException | None
+) -> Java:
+    """The update's snapshot on what the catalog has now, which it asks for: nobody else need to."""
+    try:
+        snapshot = update.java.apply()
+    except JavaFailure:
+        # On a main that has moved it may be refused for what came between.
+        table.see_current()
+        _check(table, expected, failure)
+        raise
+    table.see_current()
+    _check(table, expected, failure)
+    return snapshot
 
 
 def _remove(table: LakeTable, update: Update) -> None:
