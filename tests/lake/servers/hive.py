@@ -1,0 +1,75 @@
+"""Hive's metastore of the version that pyspark ships, its names in memory."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from sparkwriter.session.java import find_java
+from tests.lake.servers.jars import pyspark_jars
+from tests.lake.servers.server import Server, small_java
+from tests.live.program import HOST
+
+_OPENED = ("lang", "net", "util", "nio", "util.concurrent")
+_SETTINGS = {
+    "javax.jdo.option.ConnectionURL": "jdbc:derby:memory:hms;create=true",
+    "datanucleus.schema.autoCreateAll": "true",
+    "hive.metastore.schema.verification": "false",
+    "hive.metastore.event.db.notification.api.auth": "false",
+    # A class that this logging needs is not among pyspark's jars.
+    "hive.async.log.enabled": "false",
+    # It chooses a free port for itself otherwise, on every interface.
+    "hive.metastore.thrift.bind.host": HOST,
+}
+
+
+class Metastore(Server):
+    """A metastore over one warehouse. ``hadoop`` are the settings of the warehouse's storage."""
+
+    name = "metastore"
+
+    def __init__(self, folder: Path, warehouse: str, hadoop: Mapping[str, str]) -> None:
+        super().__init__(folder)
+        settings = {**_SETTINGS, "hive.metastore.warehouse.dir": warehouse, **hadoop}
+        (folder / "hive-site.xml").write_text(_xml(settings))
+
+    @property
+    def uri(self) -> str:
+        """What a client's ``uri`` is."""
+        return f"thrift://{self.address}"
+
+    def command(self) -> Sequence[str | Path]:
+        opened = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _OPENED]
+        path = os.pathsep.join((str(self.folder), f"{pyspark_jars()}/*"))
+        return [
+            *small_java(find_java().java, *opened, f"-Djava.io.tmpdir={self.folder}"),
+            f"-Dderby.system.home={self.folder}", "-cp", path,
+            "org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.port),
+        ]  # fmt: skip
+
+    def answers(self) -> bool:
+        return b"default" in all_databases(self.port)
+
+
+def all_databases(port: int) -> bytes:
+    """Ask a metastore for its databases, in Thrift's binary protocol; empty for no answer."""
+    name = b"get_all_databases"
+    call = struct.pack(">II", 0x80010001, len(name)) + name + struct.pack(">I", 1) + b"\0"
+    try:
+        with socket.create_connection((HOST, port), timeout=30.0) as connection:
+            connection.sendall(call)
+            return connection.recv(4096)
+    except OSError:
+        return b""
+
+
+def _xml(settings: Mapping[str, str]) -> str:
+    lines = [
+        f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
+        for name, value in settings.items()
+    ]
+    return "<configuration>\n" + "\n".join(lines) + "\n</configuration>\n"

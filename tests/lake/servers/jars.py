@@ -1,0 +1,58 @@
+"""The test servers' own jars (``jars/servers``): fetched by ``make setup-lake`` alone.
+
+``python -m tests.lake.servers.jars fetch`` brings them to ``var/lake``; ``lock``, after a change of
+a list, writes their hashes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from sparkwriter.session.jars import LISTS, JarList, JarsError, fetch, ivy_jar, write_lock
+from sparkwriter.session.java import CHECKOUT
+from tests.needs import missing
+
+HERE = LISTS / "servers"
+FOLDER = CHECKOUT / "var" / "lake"
+
+
+def jar_list(name: str) -> JarList:
+    """A list by its name."""
+    return JarList(HERE / f"{name}.xml", HERE / f"{name}.lock")
+
+
+def server_jars(name: str) -> list[Path]:
+    """Give a server's jars. Skips the test where they were not fetched, or fails it."""
+    jars = sorted((FOLDER / name).glob("*/*.jar"))
+    if not jars:
+        missing(name, "its jars are not there: run `make setup-lake`")
+    return jars
+
+
+def pyspark_jars() -> Path:
+    """Give the folder of pyspark's own jars: Hive's and Hadoop's are among them."""
+    return ivy_jar().parent
+
+
+def main() -> int:
+    """Do it; each new set of jars is a line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.lake.servers.jars", description=__doc__)
+    parser.add_argument("action", choices=["fetch", "lock"])
+    options = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    try:
+        for name in sorted(path.stem for path in HERE.glob("*.xml")):
+            if options.action == "lock":
+                print(f"{name}: {write_lock(jar_list(name))} jars locked")
+            elif fetch(FOLDER / name, jar_list(name)):
+                print(f"setup: jars of the server {name} in {FOLDER / name}")
+    except JarsError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

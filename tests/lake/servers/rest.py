@@ -1,0 +1,50 @@
+"""The Iceberg project's own REST catalog, with its tables' names in a file of SQLite.
+
+It listens on every interface, whatever it is told: its names are those of tests alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sparkwriter.session.java import find_java
+from tests.lake.servers.jars import server_jars
+from tests.lake.servers.server import Server, ask, small_java
+
+
+class RestCatalog(Server):
+    """A REST catalog over one warehouse. ``properties`` are those of the catalog behind it."""
+
+    name = "rest"
+
+    def __init__(self, folder: Path, warehouse: str, properties: Mapping[str, str]) -> None:
+        super().__init__(folder)
+        (self._jar,) = server_jars("rest")
+        behind = {
+            "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+            "uri": f"jdbc:sqlite:{folder / 'catalog.db'}",
+            "jdbc.schema-version": "V1",
+            "warehouse": warehouse,
+            **properties,
+        }
+        self.environment = {"CATALOG_REST_PORT": str(self.port), **map_names(behind)}
+
+    @property
+    def uri(self) -> str:
+        """What a client's ``uri`` is."""
+        return f"http://{self.address}"
+
+    def command(self) -> Sequence[str | Path]:
+        return [*small_java(find_java().java, f"-Djava.io.tmpdir={self.folder}"), "-jar", self._jar]
+
+    def answers(self) -> bool:
+        return ask(f"{self.uri}/v1/config") is not None
+
+
+def map_names(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties as variables of the server's environment: ``_`` is a dot, ``__`` a hyphen."""
+    return {
+        "CATALOG_" + name.upper().replace("-", "__").replace(".", "_"): value
+        for name, value in properties.items()
+    }
