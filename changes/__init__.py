@@ -1,4 +1,4 @@
-"""What a message says: formats, decoding, routing, net changes.
+"""From messages to rows: formats, decoding, routing, net changes.
 
 Pure: no threads, no clock, no Kafka, no Spark.
 """

@@ -1,4 +1,4 @@
-"""The words of a change stream as values: tables, columns, schemas, targets, errors."""
+"""The vocabulary of a change stream as values: tables, columns, schemas, targets, errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ColumnTypes = tuple[tuple[str, str], ...]
 """Columns with their types in the configuration (``changes.configured_types``)."""
 
 SinkOptions = tuple[tuple[str, str], ...]
-"""What a route asks of the one kind of sink that it leads to, by name."""
+"""A route's options for its kind of sink, by name."""
 
 ZeroDates = Literal["null", "error"]
 """What becomes of MySQL's dates without a month or day, ``0000-00-00``, which no lake has."""
@@ -94,7 +94,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a target in Arrow's types, the language all sinks are told schemas in."""
+    """A column of a target, in Arrow's types: all sinks get their schemas in these."""
 
     name: str
     type: pa.DataType
@@ -116,7 +116,7 @@ class AddColumn:
     """``ALTER TABLE .. ADD COLUMN``: rows stored before it read as ``default`` from then on.
 
     ``default`` is a Python value that fits ``column.type``, None for NULL. ``needs_no_rows``: why
-    nobody knows what they read as, so that there must be none.
+    the default of stored rows is unknown; then the table must hold none.
     """
 
     column: Column
@@ -126,7 +126,7 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
-    """A column that the source has no more. ``keep``: a target keeps it, with what it holds."""
+    """A column that the source dropped. ``keep``: the target keeps it, with its values."""
 
     name: str
     keep: bool = False
@@ -134,9 +134,9 @@ class DropColumn:
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """A column by its old name and its new one; its values stay.
+    """A column gets a new name; its values stay.
 
-    ``if_exists``: the source may have none of the old name, and then does nothing.
+    ``if_exists``: a source without a column of the old name does nothing.
     """
 
     old: str
@@ -146,7 +146,7 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class ChangeColumn:
-    """The column ``old`` is defined anew: another type, perhaps another name.
+    """The column ``old`` is redefined: another type, perhaps another name.
 
     ``if_exists``: as in ``RenameColumn``.
     """
@@ -177,7 +177,7 @@ class TruncateTable:
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
-    """The table is gone. ``keep``: a target keeps it until the source makes it anew."""
+    """The table is gone. ``keep``: a target keeps it until the source creates it again."""
 
     keep: bool = False
 
@@ -193,7 +193,7 @@ DdlStep = TableStep | NameStep
 
 @dataclass(frozen=True, slots=True)
 class Redefined:
-    """What a statement makes of values that are stored already: no row of the stream tells.
+    """A column whose stored values a statement may change, without a row in the stream.
 
     ``column`` is its name before the statement, None: each column of text. ``type`` is the new
     type in the source's words, None where it stays. ``generated``: its values are computed.
@@ -209,14 +209,14 @@ class Redefined:
 
 @dataclass(frozen=True, slots=True)
 class Ddl:
-    """One table's part of a DDL statement, in the words of no format.
+    """One table's part of a DDL statement, independent of the format.
 
-    The ``steps`` of one statement happen at once: their names are those of before. ``refused``
-    names what is in it that binlogd does not follow (another primary key, a default that is no
-    constant...), which stops the pipeline. ``unread`` says why nobody here can tell what the
-    statement does. Neither: it changes nothing that a target shows (an index, a comment).
-    ``lenient`` are the steps with NULL where all that is refused is a default of stored rows that
-    can't be told. ``redefined`` are the columns whose stored values it may change.
+    The ``steps`` of one statement happen at once: they use the names from before it. ``refused``
+    names a part that binlogd does not follow (another primary key, a default that is no
+    constant...); it stops the pipeline. ``unread`` says why the statement is not understood.
+    Without steps or either of these it changes nothing that a target shows (an index, a comment).
+    ``lenient`` are the steps with NULL as default, where only an unknown default of stored rows is
+    refused. ``redefined`` are the columns whose stored values it may change.
     """
 
     table: TableName
@@ -229,7 +229,7 @@ class Ddl:
 
     @property
     def renames(self) -> bool:
-        """Whether it gives something another name: done twice, it may be done to another thing."""
+        """Whether it renames something: repeated, it might rename something else."""
         return any(
             isinstance(step, RenameTable | TakeName | RenameColumn)
             or (isinstance(step, ChangeColumn) and step.old.lower() != step.column.name.lower())
@@ -248,22 +248,22 @@ LossyChangePolicy = Literal["report", "stop", "quarantine"]
 
 @dataclass(frozen=True, slots=True)
 class DdlPolicy:
-    """What a pipeline does with statements that take something away, or can't be followed."""
+    """What a pipeline does with statements that remove something, or can't be followed."""
 
     drop_column: DropColumnPolicy = "keep"
     drop_table: DropTablePolicy = "keep"
     truncate: TruncatePolicy = "follow"
     rename_table: RenameTablePolicy = "follow"
     not_understood: NotUnderstoodPolicy = "report"
-    """``report``: rows go on showing what the table is like."""
+    """``report``: later rows show the table's columns."""
     unknown_default: UnknownDefaultPolicy = "stop"
-    """``null``: what stored rows show in a new column is not known, so it is NULL there."""
+    """``null``: stored rows show NULL in a new column whose default is unknown."""
     lossy_change: LossyChangePolicy = "report"
     """Of statements that may change stored values: ``report`` marks the target."""
 
 
 class Kind(Enum):
-    """What a message is, as far as routing needs to know."""
+    """The kind of a message, for routing."""
 
     ROWS = "rows"
     DDL = "ddl"
@@ -273,31 +273,31 @@ class Kind(Enum):
     PART = "part"
     """A part of a message that the producer cut up (``formats.base.Chunked``)."""
     PASSED_OVER = "passed over"
-    """It may ask for a change, but not for sure of which table (``formats.base.InOrder``): nothing
-    is done, and that is said."""
+    """It may be a change, but its table is not certain (``formats.base.InOrder``): it is reported,
+    not applied."""
 
 
 class Head(NamedTuple):
-    """What a glance at a message tells: its kind, and its table (None unless ROWS)."""
+    """A message's kind, and its table (None unless ROWS), read without decoding its rows."""
 
     kind: Kind
     table: TableName | None
 
 
 class BadMessage(Exception):
-    """A message that can't be understood: the reason, in one line, without its position.
+    """A message that can't be read: the reason in one line, without its position.
 
     Raised by ``Format.peek`` and ``Format.ddl``, which see one message only.
     """
 
 
 class BadRecord(Exception):
-    """A record that can't be applied, with its place among the records that were handed over.
+    """A record that can't be applied, with its place among the records of the call.
 
     ``index`` is that place: the records before it are good, so the caller may apply those.
     ``reason`` is one line that names table, column and value where there is one. ``of_table``: the
-    record is good by itself, but its table's columns or key are not those that the records before
-    it had: a decoder that knows nothing of those could read it.
+    record itself is good, but its table's columns or key don't match the records before it: a new
+    decoder could read it.
     """
 
     def __init__(self, index: int, reason: str, *, of_table: bool = False) -> None:
@@ -309,19 +309,19 @@ class BadRecord(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Decoded changes of one target, in lane order, not yet folded: what a decoder gives.
+    """Decoded changes of one target, in lane order, not yet folded: the result of a decoder.
 
     ``table`` for a keyed upsert target: ``OP`` (string: ``U`` | ``D``), the columns of ``schema``,
     and ``HAS_PREFIX + name`` (bool) for just those columns that some row lacks. A key-changing
     update is two rows: D with the old key, then U. For a changelog target: the columns of
     ``CHANGELOG_COLUMNS``, then those of ``schema``. ``count`` is the number of row changes of the
-    source (a key change is one). A row whose key changed says by ``FROM`` and
-    ``FROM_PREFIX + key`` where the columns that it lacks are to be had; where no key changed these
-    columns are not there. ``POSITION`` is there, in each row, where the decoder gives
-    ``positions``: then each row carries all columns that the source had at that point. ``nulled``
-    counts the values that are null by configuration because the lake can't hold them (zero dates).
-    ``lacking`` are columns that an insert does not carry, in formats whose inserts are whole but
-    for what took its default. ``begins`` is the letter of the first change: I, U or D.
+    source (a key change is one). ``FROM`` and ``FROM_PREFIX + key`` of a row whose key changed name
+    the row that has the columns it lacks; they are absent where no key changed. ``POSITION`` is
+    there, in each row, where the decoder has ``positions``: then each row carries all columns that
+    the source had at that point. ``nulled`` counts the values that are null by configuration
+    because the lake can't hold them (zero dates). ``lacking`` are columns that an insert does not
+    carry, in formats whose inserts leave out only columns that took their default. ``begins`` is
+    the letter of the first change: I, U or D.
     """
 
     table: pa.Table
@@ -344,12 +344,11 @@ class KeyBound:
 
 @dataclass(frozen=True, slots=True)
 class FormatOptions:
-    """What a pipeline's configuration tells its format."""
+    """The part of a pipeline's configuration that its format uses."""
 
     time_zone: str = "UTC"
     """IANA name of the zone in which the source prints TIMESTAMP values (Canal: its JVM's)."""
     zero_dates: ZeroDates = "null"
     extra: dict[str, str] = field(default_factory=dict)
     types: ColumnTypes = ()
-    """For ``explain``: of columns whose types the messages don't tell. A target's are its route's.
-    """
+    """Types of columns whose messages declare none, for ``explain``; decoders get their route's."""

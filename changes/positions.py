@@ -55,5 +55,5 @@ def in_source_order(table: pa.Table) -> pa.Table:
 
 
 def has_positions(table: pa.Table) -> bool:
-    """Tell whether the rows of a decoded table carry positions."""
+    """Whether the rows of a decoded table carry positions."""
     return OP in table.column_names and POSITION in table.column_names

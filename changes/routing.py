@@ -67,20 +67,20 @@ class Route:
                 raise ValueError(f"pattern {pattern!r} matches no table; write database.table")
 
     def takes(self, table: TableName) -> bool:
-        """Tell whether the table takes this route."""
+        """Whether the table takes this route."""
         name = str(table)
         return any(fnmatchcase(name, pattern) for pattern in self.include) and not any(
             fnmatchcase(name, pattern) for pattern in self.exclude
         )
 
     def takes_some_of(self, database: str) -> bool:
-        """Tell whether any table of the database could take this route."""
+        """Whether any table of the database could take this route."""
         return any(_reaches(pattern, database) for pattern in self.include) and not any(
             _covers(pattern, database) for pattern in self.exclude
         )
 
     def takes_one_named(self, table: str) -> bool:
-        """Tell whether a table of this name could take this route, in whatever database."""
+        """Whether a table of this name could take this route, in whatever database."""
         named = Named(None, table)
         return any(
             self._takes_another(found, TableName("", ""))
@@ -98,7 +98,7 @@ class Route:
         return TargetName(sink, namespace, name)
 
     def feeds(self, target: TargetName, besides: TableName) -> bool:
-        """Tell whether another table than that may take this route to the target."""
+        """Whether another table than that may take this route to the target."""
         return any(
             self._takes_another(found, besides)
             for named in tables_of(self.template, target)
@@ -119,7 +119,7 @@ class Route:
 
 
 def _reaches(pattern: str, database: str) -> bool:
-    """Tell whether a pattern matches ``database.x`` for some x: a star may span the dot."""
+    """Whether a pattern matches ``database.x`` for some x: a star may span the dot."""
     return any(
         (sign == "." and fnmatchcase(database, pattern[:place]))
         or (sign == "*" and fnmatchcase(database, pattern[: place + 1]))
@@ -128,7 +128,7 @@ def _reaches(pattern: str, database: str) -> bool:
 
 
 def _covers(pattern: str, database: str) -> bool:
-    """Tell whether a pattern matches ``database.x`` for every x."""
+    """Whether a pattern matches ``database.x`` for every x."""
     return pattern == "*" or (pattern.endswith(".*") and fnmatchcase(database, pattern[:-2]))
 
 
@@ -182,7 +182,7 @@ class Router:
         return self._left_out[table]
 
     def reaches(self, target: TargetName) -> bool:
-        """Tell whether any table there may be leads to the target, which may stand for another."""
+        """Whether any table there may be leads to the target, which may stand for another."""
         name = self._stand_ins.get(target, target)
         nobody = TableName("", "")
         return any(route.feeds(name, nobody) for route in self._routes)
@@ -207,13 +207,13 @@ class Router:
         return self._instead.get(target, target)
 
     def shared(self, target: TargetName) -> bool:
-        """Tell whether several of the tables that came so far go to the target."""
+        """Whether several of the tables that came so far go to the target."""
         known = list(self._known.items())
         tables = [table for table, routes in known if target in {route.name for route in routes}]
         return sum(bool(table.database and table.table) for table in tables) > 1
 
     def merges(self, table: TableName, target: TargetName) -> bool:
-        """Tell whether other source tables than this one may feed the target as well.
+        """Whether other source tables than this one may feed the target as well.
 
         Two that only happen to spell one target, by templates that hold both names, are not meant
         to share it: that is a conflict.

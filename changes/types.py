@@ -1,4 +1,4 @@
-"""Column types: how a source's text is read, what the lake keeps, and how a type may grow."""
+"""Column types: how a source's text is read, what the lake stores, and how a type may widen."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SourceType:
 
 
 TEXT = SourceType(pa.string())
-"""What is kept as the text that came."""
+"""Stored as the text that came."""
 
 
 def widen(stored: pa.DataType, seen: pa.DataType) -> pa.DataType | None:
@@ -78,7 +78,7 @@ def widen(stored: pa.DataType, seen: pa.DataType) -> pa.DataType | None:
 
 
 def _holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
-    """Tell whether every value of ``narrow`` is one of ``wide``, in the same family."""
+    """Whether every value of ``narrow`` is one of ``wide``, in the same family."""
     if wide.equals(narrow):
         return True
     if pa.types.is_decimal(wide):

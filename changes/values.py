@@ -1,5 +1,7 @@
-"""Records one after another in one piece of memory: an object for each would cost more than its
-bytes to hold, to hand to another process, and to let go."""
+"""A sequence of records in one piece of memory.
+
+An object for each would cost more than its bytes to hold, to pass to another process and to free.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,14 @@ class Values(Sequence[bytes]):
 
     @classmethod
     def of(cls, values: Sequence[bytes]) -> Values:
-        """Put records together, unless they are."""
+        """Join records, unless they are joined already."""
         if isinstance(values, Values):
             return values
         return cls(b"".join(values), array("q", map(len, values)))
 
     @classmethod
     def joined(cls, parts: Iterable[Sequence[bytes]]) -> Values:
-        """Put the records of several sequences together, in this order."""
+        """Join the records of several sequences, in this order."""
         each = [cls.of(part) for part in parts]
         if len(each) == 1:
             return each[0]
@@ -40,16 +42,16 @@ class Values(Sequence[bytes]):
 
     @property
     def whole(self) -> memoryview:
-        """All of them in place."""
+        """All records, without a copy."""
         return memoryview(self._data)[self._begin : self._begin + sum(self.sizes)]
 
     @cached_property
     def _bounds(self) -> array[int]:
-        """Where each record begins, and where the last ends: only who looks at one needs them."""
+        """Where each record begins, and where the last ends; computed at the first look at one."""
         return array("q", accumulate(self.sizes, initial=self._begin))
 
     def stretch(self, start: int, end: int) -> memoryview:
-        """Neighbouring records in place, without a copy; ``end`` is exclusive."""
+        """Neighbouring records, without a copy; ``end`` is exclusive."""
         bounds = self._bounds
         return memoryview(self._data)[bounds[start] : bounds[end]]
 

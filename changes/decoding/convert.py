@@ -198,10 +198,10 @@ def _timestamps(text: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
     zoned = pc.fill_null(pc.match_substring_regex(text, _OFFSET), False)
     none = pa.scalar(None, pa.string())
     local = _local(pc.if_else(zoned, none, text), kind, zone)
-    told = pc.if_else(zoned, text, none)
-    told = pc.replace_substring_regex(told, r" +(Z|[+-]\S*)$", r"\1").cast(kind)
-    _not_before(told, pa.scalar(_YEAR_ONE_US, kind))
-    return pc.coalesce(local, told)
+    with_zone = pc.if_else(zoned, text, none)
+    with_zone = pc.replace_substring_regex(with_zone, r" +(Z|[+-]\S*)$", r"\1").cast(kind)
+    _not_before(with_zone, pa.scalar(_YEAR_ONE_US, kind))
+    return pc.coalesce(local, with_zone)
 
 
 def _local(text: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
@@ -234,7 +234,7 @@ def first_misfit(text: pa.Array, kind: SourceType, zone: str) -> int:
 
 
 def fits(text: pa.Array, kind: SourceType, zone: str) -> bool:
-    """Tell whether ``convert`` takes all of these values."""
+    """Whether ``convert`` takes all of these values."""
     try:
         convert(text, kind, zone)
     except pa.ArrowInvalid:

@@ -92,7 +92,7 @@ def blocks_of(
 
 
 def worth_it(values: Sequence[bytes]) -> bool:
-    """Tell whether reading messages at once is quicker than one by one."""
+    """Whether reading messages at once is quicker than one by one."""
     return len(values) >= FEWEST or sum(map(len, values)) >= FEWEST_BYTES + len(values) * VALUE_AT
 
 

@@ -114,7 +114,7 @@ class Documents(Exception):
 
 
 def is_document(raw: Raw) -> bool:
-    """Tell whether a value is an object or a list."""
+    """Whether a value is an object or a list."""
     return bytes(raw)[:1] in (b"{", b"[")
 
 

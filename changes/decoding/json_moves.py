@@ -19,7 +19,7 @@ _INSERT, _UPDATE = b"IU"
 
 
 def may_move(layout: JsonLayout, ops: bytes, rows: Sequence[Struct], olds: Sequence[Any]) -> bool:
-    """Tell whether a row may have another key than before; False is sure."""
+    """Whether a row may have another key than before; False is sure."""
     old_type = layout.row
     pairs = [
         (row, old)
@@ -70,7 +70,7 @@ def moves(
 
 
 def _leaves(layout: JsonLayout, old: Struct, row: Struct, run: KeyRun, number: int) -> bool:
-    """Tell whether the old key's row ends where this one moves away from it."""
+    """Whether the old key's row ends where this one moves away from it."""
     after, before = layout.beside_key(row), layout.beside_key(old)
     key = layout.key_of(layout.gone(old, row))
     return run.moves(number, key, before, layout.key_of(row), after)

@@ -249,7 +249,7 @@ class _DecodePass:
         return first if isinstance(first, self.layout.row) else second
 
     def _name_key(self, names: Sequence[Raw], values: Sequence[bytes]) -> bool:
-        """Tell whether these all name the key that the layout has."""
+        """Whether these all name the key that the layout has."""
         return self._fixed or self.names.issuperset(self._dialect.key_texts(names, values))
 
     def _add(self, ops: bytes, rows: Sequence[Struct], olds: Sequence[Any]) -> None:

@@ -101,7 +101,7 @@ class KeyRun:
 
 
 def _differ(there: Sequence[object], before: Sequence[object]) -> bool:
-    """Tell whether these are surely not one row's values.
+    """Whether these are surely not one row's values.
 
     Null in an old image may stand for what was not told (partial images), so it proves nothing.
     """

@@ -130,7 +130,7 @@ class Layout(abc.ABC):
                 setattr(after, field, getattr(before, field))
 
     def moves(self, before: Struct, after: Struct) -> bool:
-        """Tell whether an update changed the key; what it reports without a change is not one."""
+        """Whether an update changed the key; what it reports without a change is not one."""
         return any(
             getattr(before, field) is not UNSET and getattr(before, field) != getattr(after, field)
             for field in self.key_fields
@@ -152,7 +152,7 @@ class Layout(abc.ABC):
         return self.rebuilt(self.columns, keys, self.known)
 
     def knows(self, carried: Iterable[str], text: bytes) -> bool:
-        """Tell whether ``grown`` would surely give this same layout."""
+        """Whether ``grown`` would surely give this same layout."""
         return text in self.known and all(name in self.columns for name in carried)
 
     def grown(self, types: Mapping[str, str], carried: Iterable[str], text: bytes) -> Self:
@@ -230,7 +230,7 @@ def _begins(labels: tuple[str, ...], part: tuple[str, ...]) -> bool:
 
 
 def _same_words(stored: SourceType, now: SourceType) -> bool:
-    """Tell whether what ``stored`` read is read alike by ``now``."""
+    """Whether what ``stored`` read is read alike by ``now``."""
     return stored.form is now.form and _begins(now.labels, stored.labels)
 
 

@@ -192,7 +192,7 @@ class RowBlocks:
     def _leaves(
         self, places: Sequence[int], old: list[Cell], before: Sequence[Cell], now: Sequence[Cell]
     ) -> bool:
-        """Tell whether the old key's row ends where this one moves away from it."""
+        """Whether the old key's row ends where this one moves away from it."""
         beside = [place for place in range(len(now)) if place not in places]
         was = [before[p] if p < len(before) else UNSET for p in beside]
         key, after = tuple([now[p] for p in places]), [now[p] for p in beside]

@@ -62,9 +62,9 @@ class Frame:
             sizes = pc.subtract(pc.binary_length(cells), beside).cast(pa.uint8())
         except pa.ArrowInvalid:
             return None
-        told = pc.binary_slice(cells, start, start + 1).buffers()[2][: len(cells)].to_pybytes()
+        declared = pc.binary_slice(cells, start, start + 1).buffers()[2][: len(cells)].to_pybytes()
         # Lengths of more than one byte are no ASCII.
-        if told != sizes.buffers()[1][: len(cells)].to_pybytes() or not told.isascii():
+        if declared != sizes.buffers()[1][: len(cells)].to_pybytes() or not declared.isascii():
             return None
         return _between(cells, start + 1, end)
 

@@ -1,4 +1,7 @@
-"""What every format module offers. One instance serves one pipeline."""
+"""The interface of a format: ``Format``, its table decoder, and packed records.
+
+One instance serves one pipeline.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +57,11 @@ def pack(key: bytes | None, value: bytes | None, headers: Headers = ()) -> bytes
 
     About half a microsecond for a record of 500 bytes.
     """
-    told = msgspec.msgpack.encode(headers) if headers else b""
+    encoded = msgspec.msgpack.encode(headers) if headers else b""
     sizes = _PREFIX.pack(
-        -1 if value is None else len(value), -1 if key is None else len(key), len(told)
+        -1 if value is None else len(value), -1 if key is None else len(key), len(encoded)
     )
-    return b"".join((sizes, value or b"", key or b"", told))
+    return b"".join((sizes, value or b"", key or b"", encoded))
 
 
 _MARK = struct.Struct("<iB")
@@ -69,9 +72,9 @@ _MARKED_BYTES = _MARKED.to_bytes(4, "little", signed=True)
 
 
 def mark_of(name: str) -> bytes:
-    """What goes before a packed record to say of which format it is (``format = "auto"``)."""
-    told = name.encode()
-    return _MARK.pack(_MARKED, len(told)) + told
+    """The prefix of a packed record that names its format (``format = "auto"``)."""
+    encoded = name.encode()
+    return _MARK.pack(_MARKED, len(encoded)) + encoded
 
 
 def mark_in(value: bytes) -> bytes:
@@ -85,19 +88,19 @@ def marked_name(mark: bytes) -> str:
 
 
 def unpack(packed: bytes) -> Packed:
-    """Take a record apart again, marked or not. Raises ValueError where this is none of ours."""
+    """Unpack a record, marked or not. Raises ValueError where ``pack`` did not make it."""
     if packed[:4] == _MARKED_BYTES:
         packed = packed[len(mark_in(packed)) :]
     try:
-        value_size, key_size, told = _PREFIX.unpack_from(packed)
+        value_size, key_size, headers_size = _PREFIX.unpack_from(packed)
         at = VALUE_AT + max(value_size, 0)
         end = at + max(key_size, 0)
-        if len(packed) != end + told:
-            raise ValueError(f"a packed record of {end + told} bytes has {len(packed)}")
+        if len(packed) != end + headers_size:
+            raise ValueError(f"a packed record of {end + headers_size} bytes has {len(packed)}")
         return Packed(
             None if key_size < 0 else packed[at:end],
             None if value_size < 0 else packed[VALUE_AT:at],
-            _headers.decode(packed[end:]) if told else (),
+            _headers.decode(packed[end:]) if headers_size else (),
         )
     except (struct.error, msgspec.DecodeError) as error:
         raise ValueError(f"not a packed record: {error}") from error
@@ -110,8 +113,8 @@ def packed_values(records: Sequence[bytes]) -> list[bytes]:
 
 def packed_headers(packed: bytes) -> Headers:
     """The headers alone, without the copies of ``unpack``; quickest where there are none."""
-    value_size, key_size, told = _PREFIX.unpack_from(packed)
-    if not told:
+    value_size, key_size, headers_size = _PREFIX.unpack_from(packed)
+    if not headers_size:
         return ()
     return _headers.decode(packed[VALUE_AT + max(value_size, 0) + max(key_size, 0) :])
 
@@ -123,21 +126,21 @@ def packed_header(packed: bytes, name: str) -> bytes | None:
 
 
 class Confidence(IntEnum):
-    """What a format says of one record: is it its own? The surest one is believed."""
+    """How sure a format is that a record is its own. The surest one is believed."""
 
     NO = 0
     """It is not."""
     OPEN = 1
-    """It may be, and says nothing of its own: a tombstone, a row without anything beside it."""
+    """It may be, without anything typical of it: a tombstone, a bare row."""
     LIKELY = 2
-    """It has the form, in which other things may come too."""
+    """It has the format's shape, which other messages may have too."""
     CERTAIN = 3
-    """It has what nobody else writes."""
+    """It has what no other format writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """One change as a person reads it. ``op`` is I, U or D; a key change is one U, by the new key.
+    """One change for people to read. ``op`` is I, U or D; a key change is one U, by the new key.
 
     Images hold the columns that are known, as Python values: integers as int, DECIMAL as Decimal,
     other values as the lake's. ``before`` is None for I, ``after`` for D. ``ts_ms`` is when the
@@ -151,13 +154,13 @@ class RowChange:
     after: Mapping[str, object] | None
     ts_ms: int | None
     misfit: str | None = None
-    """What is wrong with a value that contradicts its declared type, and stands here as it came.
-    The lake refuses such a row."""
+    """The error of a value that contradicts its declared type and stands here as it came. The lake
+    refuses such a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A DDL statement, or one table's part of it, as a person reads it."""
+    """A DDL statement, or one table's part of it, for people to read."""
 
     table: TableName
     sql: str
@@ -233,11 +236,11 @@ class Format(Protocol):
     name: str
 
     keyed: bool
-    """Whether it needs a record's key or headers: then what it is given as a value, by whomever,
-    is the record as ``pack`` makes it, and never None."""
+    """Whether it needs a record's key or headers. Then every "value" that it gets is the whole
+    record as ``pack`` makes it, and never None."""
 
     binary: bool
-    """Whether messages are bytes that may hold anything: no file has one a line."""
+    """Whether messages are arbitrary bytes: no file has one a line."""
 
     def __init__(self, options: FormatOptions) -> None:
         """Raises ValueError where an option can't be met."""
@@ -245,41 +248,42 @@ class Format(Protocol):
 
     @staticmethod
     def recognise(record: Packed) -> Confidence:
-        """Tell whether a record, of which nothing is known, is of this format; raises nothing.
+        """How sure the format is that an unknown record is its own; raises nothing.
 
-        For ``format = "auto"``: what is wrong with a record of its own does not count.
+        For ``format = "auto"``. Errors inside a record of its own don't count.
         """
         ...
 
     def peek(self, value: bytes | None) -> Head:
-        """Tell what a message is without decoding its rows; raises BadMessage."""
+        """A message's kind and table, without decoding its rows; raises BadMessage."""
         ...
 
     def heads(self, values: Iterable[bytes | None]) -> Iterator[Head]:
-        """``peek`` at one after another: a call for each costs as much as the glance itself.
+        """``peek`` for many messages: a call for each would double the cost.
 
-        Raises BadMessage when it comes to a bad one.
+        Raises BadMessage on reaching a bad one.
         """
         ...
 
     def ddl(self, value: bytes) -> tuple[Ddl, ...]:
-        """Take a DDL message apart, one entry for each table it names; raises BadMessage."""
+        """Parse a DDL message, one entry for each table it names; raises BadMessage."""
         ...
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
-        """Tell all that a message says, for people: nothing for what has nothing to apply.
+        """Explain a message to people; empty where it has nothing to apply.
 
-        Stands on one message alone, but reads values as a ``TableDecoder`` does. Raises BadMessage.
+        Uses one message alone, but reads values as a ``TableDecoder`` does. Raises BadMessage.
         """
         ...
 
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
     ) -> TableDecoder:
-        """Make the decoder of one target. ``keys`` overrides what the messages name, ``types`` are
-        those of columns of which messages tell none. Raises ValueError for a type that is none.
+        """Make the decoder of one target. Raises ValueError for an invalid type.
 
-        With mode UPSERT and no key at all the decoder gives a changelog (mode APPEND).
+        ``keys`` overrides the key in the messages. ``types`` are the types of columns whose
+        messages declare none. With mode UPSERT and no key at all the decoder makes a changelog
+        (mode APPEND).
         """
         ...
 
@@ -294,66 +298,67 @@ class Entry(NamedTuple):
 
 @runtime_checkable
 class MultiEntry(Protocol):
-    """What a ``Format`` also offers whose ``peek`` may say SEVERAL."""
+    """The further methods of a ``Format`` whose messages may hold several entries."""
 
     def entries(self, value: bytes) -> Sequence[Entry]:
-        """Take a message apart, in its order, without decoding rows; raises BadMessage."""
+        """The entries of a message, in order, without decoding rows; raises BadMessage."""
         ...
 
     def joined(self, value: bytes, entries: Sequence[bytes]) -> bytes:
-        """Make a message of some entries' ``data``: what one target gets of ``value``."""
+        """Make a message of some entries' ``data``: one target's part of ``value``."""
         ...
 
 
 @runtime_checkable
 class Chunked(Protocol):
-    """What a ``Format`` also offers whose ``peek`` may say PART."""
+    """The further methods of a ``Format`` whose messages may be split into parts, or numbered."""
 
     def comes_in_parts(self, values: Sequence[bytes | None]) -> bool:
         """Whether a partition's neighbouring records may be parts of messages."""
         ...
 
     def part(self, value: bytes) -> tuple[str, Part] | None:
-        """Tell of which stream (shard) a part is, and the part; None of a whole message.
+        """The stream (shard) of a part, and the part; None for a whole message.
 
         Raises BadMessage.
         """
         ...
 
     def sequence_number(self, value: bytes) -> tuple[str, int | None]:
-        """Tell a message's stream and its running number there, None where it tells none.
+        """A message's stream, and its sequence number there, None where it has none.
 
-        The producer counts by one, from 1 when it begins anew. Raises BadMessage.
+        The producer counts by one, and from 1 after it restarts. Raises BadMessage.
         """
         ...
 
     def reassembled(self, value: bytes, data: bytes) -> bytes:
-        """Make a message of all parts' data, to be looked at as any other; ``value`` is the last
-        of them."""
+        """Make one message of all parts' data; ``value`` is the last part."""
         ...
 
 
 @runtime_checkable
 class InOrder(Protocol):
-    """What a ``Format`` also offers whose ``peek`` may say PASSED_OVER: it reads a record by those
-    that came before it in its partition."""
+    """The further methods of a ``Format`` that reads a record by those before it in its partition.
+
+    Its ``peek`` may say PASSED_OVER.
+    """
 
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
-        """Say of which partition the records are that are peeked at from here on, in its order,
-        and of which offsets."""
+        """Announce the partition and the offsets of the records that are peeked at next, in
+        order."""
         ...
 
     def notes(self) -> tuple[str, ...]:
-        """Tell what of the records so far is to be known, each of it once (tables whose names are
-        not sure)."""
+        """Take the remarks on the records so far, each of them once (tables whose names are not
+        certain)."""
         ...
 
     def why_passed_over(self, value: bytes) -> str:
-        """Tell in one line what is passed over and why, and nothing that differs from record to
+        """Say in one line what is passed over and why, without what differs from record to
         record."""
         ...
 
     def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
-        """Why a statement can't be followed for what came before it, None where it can. It was the
-        last one that was peeked at, and ``found`` is what ``ddl`` said of it."""
+        """Why a statement can't be followed after the records before it, None where it can. It is
+        the last one that was peeked at, and ``found`` is what ``ddl`` returned for it."""
         ...

@@ -44,7 +44,7 @@ class RepeatedRenames:
         here.next_offset = next_offset
         self._here = here
 
-    def why_not(self, told: bytes, found: tuple[Ddl, ...]) -> str | None:
+    def why_not(self, message: bytes, found: tuple[Ddl, ...]) -> str | None:
         """Why a statement can't be followed, None where it can. Each is asked for once.
 
         ``told`` is all that its message says of it, its time included, and nothing that differs
@@ -52,7 +52,7 @@ class RepeatedRenames:
         """
         if not any(ddl.renames for ddl in found):
             return None
-        seen, mark = self._here.seen, blake2b(told, digest_size=16).digest()
+        seen, mark = self._here.seen, blake2b(message, digest_size=16).digest()
         if mark in seen:
             return (
                 f"{found[0].table}: a renaming of the same words and time came before, so its "

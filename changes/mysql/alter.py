@@ -97,7 +97,7 @@ def _takes_table(cursor: Cursor, names: Names, alter: Alter) -> bool:
 
 
 def spares_rows(tokens: Sequence[Token]) -> bool:
-    """Tell whether no clause can delete or change a row where the statement says IGNORE.
+    """Whether no clause can delete or change a row where the statement says IGNORE.
 
     That deletes rows which a new key, check or partitioning does not allow, and changes values
     which a new type does not hold, without an event for them: this is the closed list of clauses

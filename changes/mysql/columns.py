@@ -177,7 +177,7 @@ def _expression(tokens: Sequence[Token]) -> tuple[Token, ...]:
 
 
 def is_introducer(token: Token) -> bool:
-    """Tell whether it names the character set of the text behind it: ``_latin1'x'``."""
+    """Whether it names the character set of the text behind it: ``_latin1'x'``."""
     return token.kind == "word" and token.text.startswith("_")
 
 

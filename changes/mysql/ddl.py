@@ -53,8 +53,8 @@ def _placed(sql: str, header: TableName, session: bool) -> tuple[Ddl, ...]:
     names = Names(header.database, in_session=session and bool(header.database))
     found = read_statements(sql, header, names)
     if names.unplaced:
-        told = NotUnderstood("its names have no database, and the message tells none")
-        return tuple(ddl if _changes_nothing(ddl) else _unplaced(ddl, told) for ddl in found)
+        why = NotUnderstood("its names have no database, and the message tells none")
+        return tuple(ddl if _changes_nothing(ddl) else _unplaced(ddl, why) for ddl in found)
     if names.doubtful:
         found = read_statements(sql, header, Names("", in_session=True))
         return tuple(ddl if _changes_nothing(ddl) else _doubtful(ddl) for ddl in found)

@@ -49,7 +49,7 @@ _INDEX_KINDS = words("UNIQUE FULLTEXT SPATIAL ONLINE OFFLINE VECTOR")
 
 
 def is_harmless(cursor: Cursor) -> bool:
-    """Tell whether a statement that makes, alters and drops nothing is known to change no row."""
+    """Whether a statement that makes, alters and drops nothing is known to change no row."""
     if cursor.is_words("SET"):
         return True
     if any(cursor.is_words(*line) for line in _HARMLESS):

@@ -114,7 +114,7 @@ def stored_shape(stored: pa.DataType) -> Shape | None:
 
 
 def keeps(old: Shape, new: Shape) -> bool:
-    """Tell whether every value of ``old`` is the same, and shown alike, in ``new``."""
+    """Whether every value of ``old`` is the same, and shown alike, in ``new``."""
     if new.charset != old.charset and not keeps_texts(new.charset):
         return False
     if old == new:
@@ -148,7 +148,7 @@ def keeps(old: Shape, new: Shape) -> bool:
 
 
 def keeps_texts(charset: str | None) -> bool:
-    """Tell whether a character set holds every character; None: what it is was not said."""
+    """Whether a character set holds every character; None: what it is was not said."""
     return charset is None or charset not in _NARROW
 
 

@@ -124,7 +124,7 @@ class Cursor:
         return tokens
 
     def is_words(self, *wanted: str) -> bool:
-        """Tell whether these unquoted words (upper case) come next."""
+        """Whether these unquoted words (upper case) come next."""
         ahead = self._tokens[self._place : self._place + len(wanted)]
         return len(ahead) == len(wanted) and all(
             token.kind == "word" and token.text.upper() == word

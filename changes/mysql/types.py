@@ -104,7 +104,7 @@ def size(text: str) -> int | None:
 
 
 def lacks_digits(text: str) -> bool:
-    """Tell whether it is a decimal without its digits: in MySQL (10,0), which prints them though.
+    """Whether it is a decimal without its digits: in MySQL (10,0), which prints them though.
 
     Some writers of MySQL's types leave parameters out.
     """

@@ -239,7 +239,7 @@ def partial_columns(table: pa.Table) -> tuple[str, ...]:
 
 
 def has_deletes(table: pa.Table) -> bool:
-    """Tell whether any row ends a key."""
+    """Whether any row ends a key."""
     return bool(pc.index(table[OP], "D").as_py() >= 0)
 
 

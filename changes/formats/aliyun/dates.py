@@ -78,7 +78,7 @@ def _interval(day: Parts, time: Parts) -> str:
 
 
 def _signed(parts: Parts) -> tuple[str, list[int]]:
-    given = [part or 0 for part in parts]
-    if min(given) < 0 < max(given):
-        raise Refused(f"the parts {given} of a time differ by their sign")
-    return "-" if min(given) < 0 else "", list(map(abs, given))
+    numbers = [part or 0 for part in parts]
+    if min(numbers) < 0 < max(numbers):
+        raise Refused(f"the parts {numbers} of a time differ by their sign")
+    return "-" if min(numbers) < 0 else "", list(map(abs, numbers))

@@ -93,8 +93,8 @@ class AliyunDtsAvro:
                 return (explain_record(table, record, self._options, ts_ms),)
             if record.operation != _STATEMENT:
                 return ()
-            told = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in _statements(record)]
-            return tuple(told) or (Statement(_header(record), _text(record), ts_ms),)
+            statements = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in _statements(record)]
+            return tuple(statements) or (Statement(_header(record), _text(record), ts_ms),)
         except Refused as refused:
             about = "" if table is None else f"{table}: "
             raise BadMessage(f"{about}{refused}") from refused

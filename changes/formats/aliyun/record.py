@@ -113,8 +113,8 @@ def read_record(value: bytes) -> Record:
     """Raises Refused where the value is no record of either layout."""
     source = io.BytesIO(value)
     try:
-        told = _reader()(source)
-        fields = told["fields"]
+        raw = _reader()(source)
+        fields = raw["fields"]
         columns = [(f["name"], f["dataTypeNumber"]) for f in fields or () if isinstance(f, dict)]
     except (
         EOFError, IndexError, KeyError, OverflowError, StopIteration, TypeError, ValueError,
@@ -123,14 +123,14 @@ def read_record(value: bytes) -> Record:
         raise Refused(f"not a record of Alibaba DTS: {error or type(error).__name__}") from error
     _check_rest(value[source.tell() :])
     return Record(
-        told["sourceTimestamp"],
-        told["source"]["sourceType"],
-        told["operation"],
-        told["objectName"],
-        told["tags"],
+        raw["sourceTimestamp"],
+        raw["source"]["sourceType"],
+        raw["operation"],
+        raw["objectName"],
+        raw["tags"],
         tuple(columns),
-        told["beforeImages"],
-        told["afterImages"],
+        raw["beforeImages"],
+        raw["afterImages"],
     )
 
 

@@ -188,7 +188,7 @@ class _DecodePass:
             segment.close_block()
 
     def _leaves(self, before: Struct, now: Struct) -> bool:
-        """Tell whether the old key's row ends where this one moves away from it."""
+        """Whether the old key's row ends where this one moves away from it."""
         layout = self.layout
         after, was = layout.beside_key(now), layout.beside_key(before)
         old = layout.key_of(layout.gone(before, now))

@@ -12,8 +12,8 @@ _NAMESPACE = "com.alibaba.dts.formats.avro"
 
 
 def _record(name: str, *fields: tuple[str, Any]) -> dict[str, Any]:
-    told = [{"name": field, "type": kind} for field, kind in fields]
-    return {"type": "record", "name": name, "fields": told}
+    members = [{"name": field, "type": kind} for field, kind in fields]
+    return {"type": "record", "name": name, "fields": members}
 
 
 _MAYBE_INT = ["null", "int"]

@@ -113,11 +113,11 @@ def types(message: Message) -> dict[str, str]:
         block = type_block.decode(message.mysqlType) if bytes(message.mysqlType) else None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Refused(f"mysqlType is not an object of texts: {error}") from error
-    told = {name: text for name, text in (block or {}).items() if text is not None}
+    words = {name: text for name, text in (block or {}).items() if text is not None}
     if message.is_ticdc:
-        return {name: _TICDC_WORDS.get(text.lower(), text) for name, text in told.items()}
+        return {name: _TICDC_WORDS.get(text.lower(), text) for name, text in words.items()}
     numbers = _numbers(message)
-    return {name: type_word(text, numbers.get(name)) for name, text in told.items()}
+    return {name: type_word(text, numbers.get(name)) for name, text in words.items()}
 
 
 def _numbers(message: Message) -> Mapping[str, Any]:

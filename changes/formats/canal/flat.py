@@ -105,7 +105,7 @@ def _heads_of(entry: Any, count: int) -> Sequence[Head | None] | None:
         stretches(list(header.schemaName), MARK, count),
         stretches(list(header.tableName), MARK, count),
     )
-    return [_head(*told, tables) for told in zip(*every, strict=True)]
+    return [_head(*parts, tables) for parts in zip(*every, strict=True)]
 
 
 def _head(
@@ -231,10 +231,10 @@ class _Other(Exception):
     """A cell of another column."""
 
 
-def _text(cells: Sequence[bytes], told: tuple[str | bool, ...]) -> Text | None:
+def _text(cells: Sequence[bytes], declared: tuple[str | bool, ...]) -> Text | None:
     def look(cell: bytes) -> Likeness:
         column = _column(cell)
-        if (column.name, column.mysqlType, column.isKey) != told:
+        if (column.name, column.mysqlType, column.isKey) != declared:
             raise _Other
         if column.isNull:
             return None
@@ -245,14 +245,14 @@ def _text(cells: Sequence[bytes], told: tuple[str | bool, ...]) -> Text | None:
             found = cut_column(cells, look)
         except Odd:
             found = None
-        return found or _one_by_one(cells, told)
+        return found or _one_by_one(cells, declared)
     except (_Other, DecodeError):
         return None
 
 
-def _one_by_one(cells: Sequence[bytes], told: tuple[str | bool, ...]) -> Text:
+def _one_by_one(cells: Sequence[bytes], declared: tuple[str | bool, ...]) -> Text:
     columns = [_column(cell) for cell in cells]
-    if any((c.name, c.mysqlType, c.isKey) != told for c in columns):
+    if any((c.name, c.mysqlType, c.isKey) != declared for c in columns):
         raise _Other
     (text,) = as_texts([[None if c.isNull else c.value for c in columns]])
     return text

@@ -170,9 +170,11 @@ class CanalJson:
         raise ValueError(f"{self.name} passes nothing over")
 
     def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
-        told = _statement(value)
+        statement = _statement(value)
         # Some who write this shape know no time: then the same words may be another statement.
-        return self._repeated.why_not(msgspec.json.encode(told), found) if told.es else None
+        return (
+            self._repeated.why_not(msgspec.json.encode(statement), found) if statement.es else None
+        )
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
         head = self.peek(value)
@@ -181,8 +183,8 @@ class CanalJson:
         ts_ms = moment(value)
         if head.kind is Kind.DDL:
             found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in self.ddl(value)]
-            whole = _statement(value)
-            return tuple(found) or (Statement(whole.header, whole.sql or "", ts_ms),)
+            statement = _statement(value)
+            return tuple(found) or (Statement(statement.header, statement.sql or "", ts_ms),)
         table = head.table or TableName("", "")
         try:
             return tuple(explain_rows(table, value, self._options, ts_ms))

@@ -84,11 +84,11 @@ class CanalLayout(Layout):
         return msgspec.defstruct("Message", fields, rename=names, gc=False)
 
     def names_key(self, olds: Sequence[Struct | None]) -> bool:
-        """Tell whether any old image holds a key column: most updates' don't."""
+        """Whether any old image holds a key column: most updates' don't."""
         return olds.count(None) + olds.count(self.no_key) < len(olds)
 
     def any_moves(self, data: Sequence[Struct], olds: Sequence[Struct | None]) -> bool:
-        """Tell whether any of a message's updates may have changed its key."""
+        """Whether any of a message's updates may have changed its key."""
         pairs = zip(data, olds, strict=False)
         return any(old is not None and self.moves(old, row) for row, old in pairs)
 
@@ -98,7 +98,7 @@ class CanalLayout(Layout):
         data: Sequence[Sequence[Struct]],
         olds: Sequence[Sequence[Struct | None] | None],
     ) -> bool:
-        """Tell whether the updates among these messages surely changed no key.
+        """Whether the updates among these messages surely changed no key.
 
         False: it takes a look at each row to know.
         """

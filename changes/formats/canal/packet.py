@@ -63,7 +63,7 @@ def entries_of(value: bytes) -> Sequence[bytes]:
 
 
 def packet_confidence(value: bytes) -> Confidence:
-    """Tell whether a message is a packet of Canal's. Fields that nobody knows make it less sure."""
+    """Whether a message is a packet of Canal's. Fields that nobody knows make it less sure."""
     try:
         packet = _packet(value)
         if packet.type not in (_ACK, MESSAGES, _HEARTBEAT):

@@ -75,21 +75,21 @@ class CanalProtobuf:
         )
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
-        told: list[RowChange | Statement] = []
+        explained: list[RowChange | Statement] = []
         converter = Converter(self._options.time_zone, self._options.zero_dates)
         for entry in map(read_entry, entries_of(_present(value))):
             kind, ts_ms = kind_of(entry), entry.header.executeTime or None
             if kind is Kind.DDL:
                 found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in _statements(entry)]
-                told += found or [Statement(table_of(entry), row_change(entry).sql, ts_ms)]
+                explained += found or [Statement(table_of(entry), row_change(entry).sql, ts_ms)]
             elif kind is Kind.ROWS:
                 try:
                     change = row_change(entry)
                     rows = list(text_rows(change, letter_of(change, entry)))
-                    told += explain_rows(table_of(entry), rows, converter, ts_ms)
+                    explained += explain_rows(table_of(entry), rows, converter, ts_ms)
                 except Refused as refused:
                     raise BadMessage(f"{table_of(entry)}: {refused}") from refused
-        return tuple(told)
+        return tuple(explained)
 
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()
@@ -107,7 +107,10 @@ def _statements(entry: Any) -> tuple[Ddl, ...]:
     """``ddlSchemaName`` is the session's database; the header's that of a table in it."""
     change, header = row_change(entry), table_of(entry)
     database = change.ddlSchemaName or header.database
-    told = bool(change.ddlSchemaName)
+    in_session = bool(change.ddlSchemaName)
     return read_statement(
-        change.sql, TableName(database, header.table), session=told, known=bool(header.database)
+        change.sql,
+        TableName(database, header.table),
+        session=in_session,
+        known=bool(header.database),
     )

@@ -313,7 +313,7 @@ class _DecodePass:
             segment.add(row, "U", self.place)
 
     def _leaves(self, before: Struct, row: Struct, beside: tuple[object, ...]) -> bool:
-        """Tell whether the old key's row ends where this one moves away from it."""
+        """Whether the old key's row ends where this one moves away from it."""
         layout = self.layout
         old = layout.key_of(layout.gone(before, row))
         after = layout.beside_key(row)
@@ -321,7 +321,7 @@ class _DecodePass:
 
 
 def _is_cut(tidb: HandleKey | None) -> bool:
-    """Tell whether a message may have been too large for TiCDC: with care it is seen."""
+    """Whether a message may have been too large for TiCDC: with care it is seen."""
     return tidb is not None and tidb.is_cut
 
 

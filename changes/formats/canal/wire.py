@@ -147,15 +147,15 @@ class _DecodePass(BlockDecodePass):
     ) -> Shape:
         types = tuple([(column.mysqlType, column.sqlType) for column in columns])
         keyed = tuple([column.isKey for column in columns])
-        told = (names, types, keyed, more)
-        shape = self._shapes.get(told)
+        signature = (names, types, keyed, more)
+        shape = self._shapes.get(signature)
         if shape is None:
             if len(self._shapes) >= _SHAPES_KEPT:
                 self._shapes.clear()
             words = itertools.starmap(type_word, types)
             declared = {n: t for n, t in (*zip(names, words, strict=True), *more) if t}
             keys = tuple(itertools.compress(names, keyed)) or tuple(name for name, _ in more)
-            shape = self._shapes[told] = Shape(names, declared, keys)
+            shape = self._shapes[signature] = Shape(names, declared, keys)
         return shape
 
 
@@ -215,8 +215,8 @@ def text_rows(change: Any, op: str) -> Iterator[TextRow]:
     for row in change.rowDatas:
         after, before = row.afterColumns, row.beforeColumns
         keys = dict.fromkeys(c.name for c in (*after, *before) if c.isKey)
-        told = [c for c in (*before, *after) if c.mysqlType]
-        types = {c.name: type_word(c.mysqlType, c.sqlType) for c in told}
+        typed = [c for c in (*before, *after) if c.mysqlType]
+        types = {c.name: type_word(c.mysqlType, c.sqlType) for c in typed}
         now, was = (before, ()) if op == "D" else (after, before)
         if not now:
             raise Refused(f"a row of {_OPS[op]} without columns")

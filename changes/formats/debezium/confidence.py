@@ -50,8 +50,8 @@ def _of_tombstone(key: bytes | None) -> Confidence:
 def _of_payload(found: Members, key: bytes | None) -> Confidence:
     if word(found, "op").lower() in _OPS and is_envelope(found):
         source = members(found.get("source"))
-        told = source.keys() & {"connector", "db", "table", "lsn", "file"}
-        return Confidence.CERTAIN if told else Confidence.LIKELY
+        known = source.keys() & {"connector", "db", "table", "lsn", "file"}
+        return Confidence.CERTAIN if known else Confidence.LIKELY
     if found.keys() & MARKS:
         return Confidence.CERTAIN if found.keys() & {"__op", "__deleted"} else Confidence.LIKELY
     if "ddl" in found and found.keys() & {"databaseName", "tableChanges"}:

@@ -51,7 +51,7 @@ class ConfiguredWireTypes:
             said[lower] = words + (_NUMBERS_HINT if moment else "")
         return cls(found, said)
 
-    def beside(self, stored: TableSchema) -> ConfiguredWireTypes:
+    def with_stored(self, stored: TableSchema) -> ConfiguredWireTypes:
         """The same, with the types of a table's columns."""
         return replace(self, stored=stored_types(stored, self.types))
 

@@ -142,7 +142,7 @@ def _convert(text: pa.Array, kind: WireType) -> pa.Array:
             ticks = _TICKS[kind.sense]
             return _each(text, lambda value: values.moment_text(integer(value), ticks), kind.arrow)
         case Sense.WHOLE:
-            return _whole_or_truth(text, kind.arrow)
+            return _whole_or_boolean(text, kind.arrow)
         case Sense.FLOAT:
             return _floats(text, kind.arrow)
         case Sense.BOOLEAN:
@@ -168,15 +168,15 @@ def _convert(text: pa.Array, kind: WireType) -> pa.Array:
             return _in_range(_each(text, _ONES[kind.sense], kind.arrow))
 
 
-def _whole_or_truth(text: pa.Array, arrow: pa.DataType) -> pa.Array:
+def _whole_or_boolean(text: pa.Array, arrow: pa.DataType) -> pa.Array:
     """MySQL's TINYINT(1) comes as either."""
     if pc.any(pc.match_substring_regex(text, "[^0-9-]")).as_py():
         text = pc.if_else(pc.equal(text, "true"), "1", text)
         text = pc.if_else(pc.equal(text, "false"), "0", text)
-    return _whole(text, arrow)
+    return _whole_numbers(text, arrow)
 
 
-def _whole(text: pa.Array, arrow: pa.DataType) -> pa.Array:
+def _whole_numbers(text: pa.Array, arrow: pa.DataType) -> pa.Array:
     if pc.any(pc.match_substring_regex(text, "[^0-9-]")).as_py():
         raise pa.ArrowInvalid("not a whole number")
     return text.cast(arrow)
@@ -201,7 +201,7 @@ def _booleans(text: pa.Array) -> pa.Array:
 
 
 def _days(text: pa.Array) -> pa.Array:
-    days = _whole(text, pa.int32())
+    days = _whole_numbers(text, pa.int32())
     _between(days, _FIRST_DAY, _LAST_DAY)
     return days.cast(pa.date32())
 
@@ -215,7 +215,7 @@ def _dates(text: pa.Array) -> pa.Array:
 
 
 def _moments(text: pa.Array, kind: WireType) -> pa.Array:
-    ticks = _whole(text, pa.int64())
+    ticks = _whole_numbers(text, pa.int64())
     if kind.sense is Sense.MILLIS:
         _between(ticks, _FIRST_US // 1000, _LAST_US // 1000)
         ticks = pc.multiply(ticks, 1000)

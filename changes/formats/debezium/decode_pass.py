@@ -217,7 +217,7 @@ class DecodePass:
         keys = self.state.layout.keys or ()
         if key is not None and keys and not self.state.covered:
             self.state = replace(self.state, covered=key.columns.keys() >= set(keys))
-        if record.tombstone is not None and not (keys and self._is_news(key)):
+        if record.tombstone is not None and not (keys and self._is_unseen(key)):
             return
         if self.positions is not None:
             if record.tombstone is not None:  # it repeats a delete, and tells no position
@@ -234,7 +234,7 @@ class DecodePass:
         if not self._fixed and key is not None:
             self.state.shapes.learn_key(key.prefix, list(key.members))
 
-    def _is_news(self, key: Key | None) -> bool:
+    def _is_unseen(self, key: Key | None) -> bool:
         """Whether a tombstone says more than the delete just before it."""
         return key is not None and (self._ended is None or self._ended.key != key.text)
 
@@ -293,13 +293,13 @@ class DecodePass:
         self._ended = None if key is None else _Ended(key.text, moves)
 
     def _leaves(self, record: Record, old: Mapping[str, Raw]) -> bool:
-        """Tell whether a key's row ends where its row moves away: not if another one has come."""
+        """Whether a key's row ends where its row moves away: not if another one has come."""
         keys = self.state.layout.keys or ()
         before = other_values(record.before or {}, self.state.layout.columns, keys)
         # Under REPLICA IDENTITY DEFAULT null is what was not told.
-        told = [UNSET if value == NULL else value for value in before]
+        known = [UNSET if value == NULL else value for value in before]
         key = tuple([bytes(old[name]) for name in keys])
-        return self.run.leaves(self.numbered, key, told, partial_image(record, keys))
+        return self.run.leaves(self.numbered, key, known, partial_image(record, keys))
 
     def _arrives(self, sent: Mapping[str, Raw]) -> None:
         """Note that a row has come to its key by the second half of a change."""

@@ -61,8 +61,8 @@ def explain_row(
 class _Shown:
     """Values as people read them. ``misfit``: what is wrong with the first that does not fit."""
 
-    def __init__(self, told: Mapping[str, Field], options: FormatOptions) -> None:
-        self._told = told
+    def __init__(self, fields: Mapping[str, Field], options: FormatOptions) -> None:
+        self._fields = fields
         self._configured = ConfiguredWireTypes.of(options.types)
         self._converter = DebeziumConverter(options.zero_dates)
         self.misfit: str | None = None
@@ -73,7 +73,7 @@ class _Shown:
     def _value(self, name: str, raw: bytes) -> object:
         if raw == NULL:
             return None
-        field = self._told.get(name)
+        field = self._fields.get(name)
         configured = self._configured.type_of(name)
         if field is not None:
             kind, said = replace(from_schema(field), wire=Wire.RAW), words(field)

@@ -278,19 +278,19 @@ def _member(record: Record, name: str) -> str:
 
 
 def _of_snapshot(record: Record) -> bool:
-    """Tell whether a statement is a snapshot's: it says what the database has, and does nothing.
+    """Whether a statement is a snapshot's: it says what the database has, and does nothing.
 
     Not one beside an incremental snapshot: that is the stream's.
     """
     source = bytes((record.payload or {}).get("source", Raw(NULL)))
     if source == NULL:
         return False
-    told = members(source, "the source").get("snapshot", Raw(NULL))
-    return bytes(told).strip(b'"').lower() in _SNAPSHOTS
+    snapshot = members(source, "the source").get("snapshot", Raw(NULL))
+    return bytes(snapshot).strip(b'"').lower() in _SNAPSHOTS
 
 
 def _creates(ddl: Ddl) -> bool:
-    """Tell whether a statement makes a table, and takes none away for it."""
+    """Whether a statement makes a table, and takes none away for it."""
     return ddl.sql.lstrip()[:6].upper() == "CREATE" and not (ddl.steps or ddl.unread)
 
 

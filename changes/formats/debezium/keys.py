@@ -98,6 +98,6 @@ def _has_value(image: Mapping[str, Raw], name: str) -> bool:
 
 
 def _only_key(before: Members, key_columns: Members, keys: Sequence[str]) -> bool:
-    """Tell whether an image may be one that holds just the key: all else in it is null."""
+    """Whether an image may be one that holds just the key: all else in it is null."""
     mine = {*key_columns, *keys}
     return not any(_has_value(before, name) for name in before if name not in mine)

@@ -217,12 +217,12 @@ class DebeziumLayout:
             return replace(stored, arrow=wider, stored=False)
         return replace(seen, arrow=wider)
 
-    def beside(self, stored: TableSchema) -> DebeziumLayout:
+    def with_stored(self, stored: TableSchema) -> DebeziumLayout:
         """The same, for a table with these columns."""
+        configured = self.configured.with_stored(stored)
         return DebeziumLayout(
-            self.columns, self.keys, self.declared, self.unsettled, self.configured.beside(stored),
-            placed=self.placed,
-        )  # fmt: skip
+            self.columns, self.keys, self.declared, self.unsettled, configured, placed=self.placed
+        )
 
     def means_the_same(self, other: DebeziumLayout) -> bool:
         """Whether the other layout reads the values of these columns alike."""

@@ -74,11 +74,11 @@ def spelled_surely(key_name: str | None) -> TableName | None:
 
 
 def key_spells(key_name: str, table: TableName) -> bool:
-    """Tell whether the name of a key's schema may be of a table; others may have the same name."""
+    """Whether the name of a key's schema may be of a table; others may have the same name."""
     return f".{key_name.removesuffix('.Key')}".endswith(f".{_replaced(str(table))}")
 
 
-def row_spelled(value_name: str | None, told: str | None) -> tuple[TableName | None, bool]:
+def row_spelled(value_name: str | None, table_name: str | None) -> tuple[TableName | None, bool]:
     """The table that the name of a row's schema spells, and whether it can be of another one too.
 
     ``told``: the table's own name, where the row has it; then only the database is the schema's.
@@ -88,11 +88,11 @@ def row_spelled(value_name: str | None, told: str | None) -> tuple[TableName | N
         return None, False
     stem = value_name.rpartition(".")[0]
     sure = spelled_surely(f"{stem}.Key") is not None
-    before, ends, _ = stem.rpartition(f".{_replaced(told)}") if told else ("", "", "")
-    if told is None or not ends or not stem.endswith(ends):
+    before, ends, _ = stem.rpartition(f".{_replaced(table_name)}") if table_name else ("", "", "")
+    if table_name is None or not ends or not stem.endswith(ends):
         return found, not sure
     database = before.rpartition(".")[2]
-    return TableName(database, told), _SURE_PART.fullmatch(database) is None
+    return TableName(database, table_name), _SURE_PART.fullmatch(database) is None
 
 
 def _replaced(name: str) -> str:

@@ -97,7 +97,7 @@ def key_of(packed: bytes, *, lenient: bool = False) -> Key | None:
 
 
 def announces(packed: bytes) -> bool:
-    """Tell whether a record's headers say that it is half of a key change."""
+    """Whether a record's headers say that it is half of a key change."""
     return any(packed_header(packed, name) is not None for name in (NEW_KEY, OLD_KEY))
 
 

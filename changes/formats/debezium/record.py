@@ -177,8 +177,8 @@ def _envelope(found: Members, field: Field | None, prefix: bytes | None, names: 
     fields = columns_of(field)
     row = fields.get("after") or fields.get("before")
     before, after = (_image(found, name) for name in ("before", "after"))
-    told = columns_of(row) if row else None
-    return Record(Kind.ROWS, letter, table, before, after, found, told, prefix)
+    columns = columns_of(row) if row else None
+    return Record(Kind.ROWS, letter, table, before, after, found, columns, prefix)
 
 
 def _image(found: Members, name: str) -> Members | None:
@@ -218,11 +218,11 @@ def _flat(found: Members, field: Field | None, prefix: bytes | None, names: Name
     letter = "D" if gone else _LETTERS.get((_text(found, "__op") or "u").lower())
     if letter is None:
         raise Refused(f"unknown op {_text(found, '__op')!r}")
-    told = {n: each for n, each in columns_of(field).items() if not _METADATA.fullmatch(n)}
+    columns = {n: each for n, each in columns_of(field).items() if not _METADATA.fullmatch(n)}
     before, after = (row, None) if letter == "D" else (None, row)
     added = tuple(sorted(found.keys() - row.keys()))
     return Record(
-        Kind.ROWS, letter, table, before, after, found, told or None, prefix, added,
+        Kind.ROWS, letter, table, before, after, found, columns or None, prefix, added,
         named_by=named_by,
     )  # fmt: skip
 

@@ -102,7 +102,7 @@ def _texts(columns: Sequence[Sequence[Any]], wire: Wire) -> list[Text]:
     count = len(columns[0])
     values = list(chain.from_iterable(columns))
     try:
-        cells = _whole(values) if wire is Wire.INT else pa.array(values, _ARROWS[wire])
+        cells = _integers(values) if wire is Wire.INT else pa.array(values, _ARROWS[wire])
     except (pa.ArrowTypeError, pa.ArrowInvalid, OverflowError):
         return [_text(values) for values in columns]
     if wire is not Wire.STR:
@@ -110,7 +110,7 @@ def _texts(columns: Sequence[Sequence[Any]], wire: Wire) -> list[Text]:
     return [Text(cells.slice(place * count, count), None) for place in range(len(columns))]
 
 
-def _whole(values: Sequence[Any]) -> pa.Array:
+def _integers(values: Sequence[Any]) -> pa.Array:
     """Integers; where all are there in half the time that Arrow takes to look at each."""
     try:
         numbers = struct.pack(f"{len(values)}q", *values)

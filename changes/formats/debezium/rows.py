@@ -56,7 +56,7 @@ class DebeziumTableDecoder(DecoderDefaults):
         return self._state.layout.schema if self._seen else None
 
     def use_stored_schema(self, stored: TableSchema) -> None:
-        self._state = replace(self._state, layout=self._state.layout.beside(stored))
+        self._state = replace(self._state, layout=self._state.layout.with_stored(stored))
 
     @property
     def positions(self) -> str | None:

@@ -57,14 +57,14 @@ class Shapes:
         begin, tail = VALUE_AT + len(prefix), 1 if prefix else 0
         if not prefix and not self.bare:
             return payloads, keys
-        for packed, (size, key_size, told) in zip(values, map(sizes, values), strict=True):
+        for packed, (size, key_size, headers_size) in zip(values, map(sizes, values), strict=True):
             end = VALUE_AT + size
             if prefix and not packed.startswith(prefix, VALUE_AT):
                 prefix = next((p for p in self.payloads if packed.startswith(p, VALUE_AT)), b"")
                 if not prefix and not self.bare:
                     break
                 begin, tail = VALUE_AT + len(prefix), 1 if prefix else 0
-            if (tail and packed[end - 1] != _BRACE) or (told and announces(packed)):
+            if (tail and packed[end - 1] != _BRACE) or (headers_size and announces(packed)):
                 break
             if check_keys:
                 if key_size < 0:

@@ -32,9 +32,9 @@ class State:
     begun: bool = False
     """Whether rows were decoded since it was asked for."""
 
-    def with_sources(self, told: Mapping[str, Field]) -> State:
+    def with_sources(self, fields: Mapping[str, Field]) -> State:
         """Take in the source's own words for types."""
-        sources = {name: said for name, each in told.items() if (said := source_words(each))}
+        sources = {name: said for name, each in fields.items() if (said := source_words(each))}
         if sources.items() <= self.sources.items():
             return self
         return replace(self, sources={**self.sources, **sources})
@@ -53,14 +53,14 @@ class State:
 
         A null in one of them shows that they come as NULL: the converter does one or the other.
         """
-        told = [name for name, each in (record.fields or {}).items() if each.may_be_filled]
+        names = [name for name, each in (record.fields or {}).items() if each.may_be_filled]
         known = self.filled.get(table, frozenset())
-        if known.issuperset(told):
+        if known.issuperset(names):
             return self
         image = record.after or record.before or {}
-        nulls = any(name in image and bytes(image[name]) == NULL for name in told)
-        changed = () if nulls else filled(str(table), [name for name in told if name not in known])
-        judged = {**self.filled, table: known | {*told}}
+        nulls = any(name in image and bytes(image[name]) == NULL for name in names)
+        changed = () if nulls else filled(str(table), [name for name in names if name not in known])
+        judged = {**self.filled, table: known | {*names}}
         return replace(self, filled=judged, changed=(*self.changed, *changed))
 
     def _listed(self, table: TableName, fields: Mapping[str, Field], *, amid: bool) -> State:

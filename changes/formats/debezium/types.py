@@ -84,7 +84,7 @@ class WireType(SourceType):
     item: WireType | None = None
 
     def means(self, other: WireType) -> bool:
-        """Tell whether a value of one would be read alike as the other's."""
+        """Whether a value of one would be read alike as the other's."""
         mine, others = (self.sense, self.scale, self.item), (other.sense, other.scale, other.item)
         return mine == others
 
@@ -221,7 +221,7 @@ def as_text(kind: WireType) -> WireType:
 
 
 def is_named(name: str) -> bool:
-    """Tell whether this is a semantic name that says all of a type."""
+    """Whether this is a semantic name that says all of a type."""
     return name in _NAMED
 
 
@@ -263,15 +263,15 @@ def _array(items: WireType) -> WireType:
 
 def _decimal(parameters: Mapping[str, Any]) -> WireType:
     """A scale may be negative or exceed the precision; BIGINT UNSIGNED comes without precision."""
-    told = _number(parameters, "scale") or 0
-    scale = told - _PG_SCALES if LARGEST_SCALE < told < _PG_SCALES else told
+    sent = _number(parameters, "scale") or 0
+    scale = sent - _PG_SCALES if LARGEST_SCALE < sent < _PG_SCALES else sent
     precision = _number(parameters, "connect.decimal.precision")
     if precision is None:
         precision = 20 if scale == 0 else MAX_PRECISION
     kept = max(scale, 0)
     digits = max(precision - min(scale, 0), kept, 1)
     arrow = pa.string() if digits > MAX_PRECISION else pa.decimal128(digits, kept)
-    return WireType(arrow, sense=Sense.DECIMAL, scale=told)
+    return WireType(arrow, sense=Sense.DECIMAL, scale=sent)
 
 
 def _bits(length: int) -> WireType:

@@ -122,19 +122,19 @@ class Unavailable:
         }
 
     def spares(self, rows: Sequence[Struct]) -> bool:
-        """Tell whether all values of these rows were sent for sure, and none is missing."""
+        """Whether all values of these rows were sent for sure, and none is missing."""
         columns = zip(*map(astuple, rows), strict=True)
         return not any(UNSET in values or self.among(values) for values in columns)
 
     def doubts(self, records: Iterable[bytes]) -> bool:
-        """Tell whether any of these packed records may have such a value as text.
+        """Whether any of these packed records may have such a value as text.
 
         One search for all: most records of PostgreSQL's may have a value that was not sent.
         """
         return not self.configured and _HINT.search(b"".join(records)) is not None
 
     def stands_in(self, packed: bytes) -> bool:
-        """Tell whether such a value of this record was not sent. Raises Refused."""
+        """Whether such a value of this record was not sent. Raises Refused."""
         if not self.doubts((packed,)):
             return True
         found = members(unpack(packed).value or b"", "the value")

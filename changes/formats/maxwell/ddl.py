@@ -65,8 +65,8 @@ def read_statement(value: bytes) -> tuple[Ddl, ...]:
     if message.type in ("database-create", "database-alter"):
         return ()
     if message.type == "database-drop":
-        whole = TableName(message.database or "", "")
-        return (Ddl(whole, sql, refused=f"DROP DATABASE {message.database}"),)
+        all_tables = TableName(message.database or "", "")
+        return (Ddl(all_tables, sql, refused=f"DROP DATABASE {message.database}"),)
     if message.type == "table-drop":
         return (Ddl(message.header, sql, (DropTable(),)),)
     return tuple(_of_table(message, sql))
@@ -95,13 +95,13 @@ def _of_table(message: _Statement, sql: str) -> list[Ddl]:
             return [Ddl(after, sql)]
         return [Ddl(before, sql, refused="a changed table without the statement that changed it")]
     # Whatever the session's database was: a name without one is this table's, or none of ours.
-    told = [as_text_columns(ddl) for ddl in read_ddl(sql, before, session=True)]
-    mine = [ddl for ddl in told if _same(ddl.table, before)]
+    parsed = [as_text_columns(ddl) for ddl in read_ddl(sql, before, session=True)]
+    mine = [ddl for ddl in parsed if _same(ddl.table, before)]
     refused = next((ddl.refused for ddl in mine if ddl.refused), None)
-    renames = all(isinstance(step, NameStep) for ddl in told for step in ddl.steps)
-    if told and not mine and (before == after or not renames):
+    renames = all(isinstance(step, NameStep) for ddl in parsed for step in ddl.steps)
+    if parsed and not mine and (before == after or not renames):
         # Passed over in silence, a change would be lost.
-        refused = f"a statement about {told[0].table} in a message about {before}"
+        refused = f"a statement about {parsed[0].table} in a message about {before}"
     if refused is not None:
         lenient = mine[0].lenient if len(mine) == 1 and before == after else ()
         redefined = mine[0].redefined if lenient else ()
@@ -120,10 +120,10 @@ def _of_table(message: _Statement, sql: str) -> list[Ddl]:
     return [moved, Ddl(after, sql, (TakeName(before),))]
 
 
-def _name(told: _Named | None, header: TableName) -> TableName:
-    if told is None:
+def _name(named: _Named | None, header: TableName) -> TableName:
+    if named is None:
         return header
-    return TableName(told.database or header.database, told.table or header.table)
+    return TableName(named.database or header.database, named.table or header.table)
 
 
 def _same(one: TableName, other: TableName) -> bool:

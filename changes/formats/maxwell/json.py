@@ -78,11 +78,11 @@ class MaxwellJson:
             return Confidence.CERTAIN
         if glance.word(found, "type") not in _KINDS and "reason" not in found:
             return Confidence.NO
-        told = [glance.is_object(found, "data"), glance.is_object(found, "def"), "sql" in found]
+        signs = [glance.is_object(found, "data"), glance.is_object(found, "def"), "sql" in found]
         named = bool(glance.word(found, "database"))
-        if named and any(told) and found.keys() & {"ts", "xid", "reason"}:
+        if named and any(signs) and found.keys() & {"ts", "xid", "reason"}:
             return Confidence.CERTAIN
-        return Confidence.LIKELY if told[0] or named else Confidence.OPEN
+        return Confidence.LIKELY if signs[0] or named else Confidence.OPEN
 
     def peek(self, value: bytes | None) -> Head:
         text = b"" if value is None else body(value)
@@ -164,8 +164,8 @@ class MaxwellJson:
             text = self._plain(body(value))
             ts_ms = moment(text)
             if table is None:
-                told = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in read_statement(text)]
-                return tuple(told) or (Statement(*statement_of(text), ts_ms),)
+                statements = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in read_statement(text)]
+                return tuple(statements) or (Statement(*statement_of(text), ts_ms),)
             row = MaxwellDialect(self._decryptor).read(value)
             return (explain_row(table, row, self._options, ts_ms, drops_nulls=True),)
         except Refused as refused:

@@ -65,8 +65,8 @@ def is_record_key(key: bytes | None) -> bool:
         members = _hash.decode(key)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
-    told = any(name.startswith(_PREFIX) or name == "_uuid" for name in members)
-    return told and members.keys() >= {"database", "table"}
+    prefixed = any(name.startswith(_PREFIX) or name == "_uuid" for name in members)
+    return prefixed and members.keys() >= {"database", "table"}
 
 
 def found_columns(names: Collection[str], carried: Collection[str]) -> tuple[str, ...]:

@@ -55,8 +55,8 @@ _UNNAMED = Raw()
 def _shape(names: Sequence[str]) -> Callable[[bytes], object]:
     """Make a reader of record keys that takes just those of these columns."""
     fields = [("database", Any), ("table", Any), *((f"f{n}", Any) for n in range(len(names)))]
-    told = {f"f{place}": f"pk.{name}" for place, name in enumerate(names)}
-    key = msgspec.defstruct("Key", fields, rename=told, gc=False, forbid_unknown_fields=True)
+    members = {f"f{place}": f"pk.{name}" for place, name in enumerate(names)}
+    key = msgspec.defstruct("Key", fields, rename=members, gc=False, forbid_unknown_fields=True)
     return msgspec.json.Decoder(key).decode
 
 
@@ -106,7 +106,7 @@ class MaxwellDialect:
         ]
 
     def _have_shape(self, values: Sequence[bytes]) -> bool:
-        """Tell whether the keys of these records are surely of the columns of the latest one's."""
+        """Whether the keys of these records are surely of the columns of the latest one's."""
         if self._shape is None:
             return False
         keys = [
@@ -167,12 +167,12 @@ class MaxwellDialect:
 def moment(value: bytes) -> int | None:
     """When the change happened, in milliseconds; None where the message does not say."""
     try:
-        given = Decimal(bytes(_times.decode(value).ts).decode())
+        number = Decimal(bytes(_times.decode(value).ts).decode())
     except InvalidOperation:
         return None
-    if not given.is_finite() or not 0 < given < _FIRST_MILLISECONDS**2:
+    if not number.is_finite() or not 0 < number < _FIRST_MILLISECONDS**2:
         return None
-    return int(given if given >= _FIRST_MILLISECONDS else given * 1000)
+    return int(number if number >= _FIRST_MILLISECONDS else number * 1000)
 
 
 def _read(value: bytes) -> Message:

@@ -120,21 +120,21 @@ class TencentDts:
         return tuple(_of_one_shard(ddl, shard) for ddl in found) if shard else tuple(found)
 
     def explain(self, value: bytes | None) -> tuple[RowChange | Statement, ...]:
-        told: list[RowChange | Statement] = []
+        explained: list[RowChange | Statement] = []
         converter = Converter(UTC, self._options.zero_dates)
         for kind, table, entry in heads_of(check_packed(value)):
             ts_ms = entry.header.timestamp * 1000 or None
             if kind is Kind.DDL:
                 found = [Statement(ddl.table, ddl.sql, ts_ms) for ddl in _statements(table, entry)]
-                told += found or [Statement(table, _sql(table, entry).sql, ts_ms)]
+                explained += found or [Statement(table, _sql(table, entry).sql, ts_ms)]
             elif kind is Kind.ROWS:
                 try:
                     event = event_of(entry.event, table).dmlEvent
                     rows = list(text_rows(event, self._options.time_zone))
-                    told += explain_rows(table, rows, converter, ts_ms)
+                    explained += explain_rows(table, rows, converter, ts_ms)
                 except Refused as refused:
                     raise BadMessage(f"{table}: {refused}") from refused
-        return tuple(told)
+        return tuple(explained)
 
     def table_decoder(
         self, mode: Mode, keys: tuple[str, ...] | None, types: ColumnTypes = ()

@@ -108,11 +108,11 @@ def _heads_of(entry: Any, count: int) -> Sequence[Head | None] | None:
     )
     known: dict[tuple[object, ...], Head | None] = {}
     found = []
-    for told in zip(*apart, strict=True):
+    for parts in zip(*apart, strict=True):
         # Most messages of a table differ in nothing that is looked at.
-        key = (told[0], *map(tuple, told[1:]))
+        key = (parts[0], *map(tuple, parts[1:]))
         if key not in known:
-            known[key] = _head(*told, tables)
+            known[key] = _head(*parts, tables)
         found.append(known[key])
     return found
 
@@ -125,9 +125,9 @@ def _head(
     tables: Tables,
 ) -> Head | None:
     """One message's, if all its entries are rows or marks and their events are what they say."""
-    told = [_KINDS.get(tag) for tag in tags]
+    by_tag = [_KINDS.get(tag) for tag in tags]
     # BEGIN is 0, which is not on the wire.
-    if [kind for kind in told if kind != 0] != kinds or DDL in kinds or None in told:
+    if [kind for kind in by_tag if kind != 0] != kinds or DDL in kinds or None in by_tag:
         return None
     # Entries of no table may say so by empty names.
     databases, names = list(filter(None, databases)), list(filter(None, names))
@@ -172,10 +172,10 @@ def _rows_of(
     count = len(events)
     flat = joined(_events, events, _EVENT_MARK)
     columns, rows = list(flat.columns), list(flat.rows)
-    told = columns[: columns.index(MARK) + 1]
+    first_columns = columns[: columns.index(MARK) + 1]
     apart = split_by_mark(rows, count)
     letters = _letters(list(flat.dmlEventType), count)
-    if columns != told * count or apart is None or letters is None:
+    if columns != first_columns * count or apart is None or letters is None:
         return None
     rows, numbers = apart
     if not rows:
@@ -187,9 +187,9 @@ def _rows_of(
         records = [records[number] for number in numbers]
     images = joined(_rows, rows, _ROW_MARK)
     found = flat_rows(images.oldColumns, images.newColumns, ops, records)
-    if found is None or len(found.columns) != len(told) - 1:
+    if found is None or len(found.columns) != len(first_columns) - 1:
         return None
-    return tuple(told[:-1]), _filled(found)
+    return tuple(first_columns[:-1]), _filled(found)
 
 
 def _filled(flat: FlatRows) -> FlatRows:

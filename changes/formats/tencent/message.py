@@ -76,7 +76,7 @@ def envelope_of(packed: bytes) -> Any:
 
 
 def envelope_confidence(record: Packed) -> Confidence:
-    """Tell whether a record is an envelope. Fields that nobody knows make it less sure.
+    """Whether a record is an envelope. Fields that nobody knows make it less sure.
 
     Of a part, whose bytes mean nothing by themselves, only its headers can make sure.
     """
@@ -93,8 +93,8 @@ def envelope_confidence(record: Packed) -> Confidence:
         return Confidence.NO
     if not entries.items or not all(each.HasField("header") for each in entries.items):
         return Confidence.NO
-    odd = any(len(UnknownFieldSet(each)) for each in (envelope, entries, *entries.items))
-    return Confidence.LIKELY if odd else Confidence.CERTAIN
+    unknown_fields = any(len(UnknownFieldSet(each)) for each in (envelope, entries, *entries.items))
+    return Confidence.LIKELY if unknown_fields else Confidence.CERTAIN
 
 
 def part_of(packed: bytes) -> tuple[str, Part] | None:
@@ -116,12 +116,12 @@ def shard_of(packed: bytes) -> str:
 def sequence_number_of(packed: bytes) -> tuple[str, int | None]:
     """The shard and the running number that the record's headers tell; raises BadMessage."""
     headers = _headers(packed)
-    told = headers.get(_RUNNING)
-    if told is None:
+    number = headers.get(_RUNNING)
+    if number is None:
         return _shard(headers), None
-    if not told.isdigit() or len(told) > _LONGEST_NUMBER or int(told) >= 1 << 64:
-        raise BadMessage(f"a header {_RUNNING} that is no number: {told[:30]!r}")
-    return _shard(headers), int(told)
+    if not number.isdigit() or len(number) > _LONGEST_NUMBER or int(number) >= 1 << 64:
+        raise BadMessage(f"a header {_RUNNING} that is no number: {number[:30]!r}")
+    return _shard(headers), int(number)
 
 
 def _shard(headers: Mapping[str, bytes | None]) -> str:

@@ -102,10 +102,10 @@ class _DecodePass(BlockDecodePass):
         found = rows_of_many(values)
         if found is None:
             return None
-        told, flat = found
+        raw_columns, flat = found
         blocks = self._blocks
         try:
-            columns = self._columns(told)
+            columns = self._columns(raw_columns)
             blocks.learn(columns.shape)
         except (Refused, BadMessage):
             return None  # read one by one they tell at which record
@@ -123,12 +123,12 @@ class _DecodePass(BlockDecodePass):
             if event.rows:
                 self._add(event, letter_of(event), place)
 
-    def _columns(self, told: tuple[bytes, ...]) -> Columns:
-        found = self._known.get(told)
+    def _columns(self, raw_columns: tuple[bytes, ...]) -> Columns:
+        found = self._known.get(raw_columns)
         if found is None:
             if len(self._known) >= _SHAPES_KEPT:
                 self._known.clear()
-            found = self._known[told] = columns_of(read_columns(told))
+            found = self._known[raw_columns] = columns_of(read_columns(raw_columns))
         return found
 
     def _add(self, event: Any, op: str, place: int) -> None:
