@@ -1,7 +1,7 @@
-"""Names that no target has: a catalog makes folders of them, and these would be others' folders.
+"""Refuses names that no target may have: a catalog makes folders of them, maybe another's.
 
-A source's names are its users' to choose, so what comes of them is looked at before anything is
-made: one that leaves the warehouse, or can't be shown, is left out by itself.
+A source's users choose its names, so a target's name is checked before anything is created. One
+that leaves the warehouse, or can't be shown, is left out by itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def name_problem(name: str) -> str | None:
 
 
 def target_problem(target: TargetName) -> str | None:
-    """The same of a target; its sink is named by the configuration."""
+    """The same for a target; its sink's name is from the configuration."""
     for what, name in (("namespace", target.namespace), ("table", target.table)):
         if (problem := name_problem(name)) is not None:
             return f"no {what} in the lake is named so: {problem}"

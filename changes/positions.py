@@ -1,15 +1,13 @@
-"""Source positions as text that sorts like the source's own order: what the lanes of one target
-are put in order by.
+"""Source positions as text that sorts in the source's order: they order the lanes of one target.
 
-A position is the numbers that place a change in its source, the most significant first: a commit
-timestamp; an LSN; the number of a reign (see below), of a binlog file, a place in it, a row. Each
-number is written in decimal behind a letter that tells how many digits it has, so texts compare
-like the numbers do, however large those become: binlog file 1000000 comes after 999999.
-The last sign tells how the change ends, ``d`` or ``u``: of the two halves of a key-changing update
-that meet at one position in one key (keys that were swapped), the row is what stays.
+A position is a list of numbers, the most significant first: a commit timestamp; an LSN; the number
+of a reign (see below), of a binlog file, a place in it, a row. Each number is written in decimal
+after a letter for its number of digits, so texts compare like the numbers, of any size: binlog file
+1000000 comes after 999999. The last character is how the change ends, ``d`` or ``u``: of the two
+halves of a key-changing update that have one position in one key (swapped keys), the row stays.
 
-What can't be compared must not become a position. A GTID has no order. Places in the binlogs of
-two servers have none either: a format that numbers by files leads with the number of the server's
+Numbers that don't compare must not become a position. A GTID has no order. Places in the binlogs of
+two servers have none either: a format that numbers by files begins with the number of the server's
 reign, from the configuration, and refuses a server that is not named there.
 """
 
@@ -36,15 +34,15 @@ def _number(number: int) -> str:
 
 
 def with_ends(positions: pa.Array, ops: pa.Array) -> pa.Array:
-    """Complete the positions of rows by how each row ends: ``ops`` are U or D."""
+    """Complete the positions of rows by their changes: ``ops`` are U or D."""
     return pc.binary_join_element_wise(positions, pc.utf8_lower(ops), "")
 
 
 def in_source_order(table: pa.Table) -> pa.Table:
-    """Put the rows of one target in the order of their positions.
+    """Sort the rows of one target by their positions.
 
-    Rows of one position stay as they are: they came in one lane, or are the same change. Where a
-    row came from is dropped: a format that gives positions gives whole rows.
+    Rows of one position keep their order: they came in one lane, or are the same change. ``FROM``
+    is dropped: a format with positions has whole rows.
     """
     names = table.column_names
     origins = [name for name in names if name == FROM or name.startswith(FROM_PREFIX)]

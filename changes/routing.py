@@ -1,4 +1,4 @@
-"""Which targets a source table feeds, and which processor holds a target."""
+"""Routes source tables to targets, and targets to processors."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _ALLOWED = ("database", "table")
 
 
 def shard_of(target: str, shards: int) -> int:
-    """Give the place of the processor that holds a target.
+    """The index of the processor that holds a target.
 
     crc32, not ``hash()``: that differs from process to process (PYTHONHASHSEED), and a target would
-    change hands at each restart. crc32 is never negative, so no ``abs()`` is needed either, which
-    for the smallest 32-bit hash would itself be negative.
+    move to another processor at each restart. crc32 is never negative, so it needs no ``abs()``,
+    which would be negative for the smallest 32-bit hash.
     """
     return zlib.crc32(target.encode()) % shards
 
@@ -30,7 +30,7 @@ class Route:
     """Source tables to a target, by patterns (``shop.order_*``, case matters) on database.table.
 
     ``template`` names the target: sink, namespace and table with a dot between, where
-    ``{database}`` and ``{table}`` stand for the source's names. Raises ValueError where it doesn't.
+    ``{database}`` and ``{table}`` stand for the source's names. Raises ValueError for another form.
     """
 
     include: tuple[str, ...]
@@ -80,7 +80,7 @@ class Route:
         )
 
     def takes_one_named(self, table: str) -> bool:
-        """Whether a table of this name could take this route, in whatever database."""
+        """Whether a table of this name could take this route, in any database."""
         named = Named(None, table)
         return any(
             self._takes_another(found, TableName("", ""))
@@ -89,7 +89,7 @@ class Route:
         )
 
     def target(self, table: TableName) -> TargetName:
-        """Name the table's target. A source's name is kept whole, dots and braces included."""
+        """The table's target. A source's name stays as it is, dots and braces included."""
         names = {"database": table.database, "table": table.table}
         sink, namespace, name = (
             PLACEHOLDER.sub(lambda found: names[found[1]], part)
@@ -134,7 +134,7 @@ def _covers(pattern: str, database: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TargetRoute:
-    """Where the changes of one table go, and how."""
+    """The target of one table's changes, with its mode and keys."""
 
     name: TargetName
     mode: Mode
@@ -144,16 +144,16 @@ class TargetRoute:
 
 
 class RouteConflict(ValueError):
-    """The configuration sends tables to one target in ways that can't both be."""
+    """The configuration routes tables to one target in contradictory ways."""
 
 
 class Router:
-    """Answers for each table once and remembers. Used by one thread."""
+    """Finds the targets of tables, with a cache. Used by one thread."""
 
     def __init__(
         self, routes: Iterable[Route], instead: Mapping[TargetName, TargetName] | None = None
     ) -> None:
-        """``instead``: where the changes of some targets go for the time being."""
+        """``instead``: by target another one that gets its changes for now (a rebuild)."""
         self._routes = tuple(routes)
         self._instead = dict(instead or {})
         self._stand_ins = {new: old for old, new in self._instead.items()}
@@ -174,7 +174,7 @@ class Router:
         return known
 
     def left_out(self, table: TableName) -> str | None:
-        """Say why a route that takes the table leads it nowhere: no target is named so."""
+        """Why a table that has a route has no target: no target may have that name."""
         if table not in self._left_out:
             targets = (route.target(table) for route in self._routes if route.takes(table))
             problems = filter(None, map(target_problem, targets))
@@ -188,9 +188,9 @@ class Router:
         return any(route.feeds(name, nobody) for route in self._routes)
 
     def twin(self, table: TableName, target: TargetName, other: TableName) -> TargetName | None:
-        """Name the target of ``other`` by the route that leads ``table`` to ``target``.
+        """The target of ``other`` by the route that leads ``table`` to ``target``.
 
-        None where that route does not take ``other``, or leads it nowhere.
+        None where that route does not take ``other``, or has no target for it.
         """
         for route in self._routes:
             if route.takes(table) and self._place(route.target(table)) == target:
@@ -200,23 +200,23 @@ class Router:
         return None
 
     def stands_in_for(self, target: TargetName) -> TargetName | None:
-        """Name the target whose changes this one gets for the time being."""
+        """The target whose changes this one gets for now."""
         return self._stand_ins.get(target)
 
     def _place(self, target: TargetName) -> TargetName:
         return self._instead.get(target, target)
 
     def shared(self, target: TargetName) -> bool:
-        """Whether several of the tables that came so far go to the target."""
+        """Whether several of the tables seen so far go to the target."""
         known = list(self._known.items())
         tables = [table for table, routes in known if target in {route.name for route in routes}]
         return sum(bool(table.database and table.table) for table in tables) > 1
 
     def merges(self, table: TableName, target: TargetName) -> bool:
-        """Whether other source tables than this one may feed the target as well.
+        """Whether other source tables than this one may feed the target, too.
 
-        Two that only happen to spell one target, by templates that hold both names, are not meant
-        to share it: that is a conflict.
+        Two tables whose templates hold both names, and happen to spell one target, are not meant to
+        share it: that is a conflict.
         """
         name = self._stand_ins.get(target, target)
         mine = [r for r in self._routes if r.takes(table) and r.target(table) == name]

@@ -1,7 +1,7 @@
-"""Whether another table could lead to a target, by a route's patterns and its template. Pure.
+"""Decides whether another table could lead to a target, by a route's patterns and template. Pure.
 
-A template that holds both names leaves a few tables for a target, and each is looked at; where it
-leaves a name out, patterns tell whether any table has such names.
+A template with both names leaves a few tables for a target, and each is checked. Where it leaves a
+name out, the patterns decide whether any table has such names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 class Named(NamedTuple):
-    """A table as far as a target's name tells it. None: the template leaves that name out."""
+    """A table as far as a target's name has it. None: the template leaves that name out."""
 
     database: str | None
     table: str | None
@@ -52,7 +52,7 @@ def _spell(pieces: Sequence[str], text: str, names: dict[str, str]) -> Iterator[
 
 
 def patterns_meet(pattern: str, named: Named) -> Iterator[Named]:
-    """What a pattern takes of such tables: each name as far as pattern or target tell it."""
+    """The tables of a pattern among these: each name as far as pattern or target have it."""
     for database, table in _halves(pattern):
         found = Named(_meet(database, named.database), _meet(table, named.table))
         if "" not in found:
@@ -71,7 +71,7 @@ def covers(pattern: str, named: Named) -> bool:
 
 
 def _meet(pattern: str, name: str | None) -> str | None:
-    """The name that both tell; None where neither does, empty where they differ."""
+    """The common name; None where neither has one, empty where they differ."""
     if name is not None:
         return name if fnmatchcase(name, pattern) else ""
     return None if any(sign in pattern for sign in "*?[") else pattern

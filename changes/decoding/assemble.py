@@ -1,4 +1,4 @@
-"""Turns decoded rows, still text, into one Arrow table: a column at a time, never a row."""
+"""Assembles decoded rows, still text, into one Arrow table, a column at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from changes.types import SourceType
 
 
 class Misfit(Exception):
-    """A value can't be had: the record it came in, and why."""
+    """A value can't be converted: the place of its record, and why."""
 
     def __init__(self, record: int, reason: str) -> None:
         super().__init__(reason)
@@ -29,7 +29,7 @@ class Misfit(Exception):
 
 
 class ColumnConverter(Protocol):
-    """Turns columns of text into Arrow's, by one format's ways of writing values."""
+    """Converts columns of text to Arrow's, as one format writes its values."""
 
     def column(
         self, text: pa.Array, kind: SourceType, declared: str | None, *, key: bool
@@ -39,9 +39,9 @@ class ColumnConverter(Protocol):
 
 
 BLOCK_ROWS = 512
-"""Rows read, then turned into columns, at once. Few: the calls cost more than the cells (32: 1.4
-times slower; 256: a tenth). Many: the rows have left the processor's cache when their columns are
-gathered (50,000 at once: 3 times slower)."""
+"""Rows that are read, then turned into columns, at once. Fewer: the calls cost more than the cells
+(32: 1.4 times slower; 256: a tenth). More: the rows have left the processor's cache when their
+columns are gathered (50,000 at once: 3 times slower)."""
 
 
 class Text(NamedTuple):
@@ -58,12 +58,11 @@ class Text(NamedTuple):
 
 @dataclass(slots=True)
 class RowSegment:
-    """Rows of one layout, in order. ``columns`` are those of the rows' struct, in its order.
+    """Neighbouring rows of one layout. ``columns`` are those of the rows' struct, in its order.
 
-    ``ops`` and ``records`` tell for each row what happened (a letter: I, U, D) and the record it
-    came in.
-    ``moved`` are the places of rows that came from the key which the row before them ends.
-    ``rows`` holds only the latest, the others are columns already.
+    By row, ``ops`` has the letter of the change (I, U, D) and ``records`` the place of its record.
+    ``moved`` are the places of rows whose old key is deleted by the row before them. ``rows``
+    holds only the latest rows; earlier ones are columns already, in ``blocks``.
     """
 
     columns: Mapping[str, SourceType]
@@ -102,7 +101,7 @@ class RowSegment:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """All that one table is made of. No keys: a changelog."""
+    """The parts of one table. No keys: a changelog."""
 
     segments: Sequence[RowSegment]
     columns: Mapping[str, SourceType]
@@ -110,7 +109,7 @@ class Pieces:
     null_keys: bool
     """Whether a key may be null: only one that the configuration names."""
     positions: Mapping[int, str] | None = None
-    """Where the format tells: the source position of each record."""
+    """The source position of each record, where the format has any."""
 
     @property
     def ops(self) -> bytes:
@@ -168,7 +167,7 @@ def _indexes(records: Sequence[int]) -> list[int]:
 
 
 def letters(ops: bytes) -> pa.Array:
-    """Make an array of texts of one letter each: text and offsets are all that it consists of."""
+    """An array of texts of one letter each, made from its two buffers."""
     offsets = array("i", range(len(ops) + 1))
     return pa.Array.from_buffers(
         pa.string(), len(ops), [None, pa.py_buffer(offsets), pa.py_buffer(ops)]
@@ -176,7 +175,7 @@ def letters(ops: bytes) -> pa.Array:
 
 
 class _Columns:
-    """Converts the columns one after another and keeps the earliest misfit of them all."""
+    """Converts the columns one after another; keeps the earliest misfit of all of them."""
 
     def __init__(
         self,
@@ -203,7 +202,7 @@ class _Columns:
         return pa.table(columns)
 
     def upserts(self) -> pa.Table:
-        """Rows that end a key carry just that; the rest is null there and counts as carried."""
+        """A row that deletes a key has only the key; its other columns are null, and carried."""
         marks = letters(self._ops.replace(b"I", b"U"))
         gone = pc.equal(marks, "D") if b"D" in self._ops else None
         columns: dict[str, pa.Array] = {OP: marks}
@@ -230,7 +229,7 @@ class _Columns:
         return {POSITION: with_ends(texts, marks)}
 
     def _origins(self, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
-        """Say of each row that moved which key it had: the row before ends that."""
+        """The old key of each row that moved: that of the row before it."""
         moved = self._pieces.moved
         if not moved:
             return {}
@@ -255,7 +254,7 @@ class _Columns:
             self._misfit(null, f"key column {name} is null")
 
     def _typed(self, name: str, text: pa.Array, kind: SourceType) -> pa.Array:
-        """Convert a column, each stretch of rows as the type that it came with is read."""
+        """Convert a column, each stretch of rows by the type that it came with."""
         stretches = self._stretches(name, kind)
         if len(stretches) == 1:
             return self._converted(name, text, stretches[0][1], 0)
@@ -280,7 +279,7 @@ class _Columns:
         return found
 
     def _converted(self, name: str, text: pa.Array, kind: SourceType, start: int) -> pa.Array:
-        """What lies beyond a misfit need not fit: the call fails at that one."""
+        """Values after a misfit may not fit either: the call fails at the first one anyway."""
         key, declared = name in self._pieces.keys, self._declared.get(name)
         try:
             return self._converter.column(text, kind, declared, key=key)
@@ -298,7 +297,7 @@ class _Columns:
 
 
 def as_texts(columns: Sequence[Sequence[object]]) -> list[Text]:
-    """Several columns of one length, as one array cut up: a call costs as much as 100 cells."""
+    """Several columns of one length, slices of one array: a call costs as much as 100 cells."""
     count = len(columns[0])
     try:
         cells = pa.array(list(itertools.chain.from_iterable(columns)), pa.string())
@@ -308,7 +307,7 @@ def as_texts(columns: Sequence[Sequence[object]]) -> list[Text]:
 
 
 def _as_text(values: Sequence[object]) -> Text:
-    """One column's values: msgspec's UNSET stands for one that was not carried."""
+    """One column's values; msgspec's UNSET is a value that was not carried."""
     try:
         return Text(pa.array(values, pa.string()), None)
     except pa.ArrowTypeError:
@@ -317,7 +316,7 @@ def _as_text(values: Sequence[object]) -> Text:
 
 
 def _joined(parts: Sequence[Text]) -> Text:
-    """Copies even a single part: a block's share some memory, and would keep all of it."""
+    """Copies even a single part: a block's columns share memory, which would all be kept."""
     values = pa.concat_arrays([part.values for part in parts])
     if all(part.carried is None for part in parts):
         return Text(values, None)

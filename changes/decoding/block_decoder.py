@@ -1,6 +1,7 @@
 """The ``TableDecoder`` of formats whose rows are read as blocks: Canal protobuf, Tencent DTS.
 
-A format says how many messages are read at once, how one is read alone, and whose rows they are.
+A format defines how many messages are read at once, how one is read alone, and which tables they
+are of.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ class BlockDecodePass(ABC):
 
     def __init__(self, blocks: RowBlocks, backoff: BulkBackoff) -> None:
         self._about = ""
-        """Which table's rows are being read, in front of what is wrong with them."""
+        """The table whose rows are being read, as the beginning of an error."""
         self._blocks = blocks
         self._backoff = backoff
 
     def add_all(self, values: Sequence[bytes]) -> BadRecord | None:
-        """Take messages in, up to the first that can't be read: gives what is wrong with it."""
+        """Read messages up to the first bad one; returns its error."""
         for start, some in self._backoff.left_over(values, self._add_many):
             for place, value in enumerate(some, start):
                 try:
@@ -48,18 +49,18 @@ class BlockDecodePass(ABC):
 
     @abstractmethod
     def _add_many(self, values: Sequence[bytes], start: int) -> Iterator[Leftover] | None:
-        """Take messages in at once where all of their rows are alike, else nothing of them."""
+        """Read messages at once where all of their rows are alike, else none of them."""
 
     @abstractmethod
     def _add_message(self, value: bytes, place: int) -> None:
-        """Take a message in; raises Refused, BadMessage."""
+        """Read one message; raises Refused, BadMessage."""
 
 
 class BlockTableDecoder(DecoderDefaults, ABC):
     """The ``TableDecoder`` of one target.
 
-    A call that raises leaves what is known of the columns as it was, so the records before the
-    bad one can be decoded again without it.
+    A call that raises does not change the layout, so the records before the bad one can be decoded
+    again without it.
     """
 
     def __init__(
@@ -109,12 +110,12 @@ class BlockTableDecoder(DecoderDefaults, ABC):
 
     @property
     def _zone(self) -> str:
-        """Whose wall clock points in time are by when a converter sees them."""
+        """The zone of the points in time that the converter gets."""
         return self._options.time_zone
 
     @abstractmethod
     def _decode_pass(self, blocks: RowBlocks) -> BlockDecodePass:
-        """Begin to read one call's messages."""
+        """Make the reader of one call's messages."""
 
     @abstractmethod
     def _last_table(self, value: bytes) -> object:

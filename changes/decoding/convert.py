@@ -27,10 +27,10 @@ _ZERO_DATE = r"^[0-9]{4}-(00-[0-9]{2}|[0-9]{2}-00)"
 _LARGEST = 2**64 - 1
 
 _NO_MORE_DIGITS = r"([.][0-9]{6})0+"
-"""Digits of a second that say nothing the lake can't hold."""
+"""Digits of a second beyond microseconds that are all zero."""
 
 _OFFSET = r":[0-9]{2}([.][0-9]+)? *(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
-"""A time of day that says where on the earth it was read."""
+"""A time of day with its zone."""
 
 _VALUE_SHOWN = 60
 """Characters of a value that an error message quotes."""
@@ -85,7 +85,7 @@ class Converter:
 
 
 def _digits_of(arrow: pa.DataType) -> str:
-    """The words for a decimal whose message tells no digits."""
+    """The words of an error about a decimal whose declared type has no digits."""
     words = f"decimal({arrow.precision},{arrow.scale})"
     if words != "decimal(10,0)":
         return words
@@ -172,7 +172,7 @@ def _integers(text: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _unsigned(text: pa.Array, kind: pa.DataType) -> pa.Array:
-    """What came through a signed type and turned negative is none, nor are more than 64 bits."""
+    """Refuses negative numbers (they came through a signed type) and more than 64 bits."""
     result = _integers(text, kind)
     ends = pc.min_max(result)
     low, high = ends["min"].as_py(), ends["max"].as_py()
@@ -205,7 +205,7 @@ def _timestamps(text: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
 
 
 def _local(text: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
-    """Texts that say nothing of a zone."""
+    """Texts without a zone."""
     local = text.cast(TIMESTAMP)
     _not_before(local, pa.scalar(_YEAR_ONE_US, TIMESTAMP))
     if kind.tz is None:

@@ -9,20 +9,19 @@ from changes.decoding.flat_rows import blocks_of, worth_it
 from changes.model import Head, Kind, TableName
 
 MOST_HEADS = 500
-"""Looked at together. A bad message is told when it is come to, and those behind it are then
-looked at anew: more would be thrown away there."""
+"""Messages read at once. After a bad one those behind it are read again: more would waste more."""
 
 NOTHING = Head(Kind.NOTHING, None)
 MULTI_ENTRY = Head(Kind.MULTI_ENTRY, None)
 
 Quick = Callable[[Sequence[bytes]], Sequence[Head | None] | None]
-"""Tells heads; None, for one or for all, where it has to be looked at by itself."""
+"""Returns heads; None, for one message or for all, where each has to be read by itself."""
 
 
 def heads_of_all(
     values: Iterable[bytes | None], quick: Quick, peek: Callable[[bytes | None], Head]
 ) -> Iterator[Head]:
-    """Tell the heads in order; raises what ``peek`` raises, when it is come to."""
+    """The heads in order; raises what ``peek`` raises, on reaching the bad message."""
     listed = list(values)
     whole = [value for value in listed if value is not None]
     if len(whole) < len(listed):
@@ -38,7 +37,7 @@ def heads_of_all(
 
 
 class Tables:
-    """Heads of rows by their tables' names, which come again and again. One call's."""
+    """A cache of the heads of rows by their tables' names, for one call."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[bytes, bytes], Head] = {}
@@ -63,7 +62,7 @@ class Tables:
 
 
 def stretches(flat: Sequence[Any], mark: object, count: int) -> list[Sequence[Any]]:
-    """What stands in each of ``count`` marked stretches; raises ValueError: marks are missing."""
+    """The values of each of ``count`` marked stretches; raises ValueError if a mark is missing."""
     found = []
     start = 0
     for _ in range(count):

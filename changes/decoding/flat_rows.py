@@ -1,10 +1,10 @@
-"""Rows of many messages read by a few calls of protobuf's parser.
+"""Reads the rows of many protobuf messages by a few calls of the parser.
 
-Encoded messages that stand one behind the other are one message: of a field that is repeated it
-has all their values, and messages inside become one, too. So a view in which only the innermost
-fields are repeated gives these for a thousand messages as one list, and no object is made for the
-messages around them. Between them a mark is put, which tells where one ends and the next begins:
-where marks are missing something was damaged, and the messages are read one by one.
+Concatenated messages parse as one message: a repeated field has the values of all of them, and the
+messages inside are merged, too. So a view in which only the innermost fields are repeated returns
+them for a thousand messages as one list, without an object for each message around them. A mark
+between two messages shows where one ends and the next begins. Where marks are missing a message is
+damaged, and all are read one by one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from changes.formats.base import VALUE_AT
 
 MARK = b"\xff" * 16
-"""Stands for the end of a message in a list of bytes. It can't be read as a message itself."""
+"""The end of a message in a list of bytes. It can't be parsed as a message itself."""
 MARK_NUMBER = 1_000_003
 """The same in a list of numbers: no enumeration has it."""
 
@@ -30,18 +30,18 @@ FEWEST = 12
 FEWEST_BYTES = 1 << 13
 """Below this many messages of so many bytes one by one is quicker."""
 _SOME = 250
-"""Tried once more where among many one is different. Fewer: the different ones' neighbours, which
-are read one by one, are fewer, but the calls cost more than that."""
+"""Messages in a second attempt, where one of many is different. Fewer: fewer neighbours of the
+different one are read singly, but the calls cost more than that."""
 _GIVEN_UP = 16
-"""Blocks that are not tried after one of which no part could be read at once."""
+"""Blocks without an attempt after one of which no part could be read at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Images:
     """Rows of one width, cell behind cell, with a mark behind each row.
 
-    Cut where they are looked at: of old images that is the key alone, and a list of protobuf's
-    makes an object of each cell that is taken.
+    Columns are cut when they are used: of old images that is the key alone, and a list of
+    protobuf's makes an object of each cell that is read.
     """
 
     cells: Sequence[bytes]
@@ -104,9 +104,9 @@ Leftover = tuple[int, Sequence[bytes]]
 
 
 class BulkBackoff:
-    """Whether to try to read messages at once: not where they were all unlike just before.
+    """Decides whether to try reading messages at once: not just after a block that was all unlike.
 
-    One target's; kept from call to call.
+    One for each target, kept from call to call.
     """
 
     def __init__(self) -> None:
@@ -117,9 +117,9 @@ class BulkBackoff:
         values: Sequence[bytes],
         take: Callable[[Sequence[bytes], int], Iterator[Leftover] | None],
     ) -> Iterator[Leftover]:
-        """Have ``take`` take blocks, at their places; gives, in order, what it could not.
+        """Pass blocks to ``take``, with their places; yields, in order, what it could not read.
 
-        ``take`` gives None for nothing at all, else as it goes on what has to come between.
+        ``take`` returns None where it read nothing, else the messages to be read in between.
         """
         for start, block in blocks_of(values):
             if self._rest or not worth_it(block):
@@ -154,7 +154,7 @@ def joined(parse: Any, messages: Sequence[bytes], mark: bytes) -> Any:
 
 
 def single(flat: Sequence[Any], mark: object, count: int) -> list[Any] | None:
-    """What stands in ``count`` marked stretches, where that is one in each; else None."""
+    """The values of ``count`` marked stretches where each has exactly one; else None."""
     if len(flat) != 2 * count or flat[1::2] != [mark] * count:
         return None
     found = list(flat[::2])
@@ -162,9 +162,9 @@ def single(flat: Sequence[Any], mark: object, count: int) -> list[Any] | None:
 
 
 def split_by_mark(flat: Sequence[bytes], count: int) -> tuple[list[bytes], Sequence[int]] | None:
-    """All values but the marks, and the number of each one's marked stretch.
+    """All values without the marks, and the number of each one's marked stretch.
 
-    None: marks are missing.
+    None where marks are missing.
     """
     alone = single(flat, MARK, count)
     if alone is not None:
@@ -184,10 +184,10 @@ def split_by_mark(flat: Sequence[bytes], count: int) -> tuple[list[bytes], Seque
 def flat_rows(
     before: Sequence[bytes], after: Sequence[bytes], ops: bytes, records: Sequence[int]
 ) -> FlatRows | None:
-    """The rows of two lists of images, one of each for each row; None where they are uneven.
+    """The rows of two lists of images, one of each for each row.
 
-    None, too, where there is none. An inserted row is its image after, a deleted one its image
-    before.
+    None where the lists are uneven or empty. An inserted row is its image after, a deleted one its
+    image before.
     """
     if not ops:
         return None
@@ -209,7 +209,7 @@ def flat_rows(
 def _mixed(
     before: list[bytes], after: list[bytes], ops: bytes
 ) -> tuple[Images | None, Images | None]:
-    """The rows' images, and those that they had. Raises ValueError where marks are missing."""
+    """The rows' images, and their old ones. Raises ValueError where marks are missing."""
     news: list[bytes] = []
     olds: list[bytes] = []
     was_at = now_at = 0

@@ -1,4 +1,4 @@
-"""What is told about a JSON message by a look at its outermost members alone."""
+"""Reads the outermost members of a JSON message, without its values."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ def is_list(found: Members, name: str) -> bool:
 
 
 def is_empty(value: bytes | None) -> bool:
-    """Whether a record has no value, or one that says nothing: a tombstone in one of its shapes."""
+    """Whether a record has no value, or an empty one: a tombstone in one of its shapes."""
     return value is None or value.strip() in (b"", b"null")

@@ -35,10 +35,10 @@ def images_of(
     keys: Sequence[str],
     configured: ConfiguredTypes = NOTHING_CONFIGURED,
 ) -> tuple[list[Image], dict[int, str]]:
-    """The rows' values, converted a column at a time, and what is wrong with which row.
+    """The rows' values, converted a column at a time, and the first error of each bad row.
 
     ``configured``: types of columns that ``types`` lacks. A value that does not fit its type is
-    shown as it came: whoever debugs wants to see it.
+    shown as it came, for debugging.
     """
     images: list[Image] = [dict.fromkeys(values) for values in rows]
     misfits: dict[int, str] = {}
@@ -78,7 +78,7 @@ def images_of(
 
 
 def _shown(value: object, kind: SourceType) -> object:
-    """The lake's value, but an integer as one, and a float by the digits that tell it apart."""
+    """The lake's value, but an integer as int, and a float by its shortest exact digits."""
     if isinstance(value, Decimal) and kind.form in (TextForm.WHOLE, TextForm.UNSIGNED):
         return int(value)
     if isinstance(value, float) and pa.types.is_float32(kind.arrow):

@@ -1,4 +1,4 @@
-"""Messages of one row each for people: the change with its key, its row before and after."""
+"""Explains messages of one row each: the change with its key, its row before and after."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from changes.model import FormatOptions, TableName
 def explain_row(
     table: TableName, row: Row, options: FormatOptions, ts_ms: int | None, *, drops_nulls: bool
 ) -> RowChange:
-    """Say what a message of a row says; raises Refused.
+    """Explain a message of a row; raises Refused.
 
     ``drops_nulls`` as in ``Dialect``: what an update had and lacks is null then.
     """

@@ -1,8 +1,8 @@
-"""What is known of a target's columns where rows are objects of typed JSON values, one a message.
+"""The layout of rows that are objects of typed JSON values, one a message.
 
-A value is read as what JSON says it is, but for numbers with a fraction, which are kept as the
-text that stood in the message: none passes through a float. A column that ever held an object or
-a list is a document: read as the bytes that stand there.
+A value is read by its JSON type, but numbers with a fraction stay the text of the message: none
+passes through a float. A column that ever held an object or a list is a document: its value is the
+bytes of the message.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ MessageType = Callable[[type[Struct]], type[Struct]]
 
 
 class JsonLayout(Layout):
-    """``documents`` are the columns that hold objects or lists. ``old`` is not needed here: what
-    an update replaced is an image like any other."""
+    """``documents`` are the columns that hold objects or lists. ``old`` is not needed here: the old
+    row of an update is an image like any other."""
 
     def __init__(
         self,
@@ -70,14 +70,14 @@ class JsonLayout(Layout):
         )
 
     def with_documents(self, names: Iterable[str]) -> Self:
-        """Give the layout that reads these columns as the bytes that stand in the message."""
+        """The layout that reads these columns as bytes of the message."""
         documents = self.documents.union(names)
         return type(self)(
             self._message, self.columns, self.keys, self.declared, documents, self.configured
         )
 
     def row_of(self, values: Mapping[str, Raw]) -> Struct:
-        """Make a row of values as they stand; columns that are not known here are left out."""
+        """Make a row of raw values; unknown columns are left out."""
         return self.row(
             **{
                 field: values[name] if name in self.documents else plain_value(values[name])
@@ -87,7 +87,7 @@ class JsonLayout(Layout):
         )
 
     def texts(self, rows: Sequence[Struct]) -> list[Text]:
-        """The rows' columns as text; raises Documents where a column turns out to hold such."""
+        """The rows' columns as text; raises Documents where a column holds an object or list."""
         columns = list(zip(*map(msgspec.structs.astuple, rows), strict=True))
         seen = [set(map(type, values)) - _NULL for values in columns]
         found: list[Text | None] = [None] * len(columns)
@@ -119,7 +119,7 @@ def is_document(raw: Raw) -> bool:
 
 
 def plain_value(raw: Raw) -> object:
-    """A value as a layout's decoder reads it; raises Refused where it is none."""
+    """A value as a layout's decoder reads it; raises Refused where it is not valid JSON."""
     try:
         return _value.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -1,7 +1,7 @@
-"""Decodes messages of one row each, of typed JSON values: what Maxwell's and GoldenGate's share.
+"""Decodes messages of one row each, of typed JSON values: shared by Maxwell and GoldenGate.
 
-A block of messages is read by the layout's own decoder and handled a member at a time. What does
-not fit the layout is taken with care, one message, and the layout grows.
+A block of messages is read by the layout's decoder and handled a member at a time. A message that
+does not fit the layout is read by itself, slowly, and the layout grows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DELETE = ord("D")
 class Row:
     """One message's row with nothing assumed about its columns; ``op`` is I, U or D.
 
-    ``names`` is the text in which the record names its key, ``keys`` what that says.
+    ``names`` is the text in which the record names its key, ``keys`` the names in it.
     """
 
     op: str
@@ -49,31 +49,31 @@ class Row:
 
 
 class Dialect(Protocol):
-    """What a format says about its messages. A change has its row in ``now``, a D perhaps only in
-    ``was``; what an update replaced is in ``was``, as far as it is told."""
+    """A format's description of its messages. A change has its row in ``now``, a D perhaps only in
+    ``was``; the replaced values of an update are in ``was``, as far as the message has them."""
 
     letters: Mapping[str, str]
-    """I, U or D by what stands in ``kind``."""
+    """I, U or D by the value of ``kind``."""
 
     deletes_by_was: bool
     """Which of two images of a deleted row counts."""
 
     drops_nulls: bool
-    """Whether nulls may be left out: then an insert lacks nothing, and what an update lacks
-    but had is null."""
+    """Whether messages leave nulls out: then an insert lacks nothing, and a column that an update
+    lacks but had before is null."""
 
     def message(self, row: type[Struct]) -> type[Struct]:
-        """Make the struct of a message: kind, now, was, names, and odd, which is None unless it
-        has to be read with care."""
+        """Make the struct of a message: kind, now, was, names, and odd, which is None unless the
+        message has to be read slowly."""
         ...
 
     def bodies(self, values: Sequence[bytes]) -> Sequence[bytes]:
-        """Give the messages themselves, of records that may come packed."""
+        """The messages themselves, of records that may be packed."""
         ...
 
     def key_texts(self, names: Sequence[Raw], values: Sequence[bytes]) -> Sequence[bytes]:
-        """Give the texts by which records name their keys: ``Row.names``; ``names`` is what
-        stands in the messages."""
+        """The texts by which records name their keys: ``Row.names``; ``names`` is that member of
+        the messages."""
         ...
 
     def read(self, value: bytes) -> Row:
@@ -81,15 +81,15 @@ class Dialect(Protocol):
         ...
 
     def table_of(self, value: bytes) -> TableName | None:
-        """Tell whose row it is, for what is said about it; None where that can't be told."""
+        """The table of a row, for errors; None where it is unknown."""
         ...
 
 
 class JsonTableDecoder(DecoderDefaults):
     """The ``TableDecoder`` of such a format.
 
-    A call that raises leaves what is known of the columns as it was, so the records before the
-    bad one can be decoded again without it.
+    A call that raises does not change the layout, so the records before the bad one can be decoded
+    again without it.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class _DecodePass:
         return sum(len(segment.ops) for segment in self.segments) - self._moved
 
     def read(self, values: Sequence[bytes]) -> Refused | None:
-        """Take the messages in; give what stopped it at ``place``, None when all are in."""
+        """Read the messages; returns the error at ``place``, None when all are read."""
         try:
             while self.place < len(values):
                 self._read_block(values[self.place : self.place + BLOCK_ROWS])
@@ -188,7 +188,7 @@ class _DecodePass:
         return None
 
     def _read_block(self, values: Sequence[bytes]) -> None:
-        """Read these messages, or as many as the present layout's decoder is good for."""
+        """Read these messages, or as many as the present layout fits."""
         layout = self.layout
         messages = self._decoded(values)
         if messages and not self._add_alike(messages, values):
@@ -201,7 +201,7 @@ class _DecodePass:
             self._read_careful(values[len(messages)])
 
     def _decoded(self, values: Sequence[bytes]) -> list[Any]:
-        """Decode messages by the layout, up to the first that does not have it."""
+        """Decode messages by the layout, up to the first that does not fit it."""
         layout = self.layout
         if layout.keys is None or not layout.columns:
             return []
@@ -232,7 +232,7 @@ class _DecodePass:
         return True
 
     def _add_known(self, message: Any, value: bytes) -> bool:
-        """Add a message of a known shape; False if it is not and has to be read with care."""
+        """Add a message of a known shape; False if it is not and has to be read slowly."""
         letters, row = self._dialect.letters, self.layout.row
         if message.kind not in letters or message.odd is not None:
             return False
@@ -295,7 +295,7 @@ class _DecodePass:
         self._add(row.op.encode(), [layout.row_of(row.now)], [was])
 
     def _learn(self, row: Row) -> None:
-        """Take in what the message tells of columns and key."""
+        """Extend the layout by the message's columns and key."""
         layout = self.layout
         if not self._fixed and row.names not in self.names:
             if layout.keys is None:

@@ -1,9 +1,9 @@
-"""Rows that take a key whose own row has not moved away yet.
+"""Tracks key changes to a key whose own row has not moved away yet.
 
-MySQL checks a key row by row, so a row only ever moves to a free key. Oracle and others check at
+MySQL checks keys row by row, so a row only ever moves to a free key. Oracle and others check at
 the statement's end: ``SET id = 3 - id`` exchanges two keys by two updates, ``SET id = id + 1``
-moves each row to the place of the next. Read one by one, the second update would end the row that
-the first one brought. Its old row tells: it is not the row that has just come to that key.
+moves each row to the key of the next. Read one by one, the second update would delete the row that
+the first one moved there. Its old image shows that it is another row.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ PARTIAL_ROW = "a row leaves its key after another one has taken it, and is told 
 
 
 class Arrived(NamedTuple):
-    """The values beside its key of a row that came to another; UNSET for those not known.
+    """The values, without the key, of a row that moved to another key; UNSET for unknown ones.
 
-    ``left`` is the old image by which it left its former key.
+    ``left`` is the old image with which it left its former key.
     """
 
     values: Sequence[object]
@@ -33,11 +33,11 @@ class Arrived(NamedTuple):
 
 @dataclass(slots=True)
 class KeyRun:
-    """Changes of keys that stand one behind the other, with no other row between them.
+    """Neighbouring changes of keys, with no other row between them.
 
-    ``arrived`` are the keys that rows have come to in it. ``left`` is the old image by which a row
-    left its key last, where such an image may tell the key alone. ``next_`` is the number that the
-    next row must have: rows are numbered by whoever reads them.
+    ``arrived`` are the keys that rows have moved to in this run. ``left`` is the old image with
+    which the last row left its key, where such an image may hold the key alone. ``next_`` is the
+    number that the next row must have; the decoder numbers the rows.
     """
 
     arrived: dict[Key, Arrived] = field(default_factory=dict)
@@ -62,10 +62,10 @@ class KeyRun:
     def moves(
         self, number: int, old: Key, before: Sequence[object], new: Key, after: Sequence[object]
     ) -> bool:
-        """Take row ``number`` from one key to another; tell whether the old key's row ends by that.
+        """Move row ``number`` from one key to another; whether that deletes the old key's row.
 
-        It does not where another row has come there before. Raises Refused where the moved row is
-        then told in part only: what it lacks can't be had any more.
+        It does not where another row has moved there before. Raises Refused where the moved row is
+        partial then: the columns that it lacks are lost.
         """
         ends = self.leaves(number, old, before)
         if not ends and UNSET in after:
@@ -74,12 +74,12 @@ class KeyRun:
         return ends
 
     def leaves(self, number: int, old: Key, before: Sequence[object], image: object = None) -> bool:
-        """The first half of ``moves``, where the two come in records of their own.
+        """The first half of ``moves``, where the two halves come in separate records.
 
-        ``image`` is all of the old image beside its key, None where it surely tells the row. Else
-        what is not told may stand there as anything (PostgreSQL's 0 and "" of Debezium), and is
-        the same in all of a table's images: if the row that came here left its former key by the
-        same one, this is that row.
+        ``image`` is the old image without its key, None where it certainly holds the row's values.
+        Otherwise values that were not sent may be replaced by anything (0 and "" in Debezium's
+        records of PostgreSQL), alike in all of a table's images: if the row that moved here left
+        its former key with the same image, this is that row.
         """
         if number != self.next_:
             self.arrived.clear()
@@ -101,9 +101,9 @@ class KeyRun:
 
 
 def _differ(there: Sequence[object], before: Sequence[object]) -> bool:
-    """Whether these are surely not one row's values.
+    """Whether these are certainly not one row's values.
 
-    Null in an old image may stand for what was not told (partial images), so it proves nothing.
+    Null in an old image may be a value that was not sent (partial images), so it proves nothing.
     """
     pairs = zip(there, before, strict=False)
     return any(a != b for a, b in pairs if a is not UNSET and b is not UNSET and b is not None)

@@ -146,21 +146,21 @@ class Layout(abc.ABC):
         return tuple([getattr(row, f) for f in self.fields.values() if f not in keys])
 
     def with_keys(self, keys: tuple[str, ...]) -> Self:
-        """Fix the key; raises Refused where a column has a name that the changelog needs."""
+        """Set the key; raises Refused where a column has a name that the changelog needs."""
         for name in self.columns:
             check_name(name, (), keys)
         return self.rebuilt(self.columns, keys, self.known)
 
     def knows(self, carried: Iterable[str], text: bytes) -> bool:
-        """Whether ``grown`` would surely give this same layout."""
+        """Whether ``grown`` would certainly return this same layout."""
         return text in self.known and all(name in self.columns for name in carried)
 
     def grown(self, types: Mapping[str, str], carried: Iterable[str], text: bytes) -> Self:
-        """Give the layout that also holds these columns; raises Refused where none can.
+        """The layout that also has these columns; raises Refused where there is none.
 
         ``types`` is the message's type block and ``text`` its bytes; ``carried`` are the columns
-        that its rows name, in their order. Without a type there a column is what the configuration
-        says, else text, or stays what it is.
+        of its rows, in order. A column without a type there has the configured one, else text, or
+        stays what it is.
         """
         columns = dict(self.columns)
         same_words = True
@@ -185,7 +185,7 @@ class Layout(abc.ABC):
         return self.rebuilt(columns, spelled(self.keys, columns), known)
 
     def _seen(self, name: str, declared: str) -> SourceType:
-        """What a message's type says; a decimal without digits has those of the configuration."""
+        """A message's type; a decimal without digits has those of the configuration."""
         own = self.configured.type_of(name)
         if own is not None and pa.types.is_decimal(own.arrow) and lacks_digits(declared):
             return own
@@ -220,7 +220,7 @@ class Layout(abc.ABC):
 
 
 def _as_text(seen: SourceType) -> SourceType:
-    """A column that is declared as text: its values as they come, labels as such."""
+    """The type of a column that is configured as text: its values as they come, labels as such."""
     return replace(seen, arrow=TEXT.arrow)
 
 
@@ -230,7 +230,7 @@ def _begins(labels: tuple[str, ...], part: tuple[str, ...]) -> bool:
 
 
 def _same_words(stored: SourceType, now: SourceType) -> bool:
-    """Whether what ``stored`` read is read alike by ``now``."""
+    """Whether both types read a text alike."""
     return stored.form is now.form and _begins(now.labels, stored.labels)
 
 
@@ -244,7 +244,7 @@ def decoded(decode: Callable[[bytes], Any], texts: Iterable[bytes]) -> list[Any]
 
 
 def other_key(was: tuple[str, ...], now: tuple[str, ...]) -> Refused:
-    """What is wrong with a message whose key is not the one that the table has.
+    """The error of a message whose key is not the table's.
 
     Without any key it is a bad message of its table; with another one the table has changed.
     """
@@ -257,10 +257,10 @@ def _list(keys: tuple[str, ...]) -> str:
 
 
 def check_name(name: str, others: Iterable[str], keys: tuple[str, ...] | None) -> None:
-    """Raise Refused for a name that is ours, Unfit where it differs from another's by case only.
+    """Raise Refused for a reserved name, Unfit where it differs from another one by case only.
 
-    The lake takes both for one column. So it is, where the source spells it anew: a decoder that
-    knows nothing of before takes the new spelling. Both at once are refused by that one too.
+    The lake has one column for both. So has the source, where it respells the column: a new
+    decoder takes the new spelling. Both spellings at once are refused by that one, too.
     """
     lower = name.lower()
     if lower.startswith(_RESERVED_PREFIX) or (keys == () and lower in _CHANGELOG_NAMES):
@@ -271,7 +271,7 @@ def check_name(name: str, others: Iterable[str], keys: tuple[str, ...] | None) -
 
 
 def spelled(keys: tuple[str, ...] | None, columns: Collection[str]) -> tuple[str, ...] | None:
-    """The key's columns as the messages spell them; the configuration may do it otherwise."""
+    """The key's columns as the messages spell them; the configuration may differ by case."""
     if keys is None or all(key in columns for key in keys):
         return keys
     lower = {name.lower(): name for name in columns}
@@ -279,9 +279,7 @@ def spelled(keys: tuple[str, ...] | None, columns: Collection[str]) -> tuple[str
 
 
 def json_name(name: str, field: str) -> str:
-    """A name that msgspec can't match gets one that no MySQL column has (it ends in a space).
-
-    Rows with such a column take the careful way.
-    """
+    """A name that msgspec can't match is replaced by one that no MySQL column has: it ends in a
+    space. Rows with such a column are read slowly."""
     matched = name.isprintable() and '"' not in name and "\\" not in name
     return name if matched else f"{field} "

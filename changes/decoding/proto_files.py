@@ -1,7 +1,7 @@
 """Makes message classes of the formats' .proto files, each in a descriptor pool of its own.
 
 The subset of the language that these files need is small (messages, enumerations, proto3's plain
-fields), and read here: no generated code can then differ from its file, and no compiler is needed.
+fields) and parsed here: so no generated code can differ from its file, and no compiler is needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of the protobuf formats for people: each change with its key, its row before and after."""
+"""Explains rows of the protobuf formats: each change with its key, its row before and after."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TextRow:
 def explain_rows(
     table: TableName, rows: Sequence[TextRow], converter: Converter, ts_ms: int | None
 ) -> Iterator[RowChange]:
-    """Say what rows say; raises Refused."""
+    """Explain rows; raises Refused."""
     for row in rows:
         types = {name: row.types.get(name, "text") for name in (*row.now, *(row.was or ()))}
         raws = [_raw(row.now), _raw(row.was or {})]

@@ -1,4 +1,4 @@
-"""Reads the texts of types that the lake keeps as text: in one form, labels by name."""
+"""Normalizes the texts of types that the lake stores as text: one form each, labels by name."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _FORMS: Mapping[TextForm, Callable[[str], object]] = {
     TextForm.INET4: ipaddress.IPv4Address,
     TextForm.INET6: ipaddress.IPv6Address,
 }
-"""What refuses a text that is none."""
+"""Parsers that refuse an invalid text."""
 
 
 def reader_of(kind: SourceType) -> Callable[[str], str] | None:
-    """Give what reads one text of such a type; None where a text is no more than it is.
+    """The function that normalizes one text of a type; None where texts stay as they are.
 
     It raises pa.ArrowInvalid.
     """
@@ -49,7 +49,7 @@ def reader_of(kind: SourceType) -> Callable[[str], str] | None:
 
 
 def time_text(text: str) -> str:
-    """Give a TIME its one form: ``-101:02:03``, with six digits of a second where it has any.
+    """Normalize a TIME: ``-101:02:03``, with six digits of a second where it has any.
 
     Raises pa.ArrowInvalid.
     """
@@ -94,7 +94,7 @@ def set_labels(text: str, labels: Sequence[str]) -> str:
 
 
 def utf8_text(value: str) -> str:
-    """Put together a text that came byte by byte. Raises pa.ArrowInvalid."""
+    """Decode a text that came byte by byte. Raises pa.ArrowInvalid."""
     try:
         return value.encode("latin-1").decode()
     except UnicodeError as error:
@@ -102,7 +102,7 @@ def utf8_text(value: str) -> str:
 
 
 def formed_text(form: Callable[[str], object], value: str) -> str:
-    """Give the text as it is where ``form`` takes it. Raises pa.ArrowInvalid."""
+    """Return the text where ``form`` accepts it. Raises pa.ArrowInvalid."""
     try:
         form(value)
     except ValueError as error:

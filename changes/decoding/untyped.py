@@ -1,6 +1,6 @@
-"""Statements about tables whose rows come without types, or with fewer than their source has.
+"""Adapts statements to rows without types, or with fewer types than their source has.
 
-What a configuration declares stands in the place of the missing ones.
+Configured types replace the missing ones.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from changes.types import TEXT, TIMESTAMP_UTC, SourceType, TextForm, widen
 
 
 def as_text_columns(ddl: Ddl) -> Ddl:
-    """The statement with the types that rows will have: a change of type alone is none."""
+    """The statement with all columns as text; a change of type alone is dropped."""
     return retyped(ddl, as_text_column)
 
 
 def retyped(ddl: Ddl, column: Callable[[AddColumn], AddColumn | None]) -> Ddl:
-    """The statement with its new columns as rows will have them, None where rows will add it."""
+    """The statement with each new column as ``column`` returns it; None drops it, rows add it."""
     steps, lenient = tuple(_steps(ddl.steps, column)), tuple(_steps(ddl.lenient, column))
     return replace(ddl, steps=steps, lenient=lenient)
 
@@ -51,9 +51,9 @@ def as_text_column(step: AddColumn) -> AddColumn:
 
 
 def as_declared(step: AddColumn, arrow: pa.DataType) -> AddColumn:
-    """The new column with the type that the configuration declares, or a wider one of the source.
+    """The new column with the configured type, or a wider one of the source.
 
-    Raises ValueError where its default is none of that type.
+    Raises ValueError where its default does not fit that type.
     """
     kind = widen(arrow, step.column.type) or arrow
     column = Column(step.column.name, kind)

@@ -36,7 +36,7 @@ _ends_with = pc.get_function("ends_with")
 
 
 class Odd(Exception):
-    """A cell that is none of the plain kinds: each of its column is to be looked at."""
+    """A cell of none of the plain kinds: its column has to be read cell by cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Frame:
         return _between(cells, start + 1, end)
 
     def cut(self, cells: pa.Array) -> tuple[pa.Array, pa.Array]:
-        """The values, right for those cells alone of which the second array says so."""
+        """The values, valid only for the cells that the second array marks."""
         start, end = len(self.head), len(self.tail)
         bare = pc.binary_replace_slice(cells, start, -end or _TO_THE_END, b"")
         rest = pc.subtract(pc.binary_length(cells), start + end)
@@ -133,7 +133,7 @@ def cut_column(cells: Sequence[bytes], look: Callable[[bytes], Likeness]) -> Tex
 
 def _text(values: pa.Array, absent: pa.Array | None) -> Text | None:
     try:
-        # Casting checks each value anew, and takes the longer for it.
+        # Casting would check each value again, which takes longer.
         text = pa.Array.from_buffers(pa.string(), len(values), values.buffers())
         text.validate(full=True)
     except pa.ArrowInvalid:

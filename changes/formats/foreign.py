@@ -1,7 +1,7 @@
-"""Recognises the envelopes of writers that are not read, and objects that can be no row.
+"""Recognises envelopes of writers that binlogd does not read, and objects that can't be a row.
 
-Such an envelope is an object like any other: taken for a row without an envelope, it would be
-written as a row of its outermost members.
+Taken for a row without an envelope, such an object would be written as a row of its outermost
+members.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from changes.decoding.glance import Members, is_list, is_object, members, word
 _DMS = frozenset(("record-type", "operation"))
 _DATAWORKS = "the JSON of Aliyun DataWorks"
 _STRUCTURES = ({"wkb"}, {"scale", "value"}, {"dimensions", "vector"})
-"""What tells Debezium's geometries, its decimals of any scale and its sparse vectors."""
+"""The members of Debezium's geometries, decimals of any scale and sparse vectors."""
 _DMS_TABLE = frozenset(("schema-name", "table-name"))
 
 
 def foreign(found: Members) -> str | None:
-    """Whose record it is by its outermost members, None where it is none of these."""
+    """The writer of a record by its outermost members, None where it is none of these."""
     if is_object(found, "metadata"):
         inner = members(found["metadata"])
         if inner.keys() >= _DMS and inner.keys() & _DMS_TABLE:
@@ -34,9 +34,9 @@ def foreign(found: Members) -> str | None:
 
 
 def nested_member(found: Members) -> str | None:
-    """The first member that no flattened row of Debezium's has, None where there is none.
+    """The first member that no flattened row of Debezium's can have, None where there is none.
 
-    A row's values are plain or lists, but for the structures that Debezium makes of a few types.
+    A row's values are scalars or lists, except for the structures of a few Debezium types.
     """
     for name, raw in found.items():
         if is_object(found, name) and not any(members(raw).keys() >= s for s in _STRUCTURES):

@@ -1,4 +1,4 @@
-"""Messages of many entries: what a glance at all of them tells."""
+"""The head of a message of many entries."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _MULTI_ENTRY = Head(Kind.MULTI_ENTRY, None)
 
 
 def head_of(entries: Iterable[tuple[Kind, TableName]]) -> Head:
-    """One head for a message: its rows' one table, or SEVERAL where it has to be taken apart.
+    """One head for a message: its rows' one table, or MULTI_ENTRY where it has to be split.
 
-    All entries are looked at, so what is wrong with the last one is found before the first goes on.
+    All entries are read, so an error in the last one is found before the first is dispatched.
     """
     found = {each for each in entries if each[0] is not Kind.NOTHING}
     if not found:

@@ -1,8 +1,8 @@
-"""Refuses renamings that come a second time, for readers that tell no place in the server's log.
+"""Refuses renames that come a second time, from readers whose messages have no log position.
 
-Maxwell and Canal that begin again go back to what was noted of their place: what they sent since
-comes once more, in its order. Rows and most statements end where they ended before. A renaming does
-not: by then the names are other tables' or columns'.
+After a restart Maxwell and Canal go back to their last stored position and send everything after it
+again, in order. Rows and most statements can be repeated. A rename can't: by then the names may be
+those of other tables or columns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hashlib import blake2b
 from changes.model import Ddl
 
 _RENAMINGS_KEPT = 10_000
-"""Of each partition: far more than are sent between two notes of a place."""
+"""For each partition: far more than are sent between two stored positions."""
 
 
 @dataclass(slots=True)
@@ -24,11 +24,11 @@ class _Partition:
 
 
 class RepeatedRenames:
-    """Of one topic's stream, in each partition's order. Used by one thread.
+    """Finds the repeated renames of one topic, in each partition's order. Used by one thread.
 
-    What it remembers is of this process alone, and of the latest renamings: an older one is
-    followed, as if it came for the first time. Whether nothing but the statement came again, so
-    that it is done already, can't be told without its place: it is refused, which is told.
+    It remembers the latest renames of this process; an older one is followed as if it were new.
+    Without a position it is unknown whether the statement came again alone and is done already: so
+    a repeated one is refused, and reported.
     """
 
     def __init__(self) -> None:
@@ -36,8 +36,8 @@ class RepeatedRenames:
         self._partitions: dict[str, _Partition] = {}
 
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
-        """Say whose records come now, and which. Where they are read a second time from the topic,
-        what was remembered may be of records behind them, and counts no more."""
+        """Announce the partition and offsets of the next records. Where the topic is read again,
+        the renames remembered may be those of later records: they are forgotten."""
         here = self._partitions.get(partition)
         if here is None or first < here.next_offset:
             here = self._partitions[partition] = _Partition()
@@ -45,10 +45,10 @@ class RepeatedRenames:
         self._here = here
 
     def why_not(self, message: bytes, found: tuple[Ddl, ...]) -> str | None:
-        """Why a statement can't be followed, None where it can. Each is asked for once.
+        """Why a statement can't be followed, None where it can. To be called once for each.
 
-        ``told`` is all that its message says of it, its time included, and nothing that differs
-        when it is sent again.
+        ``message`` is all of the statement's message, its time included, without anything that
+        differs when it is sent again.
         """
         if not any(ddl.renames for ddl in found):
             return None

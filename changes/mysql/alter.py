@@ -33,21 +33,21 @@ class Alter:
     steps: list[DdlStep] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
-    """Columns that are added, and why their values in stored rows can't be told."""
+    """Added columns, and why their values in stored rows are unknown."""
     renamed_to: TableName | None = None
     others: list[tuple[TableName, str]] = field(default_factory=list)
-    """Other tables whose rows it changes, and how: that is refused for each."""
+    """Other tables whose rows it changes, and how: refused for each."""
     redefined: list[Redefined] = field(default_factory=list)
     defaults: set[str] = field(default_factory=set)
-    """Columns, in small letters, whose DEFAULT a clause of its own sets or takes away."""
+    """Columns, in lower case, whose DEFAULT a separate clause sets or drops."""
     optional: bool = False
-    """A clause says IF EXISTS or IF NOT EXISTS, and it decides what a column's name is."""
+    """A clause has IF EXISTS or IF NOT EXISTS, which may decide what a column's name is."""
 
 
 def read_alter(tokens: Sequence[Token], sql: str, names: Names, alter: Alter) -> None:
-    """Read all that follows the table's name into ``alter``; raises NotUnderstood.
+    """Read the clauses after the table's name into ``alter``; raises NotUnderstood.
 
-    ``names`` says which table a new name is.
+    ``names`` resolves new table names.
     """
     for part in split(tokens, ","):
         if not part:
@@ -63,7 +63,7 @@ def read_alter(tokens: Sequence[Token], sql: str, names: Names, alter: Alter) ->
 
 
 def _swallows_commas(cursor: Cursor, names: Names, alter: Alter) -> bool:
-    """Take clauses whose lists are not in parentheses; they can only come last."""
+    """Read clauses whose lists are not in parentheses; they can only come last."""
     if cursor.is_words("PARTITION", "BY") or cursor.accept("ORDER", "BY"):
         return True
     for verb in _PARTITION_UPKEEP:
@@ -79,7 +79,7 @@ def _swallows_commas(cursor: Cursor, names: Names, alter: Alter) -> bool:
 
 
 def _takes_table(cursor: Cursor, names: Names, alter: Alter) -> bool:
-    """Take what exchanges rows with another table, which is refused for that one as well."""
+    """Read an exchange of rows with another table, which is refused for both."""
     for verb, kind, before in (
         ("EXCHANGE", "PARTITION", "TABLE"),
         ("CONVERT", "PARTITION", "TABLE"),
@@ -97,11 +97,11 @@ def _takes_table(cursor: Cursor, names: Names, alter: Alter) -> bool:
 
 
 def spares_rows(tokens: Sequence[Token]) -> bool:
-    """Whether no clause can delete or change a row where the statement says IGNORE.
+    """Whether no clause can delete or change a row in a statement with IGNORE.
 
-    That deletes rows which a new key, check or partitioning does not allow, and changes values
-    which a new type does not hold, without an event for them: this is the closed list of clauses
-    that look at no row.
+    IGNORE deletes rows that a new key, check or partitioning does not allow, and changes values
+    that do not fit a new type, without an event for them. This is the closed list of clauses that
+    read no row.
     """
     return all(_spares(Cursor(part)) for part in split(tokens, ",") if part)
 
@@ -145,7 +145,7 @@ def _tail(cursor: Cursor) -> None:
 
 
 def _optional_column(cursor: Cursor) -> bool:
-    """Whether the clause is one that may do nothing, for the column is there, or is not."""
+    """Whether the clause depends on the existence of its column."""
     cursor.accept("COLUMN")
     return cursor.accept("IF", "NOT", "EXISTS") or cursor.accept("IF", "EXISTS")
 
@@ -204,7 +204,7 @@ def _add_column(cursor: Cursor, sql: str, alter: Alter) -> None:
 
 
 def _history(cursor: Cursor, verb: str, alter: Alter) -> bool:
-    """Take MariaDB's periods, which change no row, and versioning, which makes rows of history."""
+    """Read MariaDB's periods, which change no row, and versioning, which adds rows of history."""
     if cursor.accept("SYSTEM", "VERSIONING"):
         alter.refused.append(f"{verb} SYSTEM VERSIONING")
         return True
@@ -233,7 +233,7 @@ def _drop(cursor: Cursor, alter: Alter) -> None:
 
 
 def _redefine(cursor: Cursor, sql: str, alter: Alter, old: str | None, *, optional: bool) -> None:
-    """Take a definition for the column ``old``, None for the one it names itself."""
+    """Read a new definition of the column ``old``, None for the one it names itself."""
     alter.optional |= optional
     column = read_definition(cursor, sql)
     if column.primary:
@@ -269,7 +269,7 @@ def _from_to(cursor: Cursor) -> tuple[str, str]:
 
 
 def _alter_default(cursor: Cursor, alter: Alter) -> None:
-    """SET DEFAULT and its like concern rows to come; these bring their values themselves."""
+    """SET DEFAULT and the like concern later rows, which carry their values themselves."""
     column = not cursor.accept_any(frozenset(("INDEX", "CHECK", "CONSTRAINT", "KEY")))
     if column:
         _optional_column(cursor)

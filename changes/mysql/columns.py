@@ -1,4 +1,4 @@
-"""Reads a column's definition in MySQL's SQL."""
+"""Parses a column definition in MySQL's SQL."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Definition:
 
 
 def read_definition(cursor: Cursor, sql: str) -> Definition:
-    """Take name, type and attributes; raises NotUnderstood at a word it doesn't know."""
+    """Read name, type and attributes; raises NotUnderstood at an unknown word."""
     column = _read_type(cursor, cursor.name(), sql)
     while not cursor.at_end and not cursor.is_words("PARTITION", "BY"):
         _read_attribute(cursor, column)
@@ -109,7 +109,7 @@ def _read_attribute(cursor: Cursor, column: Definition) -> None:
 
 
 def read_charset(cursor: Cursor) -> str | None:
-    """Take a character set, or a collation, which begins with the name of one; None: neither."""
+    """Read a character set, or a collation, which begins with the name of one; None: neither."""
     collation = cursor.accept("COLLATE")
     named = cursor.accept("CHARACTER", "SET") or cursor.accept("CHAR", "SET")
     if not (collation or named or cursor.accept("CHARSET")):
@@ -120,7 +120,7 @@ def read_charset(cursor: Cursor) -> str | None:
 
 
 def _read_harmless(cursor: Cursor) -> None:
-    """What says nothing about a stored row's value."""
+    """Read an attribute that does not concern the values of stored rows."""
     if cursor.accept("UNIQUE"):
         cursor.accept("KEY")
     elif cursor.accept("FIRST") or cursor.accept_any(_PLAIN) or cursor.accept("PERSISTENT"):

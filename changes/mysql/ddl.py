@@ -25,12 +25,12 @@ _DOUBTFUL = (
 
 
 def read_ddl(sql: str, header: TableName, *, session: bool = False) -> tuple[Ddl, ...]:
-    """Take the text of one or several statements apart, an entry for each table they name.
+    """Read the text of one or several statements, with an entry for each table they name.
 
-    ``header`` is the table that the message names: it stands for what names no table but must be
-    refused. Its database is that of unqualified names where the message says so (``session``), or
-    where no name in the text has it. An entry whose table's name is empty is about the whole
-    database, one whose database is empty about tables of that name in any.
+    ``header`` is the table that the message names; a refused statement without a table gets that
+    one. Its database is that of unqualified names where it is the session's (``session``), or where
+    no name in the text has it. An entry with an empty table name is about the whole database, one
+    with an empty database about tables of that name in any.
     """
     found = _placed(sql, header, session)
     if _OF_MARIADB.search(sql) is None:

@@ -1,5 +1,4 @@
-"""Tells what rows stored before a column of MySQL was added show in it: its DEFAULT, or what the
-server fills in."""
+"""Computes the value of stored rows in an added column of MySQL: DEFAULT, or the server's."""
 
 from __future__ import annotations
 
@@ -37,11 +36,11 @@ _CLOCK = re.compile(r"-?\d{2,3}:[0-5]\d:[0-5]\d(\.\d{1,6})?")
 
 
 class Unknowable(Exception):
-    """What stored rows show in the new column can't be told."""
+    """What stored rows show in the new column is unknown."""
 
 
 def as_added(column: Definition) -> AddColumn:
-    """Give what a target needs to follow ADD COLUMN; raises Unknowable."""
+    """The step of an ADD COLUMN; raises Unknowable."""
     kind = kind_of(column)
     added = Column(column.name, kind.arrow)
     if column.generated:
@@ -97,10 +96,10 @@ def _literal(column: Definition, kind: SourceType, default: Sequence[Token]) -> 
 
 
 def _check_kind(column: Definition, kind: SourceType, sign: str, token: Token) -> None:
-    """Refuse a number where text is wanted, or the other way, that the server reads its own way.
+    """Refuse a number as text, or text as a number, that the server converts in its own way.
 
-    It writes ``1e3`` as 1000, takes a number for the place of a label, and the text ``'1'`` for
-    the bytes of a BIT or the year 2001.
+    It writes ``1e3`` as 1000, reads a number as the place of a label, and the text ``'1'`` as the
+    bytes of a BIT or the year 2001.
     """
     number = token.kind == "number"
     labels = kind.form in (TextForm.ENUM, TextForm.SET)
@@ -114,14 +113,14 @@ def _check_kind(column: Definition, kind: SourceType, sign: str, token: Token) -
 
 
 def _check_character_set(introducer: Token, text: Token) -> None:
-    """``_latin1'é'`` takes the bytes of the session's character set for latin1."""
+    """``_latin1'é'`` reads the bytes of the session's character set as latin1."""
     name = introducer.text[1:].lower()
     if name not in _UNICODE and not (name in _BEYOND_ASCII and text.text.isascii()):
         raise Unknowable(f"what its DEFAULT reads depends on how its text is {introducer.text}")
 
 
 def _bit_string(token: Token, kind: SourceType) -> str:
-    """``b'101'`` and ``x'4D'`` are bytes where the column holds such or text, else numbers."""
+    """``b'101'`` and ``x'4D'`` are bytes in columns of bytes or text, else numbers."""
     base = 2 if token.kind == "bits" else 16
     digits = token.text[2:].rstrip("'")
     number = int(digits or "0", base)
@@ -151,7 +150,7 @@ def _implicit(column: Definition, kind: SourceType) -> object:
 
 
 def _value(column: Definition, kind: SourceType, text: str) -> object:
-    """A constant as the rows would show it; raises Unknowable where that can't be told."""
+    """A constant as the rows would show it; raises Unknowable."""
     if kind.arrow.equals(TIMESTAMP_UTC):
         raise Unknowable("a TIMESTAMP's default depends on the time zone of who ran the statement")
     shown = _as_printed(column, kind, text)
@@ -164,7 +163,7 @@ def _value(column: Definition, kind: SourceType, text: str) -> object:
 
 
 def _as_printed(column: Definition, kind: SourceType, text: str) -> str | None:
-    """The constant as a message would carry it; None where that can't be told."""
+    """The constant as a message would carry it; None where that is unknown."""
     if kind.form in (TextForm.ENUM, TextForm.SET):
         return _numbered(kind, text)
     if column.base in NUMBERS and not _is_exact(column, text):

@@ -1,6 +1,6 @@
-"""Tells what kind of statement MySQL's SQL is: the closed list of those that change no stored row.
+"""Recognises MySQL's statements that change no stored row, by a closed list.
 
-What is not on the list is read, or not understood: a word that nobody here knows is never harmless.
+Any other statement is parsed, or not understood: an unknown word is never harmless.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from changes.mysql.tokens import Cursor, NotUnderstood, words
 
 WITH_BODY = words("PROCEDURE FUNCTION TRIGGER EVENT PACKAGE")
-"""Objects whose body is SQL of its own, with semicolons: nothing in it is executed now."""
+"""Objects whose body is SQL, with semicolons, that is not executed now."""
 
 _NO_ROWS = (
     words("DATABASE SCHEMA VIEW USER ROLE SERVER SEQUENCE TABLESPACE INSTANCE LIBRARY") | WITH_BODY

@@ -1,7 +1,7 @@
-"""Says which tables a statement of MySQL names: in which database a name without one is.
+"""Resolves the table names in a MySQL statement: the database of an unqualified name.
 
-A server reads such a name in its session's database. Few formats carry that: what most call the
-message's database is that of a table in the statement, Canal's and Debezium's of a *new* name.
+A server uses its session's database. Few formats carry that: in most messages the database is that
+of a table in the statement, in Canal's and Debezium's that of a *new* name.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from changes.mysql.tokens import Cursor
 _PAIR = re.compile(r"(`(?:[^`]|``)+`|[\w$]+)\s*\.\s*(`(?:[^`]|``)+`|[\w$]+)")
 
 _MOST_PAIRS = 16
-"""Names that are looked for in a statement that can't be read: more of them stand for any table.
-A router remembers each name that it was asked for, and a statement may hold a million."""
+"""Names that are searched in an unreadable statement; with more it counts as about any table. The
+router remembers each name that it has looked up, and a statement may hold a million."""
 
 ANY_TABLE = TableName("", "")
 """Stands for every table of every database."""
@@ -32,7 +32,7 @@ class Names:
         self._qualified: set[str] = set()
 
     def table(self, cursor: Cursor) -> TableName:
-        """Take a table's name, with its database or in the session's."""
+        """Read a table's name, with its database or in the session's."""
         first = cursor.name()
         if cursor.accept_sign("."):
             self._qualified.add(first.casefold())
@@ -41,22 +41,22 @@ class Names:
         return TableName(self._database, first)
 
     def use(self, database: str) -> None:
-        """From here on the statements' session is in this database."""
+        """Change the session's database for the following statements."""
         self._database, self._in_session = database, True
 
     @property
     def unplaced(self) -> bool:
-        """Whether a name has no database, and the message none that it could be."""
+        """Whether a name has no database, and neither has the message."""
         return self._bare and not self._header
 
     @property
     def doubtful(self) -> bool:
-        """Whether a name has no database, and the message's may be that of another name."""
+        """Whether a name has no database, and the message's may be another name's."""
         return self._bare and self._header.casefold() in self._qualified
 
 
 def named_in(sql: str, header: TableName) -> list[TableName]:
-    """What a statement that can't be read may be about: the message's table, each that it names.
+    """The tables that an unreadable statement may be about: the message's, and those it names.
 
     Where the header's database is that of a name in the statement, another name may be in any.
     """

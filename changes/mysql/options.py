@@ -16,14 +16,14 @@ _TABLE_OPTIONS = words(
     "ENCRYPTION_KEY_ID IETF_QUOTES CHARSET COLLATE ALGORITHM LOCK TABLESPACE"
 )
 _NO_ROWS = words("BLACKHOLE MERGE MRG_MYISAM FEDERATED FEDERATEDX CONNECT SPIDER")
-"""Engines that keep no rows of their own: a table that gets one loses what it had."""
+"""Engines that store no rows themselves: a table that changes to one loses its rows."""
 
 _BARE_OPTIONS = words("FORCE NOWAIT SECONDARY_LOAD SECONDARY_UNLOAD")
 
 
 @dataclass(slots=True)
 class Options:
-    """What concerns stored rows: what takes them away, and the character sets that their texts are
+    """Effects on stored rows: what removes them, and the character sets that their texts are
     converted to."""
 
     refused: list[str] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Options:
 
 
 def read_options(cursor: Cursor) -> Options:
-    """Take options, which may follow each other without commas. Raises NotUnderstood."""
+    """Read options, which may follow each other without commas. Raises NotUnderstood."""
     found = Options()
     while not cursor.at_end and not cursor.is_words("PARTITION", "BY"):
         if _other_option(cursor, found):
@@ -48,7 +48,7 @@ def read_options(cursor: Cursor) -> Options:
 
 
 def _converted(cursor: Cursor) -> str:
-    """The character set that texts are converted to; DEFAULT is the server's, which is not told."""
+    """The character set that texts are converted to; DEFAULT is the server's, which is unknown."""
     charset = read_charset(cursor)
     if charset is None:
         raise NotUnderstood("CONVERT TO")
@@ -57,7 +57,7 @@ def _converted(cursor: Cursor) -> str:
 
 
 def _other_option(cursor: Cursor, found: Options) -> bool:
-    """Take one clause or option that is more than ``word = value``."""
+    """Read one clause or option that is more than ``word = value``."""
     cursor.accept("DEFAULT")
     if cursor.accept("CONVERT", "TO"):
         found.charsets.append(_converted(cursor))

@@ -1,6 +1,6 @@
-"""What values a MySQL or MariaDB column can hold, and whether another definition keeps them all.
+"""Decides whether a new definition of a MySQL or MariaDB column preserves all stored values.
 
-A server that is given a narrower definition rewrites what is stored, and sends no row of it.
+With a narrower definition the server rewrites stored values, without an event for any row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NARROW = words(
     "greek cp1250 gbk latin5 armscii8 utf8 ucs2 cp866 keybcs2 macce macroman cp852 latin7 cp1251 "
     "cp1256 cp1257 geostd8 cp932 eucjpms utf8mb3 default"
 )
-"""Character sets that don't hold every character; the server's default is not told."""
+"""Character sets that don't hold every character; the server's default is unknown."""
 
 
 class Family(Enum):
@@ -54,11 +54,11 @@ class Family(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A column's room. ``least`` is surely there, ``most`` may be: characters, bytes, bits.
+    """A column's capacity: ``least`` is guaranteed, ``most`` is possible (characters, bytes, bits).
 
-    Of WHOLE they are the smallest and the largest number, of DECIMAL and CLOCK ``least`` is 0 and
-    ``most`` the digits before the point. ``scale``: digits behind it. ``fixed``: blanks or zeros
-    at the end don't count. ``name`` tells apart what is no room.
+    For WHOLE they are the smallest and the largest number. For DECIMAL and CLOCK ``least`` is 0 and
+    ``most`` the digits before the point. ``scale``: digits after it. ``fixed``: blanks or zeros at
+    the end don't count. ``name`` separates types of the same capacity.
     """
 
     family: Family
@@ -73,7 +73,7 @@ class Shape:
 
 
 def shape_of(type_: str, charset: str | None = None) -> Shape | None:
-    """Read a type as MySQL prints it; None where it is not one that is known."""
+    """Parse a type as MySQL prints it; None for an unknown one."""
     text = f"`c` {type_}"
     try:
         column = read_definition(Cursor(tokenize(text)), text)
@@ -83,7 +83,7 @@ def shape_of(type_: str, charset: str | None = None) -> Shape | None:
 
 
 def as_redefined(column: Definition, old: str | None) -> Redefined:
-    """Give what the column's new definition makes of stored values; ``old``: its former name."""
+    """The redefinition of a column, for its stored values; ``old``: its former name."""
     return Redefined(
         old or column.name,
         column.name,
@@ -95,7 +95,7 @@ def as_redefined(column: Definition, old: str | None) -> Redefined:
 
 
 def stored_shape(stored: pa.DataType) -> Shape | None:
-    """What the lake's type of a column says of the source's; None where it may be anything."""
+    """The source's shape by the lake's type of a column; None where that is ambiguous."""
     if pa.types.is_int32(stored) or pa.types.is_int64(stored):
         bits = stored.bit_width - 1
         return Shape(Family.WHOLE, -(2**bits), 2**bits - 1)
@@ -148,7 +148,7 @@ def keeps(old: Shape, new: Shape) -> bool:
 
 
 def keeps_texts(charset: str | None) -> bool:
-    """Whether a character set holds every character; None: what it is was not said."""
+    """Whether a character set holds every character; None: it is not named."""
     return charset is None or charset not in _NARROW
 
 

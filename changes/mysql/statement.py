@@ -28,7 +28,7 @@ def read_statements(sql: str, header: TableName, names: Names) -> list[Ddl]:
 
 
 def not_understood(sql: str, error: NotUnderstood) -> str:
-    """Say so of a text, with its beginning."""
+    """The reason for a text that is not understood, with its beginning."""
     return f"a statement that is not understood ({error}): {' '.join(sql.split())[:_QUOTED]!r}"
 
 
@@ -112,13 +112,13 @@ class _Reader:
             pairs.append((old, self._names.table(pair)))
             _end(pair)
         named = [table for pair in pairs for table in pair]
-        if optional and len({*named}) < len(named):  # which of them took place is not told
+        if optional and len({*named}) < len(named):  # which renames took place is unknown
             reason = "RENAME TABLE IF EXISTS that names a table twice"
             return [self._refused(table, reason) for table in dict.fromkeys(named)]
         return self._renamed(pairs)
 
     def _renamed(self, pairs: Sequence[tuple[TableName, TableName]]) -> list[Ddl]:
-        """What the pairs come to in the end, carried out one after another as the server does."""
+        """The net renames of the pairs, executed one after another as the server does."""
         came_from: dict[TableName, TableName] = {}
         for old, new in pairs:
             came_from[new] = came_from.pop(old, old)
@@ -212,7 +212,7 @@ class _Reader:
         ]
 
     def _altered(self, table: TableName, alter: Alter, unread: str | None) -> list[Ddl]:
-        """What is refused goes before what is not understood: the former stops in any case."""
+        """A refused part takes precedence over one that is not understood: it always stops."""
         named = table if alter.renamed_to is None else alter.renamed_to
         refused = "; ".join([*alter.refused, *alter.unknown]) or None
         if refused or unread:
@@ -236,7 +236,7 @@ def _wait(cursor: Cursor) -> None:
 
 
 def _end(cursor: Cursor) -> None:
-    """What may follow a table's name, and nothing else: the rest might be a table, too."""
+    """Check that nothing unknown follows a table's name: it might be a table, too."""
     _wait(cursor)
     if not cursor.at_end:
         raise NotUnderstood(f"{cursor.next().text!r} after a table's name")
@@ -257,7 +257,7 @@ def _is_versioned(cursor: Cursor) -> bool:
 
 
 def _in_a_circle(goes_to: Mapping[TableName, TableName]) -> set[TableName]:
-    """The tables whose names come back to them along the way: no order of single steps does it."""
+    """The tables in a cycle of renames, which no order of single renames can execute."""
     found: set[TableName] = set()
     for start in goes_to:
         at = goes_to.get(start)

@@ -1,8 +1,8 @@
-"""Refuses clauses of one ALTER TABLE that name the same column and mean each other.
+"""Refuses clauses of one ALTER TABLE that depend on each other.
 
-The steps of a statement have the names of before. MariaDB goes further: it also takes MODIFY and
-SET DEFAULT of a column that the same statement adds, and IF [NOT] EXISTS looks at the table of
-before, which nobody here knows.
+The steps of a statement use the names from before it. MariaDB goes further: it also accepts MODIFY
+and SET DEFAULT of a column that the same statement adds, and IF [NOT] EXISTS depends on the former
+table, which is unknown here.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from changes.mysql.tokens import NotUnderstood
 
 
 def check_together(steps: Sequence[DdlStep], defaults: Collection[str], *, optional: bool) -> None:
-    """Raise NotUnderstood where a clause can't be read without another one.
+    """Raise NotUnderstood where a clause depends on another one.
 
-    ``defaults`` are the columns, in small letters, of ALTER COLUMN ... DEFAULT. ``optional``: a
-    clause does something only if a column is there, or is not.
+    ``defaults`` are the columns, in lower case, of ALTER COLUMN ... DEFAULT. ``optional``: a clause
+    depends on the existence of a column.
     """
     added = {step.column.name.lower() for step in steps if isinstance(step, AddColumn)}
     modified = {

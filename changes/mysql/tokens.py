@@ -1,4 +1,4 @@
-"""Cuts MySQL's and MariaDB's SQL into tokens: just what reading DDL takes.
+"""Splits MySQL's and MariaDB's SQL into tokens, as far as DDL needs it.
 
 A general SQL parser was tried and gives up on many ALTER TABLE statements that people run, and its
 tokenizer drops ``/*!50100 … */``, which the server executes: hence this one.
@@ -45,7 +45,7 @@ class Token(NamedTuple):
 def tokenize(sql: str) -> list[Token]:
     """Raises NotUnderstood at a quote or comment that does not end.
 
-    What stands in ``/*! … */`` is taken as SQL, as a server of that version does.
+    The contents of ``/*! … */`` are SQL, as for a server of that version.
     """
     tokens: list[Token] = []
     place = 0
@@ -97,7 +97,7 @@ def split(tokens: Sequence[Token], sign: str) -> list[list[Token]]:
 
 
 class Cursor:
-    """A place in a list of tokens, with the steps that reading a statement takes."""
+    """A place in a list of tokens, with methods that read on from there."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self._tokens = tokens
@@ -161,7 +161,7 @@ class Cursor:
         return token.text
 
     def group(self) -> list[Token]:
-        """Take what stands in the parentheses that come next, without them."""
+        """Take the tokens in the parentheses that come next, without these."""
         if not self.accept_sign("("):
             raise NotUnderstood("an opening parenthesis is missing")
         start, depth = self._place, 1

@@ -1,4 +1,4 @@
-"""MySQL's and MariaDB's column types, as they are printed, in terms of what the lake keeps."""
+"""Translates MySQL's and MariaDB's column types, as they are printed, to those of the lake."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _SIMPLE = {
 
 
 def from_mysql(text: str) -> SourceType:
-    """Read a type as MySQL prints it, ``int(11) unsigned`` say; what is unknown is text.
+    """Parse a type as MySQL prints it, such as ``int(11) unsigned``; an unknown one is text.
 
     An unsigned integer gets the next wider type, so no value wraps.
     """
@@ -92,22 +92,20 @@ def from_mysql(text: str) -> SourceType:
 
 
 def as_bytes(text: str) -> str:
-    """Name a type of texts whose writer spells their bytes; any other type as it is."""
+    """Mark a type of texts that come byte by byte; other types stay."""
     marked = f"{text} {_AS_BYTES}"
     return marked if from_mysql(marked).form is TextForm.UTF8 else text
 
 
 def size(text: str) -> int | None:
-    """A number in a type's parentheses; None of what is none, or longer than any server's."""
+    """A number in a type's parentheses; None where it is no number, or absurdly long."""
     text = text.strip()
     return int(text) if text.isdecimal() and len(text) < _LONGEST_SIZE else None
 
 
 def lacks_digits(text: str) -> bool:
-    """Whether it is a decimal without its digits: in MySQL (10,0), which prints them though.
-
-    Some writers of MySQL's types leave parameters out.
-    """
+    """Whether a type is a decimal without digits. MySQL itself always prints them, (10,0) too;
+    some writers leave parameters out."""
     shape = _SHAPE.match(text)
     return shape is not None and shape[1].lower() in _DECIMALS and shape[2] is None
 

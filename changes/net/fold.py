@@ -1,7 +1,7 @@
-"""Net changes: of all that happened to a key in a batch, what is true at its end.
+"""Folds a batch to its net changes: the final state of each key.
 
 The order of the rows is the order of the changes. ``fold`` may be applied in parts: folding folded
-pieces again, in their order, gives what folding everything at once gives.
+pieces again, in order, has the same result as folding everything at once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _PLACE = "place"
 def fold(table: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Keep one row per key, the last; null keys are equal.
 
-    A row that does not carry a column takes it over from the key's earlier rows in the batch. After
-    a D nothing stored remains: what a row lacks is then null, and known to be. A presence column
-    goes where all its rows are true. A row that came from another key takes it over from there;
-    ``FROM`` is left where that key's stored row must tell the rest. Rows with positions are put in
-    the order of those first: the last of a key is then the one that is last in the source.
+    A row that lacks a column takes it from the key's earlier rows in the batch. After a D nothing
+    stored remains: the columns that a later row lacks are known to be null. A presence column is
+    dropped where all its rows are true. A row that came from another key takes columns from there;
+    ``FROM`` stays where that key's stored row has the rest. Rows with positions are sorted by them
+    first, so that the last row of a key is the last one in the source.
     """
     if has_positions(table):
         table = in_source_order(table)
@@ -49,7 +49,7 @@ def fold(table: pa.Table, keys: Sequence[str]) -> pa.Table:
 
 
 def _fold_moves(table: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """The keys that took part in a move one row after another, the others as ever."""
+    """Folds keys that took part in a move row by row, the others at once."""
     count = table.num_rows
     olds = [table[FROM_PREFIX + key].cast(table[key].type) for key in keys]
     both = [
@@ -64,7 +64,7 @@ def _fold_moves(table: pa.Table, keys: Sequence[str]) -> pa.Table:
     rest = fold(table.filter(others).drop_columns(origins), keys)
     if settled[FROM].null_count == settled.num_rows:
         settled = settled.drop_columns(origins)
-    # The settled rows first: what they say of the target must keep saying "before row 0".
+    # The settled rows first: their ``FROM`` must keep meaning "before row 0" of the target.
     return concat_changes([_without_full_flags(settled), rest])
 
 
@@ -79,10 +79,10 @@ def _completed_rows(
     order: pa.ChunkedArray,
     partial: Sequence[str],
 ) -> pa.Table:
-    """Let the last rows that lack a column take it over from earlier rows of their key.
+    """Complete the last rows that lack a column from earlier rows of their key.
 
-    ``order`` are the groups of ``folded``'s rows. Only the keys concerned are looked at: few rows
-    of a batch may be partial.
+    ``order`` are the groups of ``folded``'s rows. Only the keys concerned are read: few rows of a
+    batch may be partial.
     """
     concerned = pc.invert(folded[HAS_PREFIX + partial[0]])
     for name in partial[1:]:
@@ -139,9 +139,9 @@ def _inherited(
     gone: pa.ChunkedArray,
     wanted: pa.ChunkedArray,
 ) -> tuple[pa.Array, pa.Array]:
-    """A column's value for each group in ``wanted``: that of the last row which tells it.
+    """A column's value for each group in ``wanted``: that of the last row that has it.
 
-    A D tells it as well: null.
+    A D has it as well: null.
     """
     tells = pc.or_(table[HAS_PREFIX + name], gone)
     places = pa.array(range(table.num_rows), pa.int64())
@@ -165,10 +165,10 @@ def _without_full_flags(table: pa.Table) -> pa.Table:
 
 
 def concat_changes(tables: Sequence[pa.Table]) -> pa.Table:
-    """Put pieces of one target together, in order, on the columns and types of them all.
+    """Concatenate pieces of one target, in order, with the columns and types of all of them.
 
-    What a piece does not have, its rows did not carry; ends of a key carry everything. Raises
-    ValueError where there is no piece or a column's types have no common one.
+    A column that a piece lacks was not carried by its rows; deletes carry all columns. Raises
+    ValueError where there is no piece, or a column's types have no common one.
     """
     if not tables:
         raise ValueError("there is no piece to put together")
@@ -189,7 +189,7 @@ def concat_changes(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _renumbered(tables: Sequence[pa.Table]) -> list[pa.Table]:
-    """Let ``FROM`` count from the first row of them all."""
+    """Make ``FROM`` count from the first row of all pieces."""
     start, found = 0, []
     for table in tables:
         if FROM in table.column_names:
@@ -239,14 +239,14 @@ def partial_columns(table: pa.Table) -> tuple[str, ...]:
 
 
 def has_deletes(table: pa.Table) -> bool:
-    """Whether any row ends a key."""
+    """Whether any row deletes a key."""
     return bool(pc.index(table[OP], "D").as_py() >= 0)
 
 
 def key_bounds(table: pa.Table, keys: Sequence[str]) -> tuple[KeyBound, ...]:
-    """Give the range of each key column over all rows, those that end a key included.
+    """The range of each key column over all rows, deletes included.
 
-    A key column has no bounds where it holds a null (it compares with nothing), where it is a
+    A key column has no bounds where it holds a null (which compares with nothing), is a
     floating-point number (a literal may differ in its last bit) or depends on a zone.
     """
     bounds = []

@@ -1,7 +1,8 @@
-"""Rows that came from another key: where the columns that they lack are to be had.
+"""Follows rows that came from another key, to complete the columns that they lack.
 
-A row's key may change while the message carries only part of it (minimal row images). What it lacks
-stands in the row of its old key: in the batch, as far as that tells it, else in the target.
+A row's key may change while the message carries only part of the row (minimal row images). The
+missing columns are in the row of its old key: in the batch as far as it has them, else in the
+target.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ Number = int
 
 @dataclass(slots=True)
 class _State:
-    """A key's row at some point. ``known`` tells where a column's value stands, None for null.
+    """A key's row at some point. ``known`` has the row of a column's value, None for null.
 
-    What is not known stands in the target's row of the key ``stored``, which is the key of row
-    ``at`` of the table, or its old key where ``at`` counts on beyond the table's end; without
-    ``stored`` it is null. ``last`` is the row that made this state.
+    Other columns are in the target's row of the key ``stored``; without ``stored`` they are null.
+    That is the key of row ``at`` of the table, or its old key where ``at`` is beyond the table's
+    end. ``last`` is the row that made this state.
     """
 
     number: Number
@@ -38,10 +39,10 @@ class _State:
 def settle(
     table: pa.Table, keys: Sequence[str], numbers: pa.Array, old_numbers: pa.Array
 ) -> tuple[pa.Table, pa.Array]:
-    """Give the net rows of all keys that took part in a move, and which rows of the table stay.
+    """The net rows of all keys that took part in a move, and a mask of the other rows.
 
-    ``numbers`` numbers the rows' keys, ``old_numbers`` by the same count their old ones, null
-    where none. The net rows have the table's columns, ``FROM`` being 0 where it is not null.
+    ``numbers`` are the numbers of the rows' keys, ``old_numbers`` those of their old keys, null
+    where a row has none. The net rows have the table's columns, ``FROM`` being 0 or null.
     """
     olds: list[Number | None] = old_numbers.to_pylist()
     concerned = pa.array({*(old for old in olds if old is not None)}, pa.int64())
@@ -80,7 +81,7 @@ class _Walk:
         self._states: dict[Number, list[_State]] = {}
 
     def over(self, places: Sequence[int]) -> list[_State]:
-        """Take these rows; give each key's last state."""
+        """Follow these rows; returns each key's last state."""
         for place in places:
             number = self._numbers[place]
             self._states.setdefault(number, []).append(self._next(place, number))

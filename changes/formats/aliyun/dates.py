@@ -1,4 +1,4 @@
-"""Alibaba DTS's dates and times as text. They come in parts, any of which may be missing."""
+"""Reads Alibaba DTS's dates and times as text. They come in parts, any of which may be missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from changes.decoding.layout import Refused
 
 DATE, TIME, YEAR = "date", "time", "year"
-"""Declared types of which a value has but some of the parts; the others may be filled in by 0."""
+"""Declared types whose values have only some of the parts; the others may be 0."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND_US = 1_000_000
@@ -20,7 +20,7 @@ Parts = Sequence[int | None]
 
 
 def instant(members: Mapping[str, Any], _declared: str | None) -> str:
-    """Seconds since 1970, and millionths, as their member ``millis`` does not let expect."""
+    """Seconds since 1970, and millionths of a second, though their member is named ``millis``."""
     seconds, millionths = members["timestamp"], members["millis"]
     if not 0 <= millionths < _SECOND_US:
         raise Refused(f"{millionths} millionths are more than a second")
@@ -32,12 +32,12 @@ def instant(members: Mapping[str, Any], _declared: str | None) -> str:
 
 
 def zoned(members: Mapping[str, Any], declared: str | None) -> str:
-    """A reading and its zone."""
+    """A date, a time and their zone."""
     return f"{date_time(members['value'], declared)} {members['timezone']}".rstrip()
 
 
 def date_time(members: Mapping[str, Any], declared: str | None) -> str:
-    """All parts that there are, so what does not belong to the declared type is seen.
+    """All parts of the value, so one that does not fit the declared type is found.
 
     Raises Refused for parts that are neither a date, a time, both, nor an interval.
     """
@@ -60,7 +60,7 @@ def _date(parts: Parts) -> str:
 
 
 def _time(parts: Parts) -> str:
-    """Of a negative time each part is."""
+    """A time; all parts of a negative one are negative."""
     sign, (hour, minute, second, millionth) = _signed(parts)
     shown = f"{sign}{hour:02}:{minute:02}:{second:02}"
     return f"{shown}.{millionth:06}" if millionth else shown

@@ -1,4 +1,4 @@
-"""Alibaba DTS's Avro records: one record is one row, one statement, or a mark of the stream."""
+"""Decodes Alibaba DTS's Avro records: a row, a statement, or a mark of the stream each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOTHING = Head(Kind.NOTHING, None)
 _STATEMENT = "DDL"
 
 _HEADS_KEPT = 10_000
-"""Heads kept ready, some for each table."""
+"""Heads in the cache, some for each table."""
 
 
 class AliyunDtsAvro:

@@ -1,4 +1,4 @@
-"""Alibaba DTS's records for people: each change with its key, its row before and after."""
+"""Explains Alibaba DTS's records: each change with its key, its row before and after."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from changes.model import FormatOptions, TableName
 def explain_record(
     table: TableName, record: Record, options: FormatOptions, ts_ms: int | None
 ) -> RowChange:
-    """Say what a record of a row says; raises Refused."""
+    """Explain a record of a row; raises Refused."""
     row = row_of(record)
     types = {name: row.types.get(name, "text") for name, _ in record.fields}
     raws = [_raw(row.now), _raw(row.was or {})]

@@ -1,4 +1,4 @@
-"""Reads Alibaba DTS's records: the head by hand, for routing, and all of it by fastavro."""
+"""Reads Alibaba DTS's records: the head by hand, for routing, and whole records by fastavro."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Images = list[Any]
 members. Of EmptyObject the symbol, alone or as the second of a pair."""
 
 _LONGEST_LONG = 10
-"""Bytes of a number at most."""
+"""The most bytes of a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What comes before the row."""
+    """The fields of a record before its row."""
 
     timestamp_s: int
     source: str
@@ -46,7 +46,7 @@ class Record:
 
 
 class _Cursor:
-    """Takes Avro's primitive values off the beginning; raises Refused at the end."""
+    """Reads Avro's primitive values one after another; raises Refused at the end."""
 
     def __init__(self, value: bytes) -> None:
         self._value = value
@@ -135,7 +135,7 @@ def read_record(value: bytes) -> Record:
 
 
 def _check_rest(rest: bytes) -> None:
-    """What one of the layouts has behind the others' end: a time, one number."""
+    """Refuses all but what one of the layouts has at its end: a time, one number."""
     if not rest:
         return
     if len(rest) > _LONGEST_LONG or rest[-1] >= 0x80 or any(byte < 0x80 for byte in rest[:-1]):

@@ -88,8 +88,8 @@ def _image(record: Record, images: Images | str | None, types: Mapping[str, str]
 class AliyunTableDecoder(DecoderDefaults):
     """The ``TableDecoder`` of Alibaba DTS's records.
 
-    A call that raises leaves what is known of the columns as it was, so the records before the
-    bad one can be decoded again without it.
+    A call that raises does not change the layout, so the records before the bad one can be decoded
+    again without it.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class _DecodePass:
         self._segment_layout: BlockLayout | None = None
 
     def add(self, value: bytes, place: int) -> None:
-        """Take a record in; raises Refused."""
+        """Read one record; raises Refused."""
         row = row_of(read_record(value))
         self._learn(row)
         layout, segment = self.layout, self._segment()
@@ -205,7 +205,7 @@ class _DecodePass:
         return self.segments[-1]
 
     def _learn(self, row: Row) -> None:
-        """Take in what the record tells of columns and key."""
+        """Extend the layout by the record's columns and key."""
         layout = self.layout
         if not row.now:
             raise Refused("a row without columns")

@@ -1,7 +1,7 @@
 """The Avro schema of Alibaba DTS's records, which no message carries.
 
-There are two layouts: some writers end a record with ``bornTimestamp``. What is left of a message
-behind the common fields tells which one it is.
+There are two layouts: some writers end a record with ``bornTimestamp``. The rest of a message
+behind the common fields shows which one it is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Alibaba DTS's values as text, and the types of their columns.
+"""Reads Alibaba DTS's values as text, and the types of their columns.
 
-A column's type is told by its number alone, for a null has no other: what the number leaves open
-(DECIMAL's digits, TEXT or BLOB) is kept as text. Only MySQL's numbers are known here.
+A column's type is its number alone, for a null value has no other: what the number leaves open
+(DECIMAL's digits, TEXT or BLOB) is stored as text. Only MySQL's numbers are known here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MYSQL_SOURCES = frozenset(("MySQL", "DRDS"))
 _NUMBERS = {
     1: "tinyint",
     2: "smallint",
-    # Signed or unsigned is not told: both fit.
+    # Signed or unsigned is unknown: both fit.
     3: "bigint",
     4: "float",
     5: "double",
@@ -46,14 +46,14 @@ _NUMBERS = {
 
 
 def declared_types(fields: tuple[tuple[str, int], ...], source: str) -> dict[str, str]:
-    """MySQL's words for the columns whose numbers say all about their types."""
+    """MySQL's words for the columns whose numbers define their types."""
     if source not in MYSQL_SOURCES:
         return {}
     return {name: _NUMBERS[number] for name, number in fields if number in _NUMBERS}
 
 
 def text_of(value: Any, declared: str | None) -> str | UnsetType | None:
-    """A value's text, UNSET for one that is not there; raises Refused."""
+    """A value's text, UNSET for a missing one; raises Refused."""
     if value is None:
         return None
     # fastavro names an enumeration where the schema spells it out, not where it refers to it.
@@ -87,7 +87,7 @@ def _characters(members: Mapping[str, Any], declared: str | None) -> str:
 
 
 def as_rows_declare(ddl: Ddl) -> Ddl:
-    """A statement with the types that rows will have, which tell less than it does."""
+    """A statement with the types that rows will declare, which are fewer than its own."""
     unknown = [
         step.column.name
         for step in (*ddl.steps, *ddl.lenient)
@@ -100,7 +100,7 @@ def as_rows_declare(ddl: Ddl) -> Ddl:
 
 
 _WIDE = pa.decimal128(20, 0)
-"""Of a new column BIGINT UNSIGNED as well as DECIMAL(20): rows of the two differ."""
+"""The type of a new column BIGINT UNSIGNED or DECIMAL(20), whose rows differ."""
 
 
 def _as_row_column(step: AddColumn) -> AddColumn | None:

@@ -1,6 +1,6 @@
 """Reads any Canal message, slowly and exactly: typed values, unknown columns, no types at all.
 
-Every value is kept as the text that stood in the message, so no number passes through a float.
+Every value stays the text of the message, so no number passes through a float.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class Message(Struct, gc=False):
 
     @property
     def before(self) -> list[dict[str, Raw] | None]:
-        """What an update replaced, row by row: ``old``, which InLong calls ``updateBefore``."""
+        """The replaced values of an update, row by row: ``old``, in InLong ``updateBefore``."""
         return self.old or self.updateBefore or []
 
 
 _message = msgspec.json.Decoder(Message)
 
 _TICDC_WORDS = {"decimal": "text", "decimal unsigned": "text", "bit": "bigint unsigned"}
-"""Without ``content-compatible`` TiCDC leaves the parameters of types out, and nobody knows how
-many digits or bits a column has: its values are kept as their digits, or as 64 bits."""
+"""Types of TiCDC without ``content-compatible``, which leaves out their parameters: how many digits
+or bits a column has is unknown, so its values are stored as text, or as 64 bits."""
 
 
 def read(value: bytes) -> Message:
@@ -86,9 +86,9 @@ def olds(message: Message, layout: Layout) -> list[Struct | None]:
 def befores(
     message: Message, layout: Layout, updated: Sequence[Struct]
 ) -> list[tuple[object, ...]]:
-    """What ``old`` tells of each updated row beside its key.
+    """The values in ``old`` of each updated row, without its key.
 
-    ``data`` is not asked: of a minimal image it holds new values that ``old`` says nothing of.
+    ``data`` is not used: of a minimal image it holds new values that ``old`` does not have.
     """
     found: list[tuple[object, ...]] = []
     for place in range(len(updated)):
@@ -100,7 +100,7 @@ def befores(
 
 
 def carried(message: Message) -> list[str]:
-    """Name the columns that the rows carry, in order."""
+    """The names of the columns that the rows carry, in order."""
     names: dict[str, None] = {}
     for values in message.data or ():
         names.update(dict.fromkeys(values or ()))
@@ -121,7 +121,7 @@ def types(message: Message) -> dict[str, str]:
 
 
 def _numbers(message: Message) -> Mapping[str, Any]:
-    """The columns' types as Java's numbers, of writers that tell them."""
+    """The columns' types as Java's numbers, where the writer sends them."""
     try:
         return (_sql_types.decode(message.sqlType) if bytes(message.sqlType) else None) or {}
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Statements as Canal sends them: what its own grammar lacks, its rows don't show either."""
+"""Reads statements as Canal sends them; what Canal itself could not parse is not followed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from changes.mysql.statement import not_understood
 from changes.mysql.tokens import NotUnderstood
 
 _HARMLESS = (AddColumn, TruncateTable, DropTable, RenameTable, TakeName)
-"""Behind an added column rows have more values than Canal has names for: it reads the columns anew,
-or stops. The others leave the columns as they are."""
+"""Steps that Canal survives without parsing them. After an added column its rows have more values
+than it knows names: it reads the columns again, or stops. The others don't change the columns."""
 
 
 def read_statement(
     sql: str, header: TableName, *, session: bool = False, known: bool
 ) -> tuple[Ddl, ...]:
-    """Read a statement; ``known``: whether Canal's own parser did, which then names a database.
+    """Read a statement; ``known``: whether Canal's own parser read it, which then names a database.
 
-    Where it did not, Canal goes on to put values under the names and types of before, and nothing
-    in the rows tells: what changes these is not understood here either.
+    Where it did not, Canal keeps sending values under the former names and types, and the rows
+    don't show it: so a statement that changes these counts as not understood.
     """
     found = read_ddl(sql, header, session=session)
     return found if known else tuple(map(_doubted, found))

@@ -1,4 +1,4 @@
-"""Canal messages for people: each change with its key and what is known of before and after."""
+"""Explains Canal messages: each change with its key and what is known of before and after."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from changes.formats.canal.layout import LETTERS
 from changes.model import FormatOptions, TableName
 
 _LONGEST = 19
-"""Digits of a moment: more of them no library takes, nor is it one."""
+"""Digits of a time in milliseconds: longer numbers are no time, and no library reads them."""
 
 
 class _Times(Struct, gc=False):
@@ -26,7 +26,7 @@ class _Times(Struct, gc=False):
 
 
 def moment(value: bytes) -> int | None:
-    """When the change happened (``es``), else when its message was made (``ts``), in ms.
+    """When the change happened (``es``), else when its message was written (``ts``), in ms.
 
     Zero is what some tools write for "unknown".
     """
@@ -41,7 +41,7 @@ def moment(value: bytes) -> int | None:
 def explain_rows(
     table: TableName, value: bytes, options: FormatOptions, ts_ms: int | None
 ) -> Iterator[RowChange]:
-    """Take a message of rows apart; raises Refused."""
+    """Explain a message of rows; raises Refused."""
     message = careful.read(value)
     op = LETTERS[message.type]
     keys = careful.key_names(message)

@@ -1,4 +1,4 @@
-"""Canal's packets, many at once: their rows as columns, where they are alike (flat_rows.py)."""
+"""Decodes many of Canal's packets at once, where their rows are alike (flat_rows.py)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def heads_of_many(values: Sequence[bytes]) -> Sequence[Head | None] | None:
 def _heads_of(entry: Any, count: int) -> Sequence[Head | None] | None:
     header = entry.header
     kinds = list(entry.entryType)
-    # Entries without content have to be told by name.
+    # Entries without content need an error by name.
     if len(kinds) != len(entry.storeValue):
         return None
     tables = Tables()
@@ -134,7 +134,7 @@ def rows_of_many(values: Sequence[bytes]) -> FlatRows | None:
 
 
 def _changes_of(values: Sequence[bytes]) -> tuple[list[bytes], Sequence[int], list[int]] | None:
-    """The RowChanges, the packet of each, and the types that their entries' headers tell."""
+    """The RowChanges, the packet of each, and the types in their entries' headers."""
     packets = joined(_packets, values, _PACKET_MARK)
     count = len(values)
     if packets.type != [MESSAGES] * count or not PLAIN.issuperset(packets.compression):
@@ -207,7 +207,7 @@ def first_of(flat: FlatRows) -> list[Any] | None:
     """The columns of the first row; None where it is to be read singly."""
     try:
         first = [_column(cells[0]) for cells in flat.columns]
-        # Canal's minimal images tell the key by the old row alone; then each row is looked at.
+        # Canal's minimal images have the key in the old row alone; then rows are read singly.
         beside = [_column(cell).isKey for cell in flat.olds.first()] if flat.olds else ()
     except DecodeError:
         return None

@@ -1,6 +1,6 @@
-"""Canal's JSON ("flat") messages: one message is one row event of one table, or one statement.
+"""Decodes Canal's JSON ("flat") messages: a row event of a table, or a statement each.
 
-Other tools write the same shape with typed values or fewer members; those are read as well.
+Other tools write the same shape with typed values or fewer members; those are read, too.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _OWN = frozenset(("isDdl", "mysqlType", "sqlType", "pkNames", "_tidb", "opType",
 """Members that no other format has beside a type such as INSERT."""
 
 _HEADS_KEPT = 10_000
-"""Heads kept ready, some for each table; making one anew costs half a microsecond."""
+"""Heads in the cache, some for each table; making one costs half a microsecond."""
 
 _DDL = Head(Kind.DDL, None)
 _NOTHING = Head(Kind.NOTHING, None)
 
 
 class _Head(Struct, gc=False):
-    """In the order in which Canal writes them: msgspec then finds each at its first guess."""
+    """In the order in which Canal writes them, which msgspec reads fastest."""
 
     database: str | None = None
     isDdl: bool | None = False
@@ -55,7 +55,7 @@ class _Head(Struct, gc=False):
 
     @property
     def key(self) -> tuple[str, bool | None, str | None, str | None]:
-        """All that it says."""
+        """A message of a statement."""
         return (self.type, self.isDdl, self.database, self.table)
 
 
@@ -65,7 +65,7 @@ class _Statement(Struct, gc=False):
     sql: str | None = None
     type: str | None = None
     es: Any = None
-    """When the source did it. ``id`` and ``ts`` are another's whenever it is sent."""
+    """When the source executed it. ``id`` and ``ts`` differ each time it is sent."""
 
     @property
     def header(self) -> TableName:
@@ -78,7 +78,7 @@ _statement = msgspec.json.Decoder(_Statement).decode
 class CanalJson:
     """The ``Format`` of Canal JSON; raises ValueError where an option can't be met.
 
-    The options ``default_database`` and ``default_table`` name the table of messages that don't.
+    The options ``default_database`` and ``default_table`` name the table of messages without one.
     """
 
     name: str = "canal-json"
@@ -107,7 +107,7 @@ class CanalJson:
         return Confidence.LIKELY if listed else Confidence.OPEN
 
     def peek(self, value: bytes | None) -> Head:
-        if not value:  # Canal writes none: whoever did, there is no change in it
+        if not value:  # Canal writes none; there is no change in it
             return _NOTHING
         try:
             head = self._head(value)
@@ -121,7 +121,7 @@ class CanalJson:
             try:
                 head = decode(value)  # type: ignore[arg-type]
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError):
-                yield self.peek(value)  # which says what is wrong with it
+                yield self.peek(value)  # which raises for a bad one
                 continue
             # Written out, for it is done for every message: ``_Head.key``.
             seen = known((head.type, head.isDdl, head.database, head.table))
@@ -171,7 +171,7 @@ class CanalJson:
 
     def why_not_followed(self, value: bytes, found: tuple[Ddl, ...]) -> str | None:
         statement = _statement(value)
-        # Some who write this shape know no time: then the same words may be another statement.
+        # Some writers of this shape have no time: then the same words may be another statement.
         return (
             self._repeated.why_not(msgspec.json.encode(statement), found) if statement.es else None
         )

@@ -1,4 +1,4 @@
-"""What Canal's messages are, in terms of a target's columns: the structs that read them."""
+"""The layout of Canal's messages: a target's columns, and the structs that read them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from changes.mysql.types import as_bytes
 from changes.positions import position_text
 
 LETTERS = {"INSERT": "I", "INIT": "I", "UPDATE": "U", "DELETE": "D"}
-"""What happened to a row, by the type of its message."""
+"""The letter of a change, by the type of its message."""
 
 
 _BYTES = frozenset((2004, -3, -4))
@@ -67,7 +67,7 @@ class CanalLayout(Layout):
     def message_type(self) -> type[Struct]:
         row: Any = self.row
         old: Any = self.old
-        # In the order in which Canal writes them: msgspec then finds each at its first guess.
+        # In the order in which Canal writes them, which msgspec reads fastest.
         fields: list[tuple[str, Any, Any]] = [
             ("data", list[row] | None, None),
             ("mysqlType", Raw, Raw()),
@@ -79,12 +79,12 @@ class CanalLayout(Layout):
         ]
         names = {"tidb": "_tidb"}
         if not self.keys:
-            # A changelog has no use for these: they get names that no member has.
+            # A changelog does not need these: they get names that no member has.
             names |= {"old": "old ", "updateBefore": "updateBefore "}
         return msgspec.defstruct("Message", fields, rename=names, gc=False)
 
     def names_key(self, olds: Sequence[Struct | None]) -> bool:
-        """Whether any old image holds a key column: most updates' don't."""
+        """Whether any old image has a key column: most updates don't."""
         return olds.count(None) + olds.count(self.no_key) < len(olds)
 
     def any_moves(self, data: Sequence[Struct], olds: Sequence[Struct | None]) -> bool:
@@ -98,9 +98,9 @@ class CanalLayout(Layout):
         data: Sequence[Sequence[Struct]],
         olds: Sequence[Sequence[Struct | None] | None],
     ) -> bool:
-        """Whether the updates among these messages surely changed no key.
+        """Whether the updates among these messages certainly changed no key.
 
-        False: it takes a look at each row to know.
+        False: each row has to be checked.
         """
         if not self.names_key(list(itertools.chain.from_iterable(filter(None, olds)))):
             return True
@@ -122,7 +122,7 @@ def place_texts(
     ops: Sequence[str | None],
     data: Sequence[Sequence[Struct]],
 ) -> list[str] | None:
-    """The positions of messages, None where one tells none, or has a row that lacks a column."""
+    """The positions of messages, None where one has none, or a row that lacks a column."""
     commits = [-1 if mark is None or mark.commitTs is None else mark.commitTs for mark in marks]
     if min(commits) < 0:
         return None

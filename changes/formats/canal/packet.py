@@ -1,4 +1,4 @@
-"""Canal's packets: which entries they hold, and what an entry is without a look at its rows."""
+"""Reads Canal's packets: their entries, and the kind of an entry, without its rows."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _COMPRESSIONS = _PACKET["Packet"].DESCRIPTOR.fields_by_name["compression"].enum_
 
 _ACK, MESSAGES, _HEARTBEAT = 3, 7, 11
 PLAIN = frozenset((0, 1))
-"""Compressions that are none: the one of the older protocol, and NONE."""
+"""The values for no compression: that of the older protocol, and NONE."""
 
 INSERT, UPDATE, DELETE = 1, 2, 3
 _STATEMENTS = (4, 5, 6, 8, 9, 10, 11)
-"""Event types that are statements where no RowChange says otherwise: CREATE, ALTER, ERASE…"""
+"""Event types of statements, unless the RowChange differs: CREATE, ALTER, ERASE…"""
 REMARKS = (7, 12, 13, 14, 15)
 """QUERY, GTID, XACOMMIT, XAROLLBACK, MHEARTBEAT."""
 _EVENTS = _ENTRY["Header"].DESCRIPTOR.fields_by_name["eventType"].enum_type
@@ -63,7 +63,7 @@ def entries_of(value: bytes) -> Sequence[bytes]:
 
 
 def packet_confidence(value: bytes) -> Confidence:
-    """Whether a message is a packet of Canal's. Fields that nobody knows make it less sure."""
+    """How sure it is that a message is a packet of Canal's. Unknown fields make it less sure."""
     try:
         packet = _packet(value)
         if packet.type not in (_ACK, MESSAGES, _HEARTBEAT):
@@ -95,14 +95,14 @@ def heads_of(value: bytes) -> Sequence[Any]:
             entries: Sequence[Any] = packet.body.messages
             return entries
     except DecodeError:
-        pass  # told below, by name
+        pass  # the code below names the error
     return [read_entry(raw) for raw in entries_of(value)]
 
 
 def rows_of(value: bytes) -> Iterator[tuple[Any, Any]]:
     """The entries of rows in a packet, each with its RowChange; raises BadMessage.
 
-    Of a packet that was looked at (``kind_of``): what has no rows is passed over.
+    For packets that ``kind_of`` has checked: entries without rows are skipped.
     """
     try:
         packet = _rows_packet(value)
@@ -161,7 +161,7 @@ def table_of(entry: Any) -> TableName:
 
 
 def kind_of(entry: Any) -> Kind:
-    """What an entry is; raises BadMessage."""
+    """The kind of an entry; raises BadMessage."""
     kind = entry.entryType
     if kind in MARKS:
         return Kind.NOTHING

@@ -1,4 +1,4 @@
-"""Canal's protobuf packets: one message is a batch of entries, of one table or of many."""
+"""Decodes Canal's protobuf packets: a message is a batch of entries, of one table or many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decodes the row messages of one target: columns of text first, then each column at once."""
+"""Decodes Canal's row messages of one target: to columns of text, then each column at once."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ when they are large. Fewer: a small call takes more turns."""
 class CanalTableDecoder(DecoderDefaults):
     """The ``TableDecoder`` of Canal JSON.
 
-    A call that raises leaves what is known of the columns as it was, so the records before the
-    bad one can be decoded again without it.
+    A call that raises does not change the layout, so the records before the bad one can be decoded
+    again without it.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class _DecodePass:
         """The block of types of the latest message, and ``names`` its key's."""
         self.names = names
         self.positions: dict[int, str] | None = None
-        """By the record's place; None: the pipeline is not told to keep any."""
+        """By the record's place; None where the pipeline is configured without positions."""
         self.place = 0
         self.segments: list[RowSegment] = []
         self._segment_layout: CanalLayout | None = None
@@ -144,7 +144,7 @@ class _DecodePass:
         return sum(len(segment.ops) for segment in self.segments) - self._moved
 
     def read(self, values: Sequence[bytes]) -> Refused | None:
-        """Take the messages in; give what stopped it at ``place``, None when all are in."""
+        """Read the messages; returns the error at ``place``, None when all are read."""
         try:
             while self.place < len(values):
                 self._read_block(values, min(self.place + self._ahead, len(values)))
@@ -162,8 +162,7 @@ class _DecodePass:
         return self.segments[-1]
 
     def _read_block(self, values: Sequence[bytes], end: int) -> None:
-        """Read the messages before ``end``, or as many as the present layout's decoder is good
-        for."""
+        """Read the messages before ``end``, or as many as fit the present layout."""
         layout = self.layout
         messages = _decoded(layout, values, self.place, end)
         if not messages or not self._take_alike(messages):
@@ -178,10 +177,9 @@ class _DecodePass:
             self.place += 1
 
     def _take_alike(self, messages: Sequence[Any]) -> bool:
-        """Add messages of a known shape without a look at each; False, and none, if one is not.
+        """Add messages of a known shape at once; False, and none of them, if one is not.
 
-        A loop over them would cost as much as their decoding, so each member is looked at as a
-        column.
+        A loop over them would cost as much as their decoding, so each member is read as a column.
         """
         layout, count = self.layout, len(messages)
         data, types, olds, names, kinds, tidb, before = zip(*map(astuple, messages), strict=True)
@@ -219,7 +217,7 @@ class _DecodePass:
         self._ahead = max(1, BLOCK_ROWS * count // len(rows))
 
     def _take(self, message: Any) -> bool:
-        """Add a message of a known shape; False if it is not and has to be read with care."""
+        """Add a message of a known shape; False if it is not and has to be read slowly."""
         layout, data, op = self.layout, message.data, LETTERS.get(message.type)
         if (
             self.positions is not None
@@ -270,7 +268,7 @@ class _DecodePass:
         segment.records += [self.place] * len(rows)
 
     def _learn(self, message: careful.Message) -> None:
-        """Take in what the message tells of columns and key."""
+        """Extend the layout by the message's columns and key."""
         layout = self.layout
         if not self._fixed and message.pkNames != self.names:
             names = careful.key_names(message)
@@ -295,7 +293,7 @@ class _DecodePass:
         olds: Sequence[Struct | None],
         befores: Sequence[tuple[object, ...]],
     ) -> None:
-        """Add updated rows, before each whose key changed the old key's end.
+        """Add updated rows, and before each whose key changed a delete of the old key.
 
         ``befores`` are the old rows' other values, where any key changed.
         """
@@ -313,7 +311,7 @@ class _DecodePass:
             segment.add(row, "U", self.place)
 
     def _leaves(self, before: Struct, row: Struct, beside: tuple[object, ...]) -> bool:
-        """Whether the old key's row ends where this one moves away from it."""
+        """Whether moving this row away deletes the old key's row."""
         layout = self.layout
         old = layout.key_of(layout.gone(before, row))
         after = layout.beside_key(row)
@@ -321,7 +319,7 @@ class _DecodePass:
 
 
 def _is_cut(tidb: HandleKey | None) -> bool:
-    """Whether a message may have been too large for TiCDC: with care it is seen."""
+    """Whether a message may have been too large for TiCDC; the slow path decides."""
     return tidb is not None and tidb.is_cut
 
 

@@ -1,4 +1,4 @@
-"""Decodes the rows of one target out of Canal's packets, a whole event's cells at a time."""
+"""Decodes the rows of one target in Canal's protobuf packets, an event's cells at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SQL_SHOWN = 80
 LETTERS = {INSERT: "I", UPDATE: "U", DELETE: "D"}
 
 _SHAPES_KEPT = 1_000
-"""Shapes of rows kept ready; minimal images of a wide table come in many."""
+"""Shapes of rows in the cache; minimal images of a wide table have many."""
 
 
 class CanalWireDecoder(BlockTableDecoder):
@@ -71,7 +71,7 @@ class _DecodePass(BlockDecodePass):
         try:
             blocks.learn(shape)
         except Refused:
-            return None  # read one by one they tell at which record
+            return None  # reading one by one finds the record
         moved = moved_records(flat, shape.names, blocks.layout.keys or ())
         texts = None if moved is None else texts_of(flat, first)
         if moved is None or texts is None:
@@ -110,7 +110,7 @@ class _DecodePass(BlockDecodePass):
         self._add_alike([row], image, tuple([column.name for column in image]), op, place)
 
     def _is_logged(self, row: Any) -> bool:
-        """Whether rows make a changelog, in which one has all that either of its images tells."""
+        """Whether rows make a changelog, in which a row has the values of both its images."""
         keys = self._blocks.layout.keys
         if keys is not None:
             return not keys
@@ -136,7 +136,7 @@ class _DecodePass(BlockDecodePass):
         )
 
     def _shape_of(self, row: Any, columns: Sequence[Any], names: tuple[str, ...], op: str) -> Shape:
-        # What an update's new row lacks, its old one may tell: a key's columns and types.
+        # What an update's new row lacks, its old one may have: a key's columns and types.
         lacks = op == "U" and not any(column.isKey for column in columns)
         beside = row.beforeColumns if lacks else ()
         more = tuple([(c.name, type_word(c.mysqlType, c.sqlType)) for c in beside if c.isKey])
@@ -163,14 +163,14 @@ _OPS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}
 
 
 def check_rows(change: Any) -> None:
-    """Refuse what changed rows without saying which: a binlog in statement format."""
+    """Refuse a change without rows: a binlog in statement format."""
     if not change.rowDatas and change.sql:
         sql = " ".join(change.sql.split())[:_SQL_SHOWN]
         raise Refused(f"a statement without rows (the source's binlog_format must be ROW): {sql}")
 
 
 def letter_of(change: Any, entry: Any) -> str:
-    """What happened to the rows; raises Refused."""
+    """The letter of the rows' change; raises Refused."""
     if change.isDdl:
         raise Refused("a statement (isDdl) in an entry of rows")
     event = change.eventType or entry.header.eventType or UPDATE

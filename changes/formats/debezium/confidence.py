@@ -1,4 +1,4 @@
-"""Whether a record of which nothing is known is one of Debezium's, for ``format = "auto"``."""
+"""Decides how sure it is that a record is Debezium's, for ``format = "auto"``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _OPS = frozenset("crudtm")
 
 
 def confidence_of(record: Packed) -> Confidence:
-    """An envelope tells itself, and so does what the side topics have.
+    """Envelopes and records of the side topics are recognised by their members.
 
-    A row without an envelope does by the members that are no columns. Without those it may be
-    anybody's, as may a tombstone whose key has no schema: ``Confidence.OPEN``.
-    An object with objects in it is no row.
+    A row without an envelope is recognised by members that are no columns. Without those it may be
+    of any format, as may a tombstone whose key has no schema: ``Confidence.OPEN``. An object with
+    nested objects is no row.
     """
     if any(name in (OLD_KEY, NEW_KEY) for name, _ in record.headers):
         return Confidence.CERTAIN
@@ -35,7 +35,7 @@ def confidence_of(record: Packed) -> Confidence:
     if not payload:
         return Confidence.NO
     found = _of_payload(payload, record.key)
-    # Connect's own converter makes it: of all formats only this one has such schemas.
+    # Made by Connect's own converter: only this format has such schemas.
     return max(found, Confidence.LIKELY) if is_object(top, "schema") else found
 
 
@@ -63,7 +63,7 @@ def _of_side_topic(found: Members, key: bytes | None) -> Confidence:
     try:
         side = side_topic(found, None)
     except Refused:
-        return Confidence.LIKELY  # its own format says why it can't be read
+        return Confidence.LIKELY  # debezium-json itself says why it can't be read
     if side == "heartbeat":
         inner = members(key)
         inner = members(inner["payload"]) if "payload" in inner else inner

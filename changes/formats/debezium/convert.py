@@ -1,8 +1,7 @@
-"""Whole columns of Debezium's values to Arrow types, exactly.
+"""Converts columns of Debezium's values to Arrow types, exactly.
 
-A column comes as text: of JSON strings what stands in them, of numbers their digits, and where the
-wire is raw the JSON as it stands. Whatever has a cast of Arrow's takes it, the rest goes value by
-value.
+A column comes as text: the contents of JSON strings, the digits of numbers, or raw JSON. Arrow
+casts it where it can; other values are converted one by one.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _VALUE_SHOWN = 60
 """Characters of a value that an error message quotes."""
 
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-"""0001-01-01 and 9999-12-31: what Python, Arrow and Spark all have."""
+"""0001-01-01 and 9999-12-31: the range of Python, Arrow and Spark."""
 
 _DAY_US = 86_400_000_000
 _FIRST_US, _LAST_US = _FIRST_DAY * _DAY_US, (_LAST_DAY + 1) * _DAY_US - 1
@@ -45,7 +44,7 @@ _NANOS, _PRINTED_NANOS = re.compile(r"-?\d{4,19}"), re.compile(r".*\.\d{7,}(Z|[+
 _FINE = {
     Sense.NANOS: _NANOS, Sense.ZONED: _PRINTED_NANOS, Sense.ISO_TIMESTAMP: _PRINTED_NANOS,
 }  # fmt: skip
-"""Values that may be good, but have more digits of a second than the lake."""
+"""Valid values with more digits of a second than the lake has."""
 
 _TOO_FINE = ": the lake keeps microseconds, a column declared as string keeps all digits"
 _ZERO_FRACTION = r"(\.[0-9]{6})0+"
@@ -65,7 +64,7 @@ _ONES: dict[Sense, Callable[[str], object]] = {
 }
 _CODED = frozenset((Sense.BYTES, Sense.BITS))
 _STRUCTURED = _PARTS | {Sense.PARTS_TIME, Sense.VARIABLE, Sense.GEOMETRY, Sense.DOCUMENT}
-"""Those that read JSON themselves."""
+"""Senses whose readers parse JSON themselves."""
 
 
 class DebeziumConverter:
@@ -82,14 +81,14 @@ class DebeziumConverter:
     def column(
         self, text: pa.Array, kind: SourceType, declared: str | None, *, key: bool
     ) -> pa.Array:
-        """Raises ValueMisfit for the first value that does not fit; ``declared`` is for its text.
+        """Raises ValueMisfit for the first value that does not fit, which names ``declared``.
 
-        Dates that no lake has become null by configuration, but never in a key.
+        Dates that the lake can't hold become null by configuration, but never in a key.
         """
         assert isinstance(kind, WireType)
         if kind.stored:
             check_stored(text, kind)
-            declared = words_of(kind)  # a later record may have told another
+            declared = words_of(kind)  # a later record may have declared another
         if (item := kind.item) is not None:
             of = f"array of {item.sense.value}"
             return arrays(text, item, lambda raws: self.column(raws, item, of, key=False))
@@ -119,12 +118,12 @@ class DebeziumConverter:
 
 
 def _plain(text: pa.Array, kind: WireType) -> pa.Array:
-    """Of raw JSON the strings without their quotes; decimals keep those, they tell base64."""
+    """Strings of raw JSON without their quotes; decimals keep them, as the sign of base64."""
     if kind.wire is not Wire.RAW or kind.sense in _STRUCTURED or kind.sense is Sense.DECIMAL:
         return text
     found = [None if v is None else unquoted(v) for v in text.to_pylist()]
     if kind.sense in _CODED:
-        # By its digits a number may well be the base64 of something.
+        # A number's digits may be valid base64.
         raws = zip(found, text.to_pylist(), strict=True)
         found = [v if raw is None or raw[:1] == '"' else f"{v} (no text)" for v, raw in raws]
     return pa.array(found, pa.string())
@@ -183,7 +182,7 @@ def _whole_numbers(text: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 
 def _floats(text: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """NaN and infinities stay what they are; a number too large for the type is none of them."""
+    """NaN and infinities stay; a number too large for the type is refused."""
     found = text.cast(arrow)
     odd = pc.invert(pc.is_finite(found))
     if pc.any(odd).as_py():
@@ -252,7 +251,7 @@ def _printed(text: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 
 def _integers(text: pa.Array, kind: WireType) -> pa.Array:
-    """Integers beyond 64 bits, be it the unscaled ones of decimals."""
+    """Integers of more than 64 bits, also the unscaled ones of decimals."""
     scale, length, raw = kind.scale, kind.length, kind.wire is Wire.RAW
     far = kind.sense is Sense.DECIMAL and scale > LARGEST_SCALE
     read: Callable[[str], int]

@@ -54,7 +54,7 @@ class DecodePass:
         self._run_at = 0
         """Rows that were added for first halves: a changed key counts as one."""
         self.positions: dict[int, str] | None = None
-        """By the record's place; None: the pipeline is not told to keep any."""
+        """By the record's place; None where the pipeline is configured without positions."""
         self.state = replace(state, shapes=state.shapes.copy())
         self.place = 0
         self.segments: list[JsonRowSegment] = []
@@ -187,7 +187,7 @@ class DecodePass:
         return True
 
     def _place(self, sources: Sequence[Place | None]) -> bool:
-        """Keep the positions of records from here on; False, and none, if one tells it not."""
+        """Keep the positions of the next records; False, and none of them, if one has none."""
         texts = place_texts(sources)
         if self.positions is None or texts is None:
             return False
@@ -220,7 +220,7 @@ class DecodePass:
         if record.tombstone is not None and not (keys and self._is_unseen(key)):
             return
         if self.positions is not None:
-            if record.tombstone is not None:  # it repeats a delete, and tells no position
+            if record.tombstone is not None:  # it repeats a delete, and has no position
                 return
             self.positions[self.place] = position_of(record.payload or {})
         if record.letter == "D":
@@ -296,13 +296,13 @@ class DecodePass:
         """Whether a key's row ends where its row moves away: not if another one has come."""
         keys = self.state.layout.keys or ()
         before = other_values(record.before or {}, self.state.layout.columns, keys)
-        # Under REPLICA IDENTITY DEFAULT null is what was not told.
+        # Under REPLICA IDENTITY DEFAULT null is a value that was not sent.
         known = [UNSET if value == NULL else value for value in before]
         key = tuple([bytes(old[name]) for name in keys])
         return self.run.leaves(self.numbered, key, known, partial_image(record, keys))
 
     def _arrives(self, sent: Mapping[str, Raw]) -> None:
-        """Note that a row has come to its key by the second half of a change."""
+        """Note that a row has moved to its key by the second half of a change."""
         keys = self.state.layout.keys or ()
         key = tuple([bytes(sent.get(name, NULL)) for name in keys])
         after = other_values(sent, self.state.layout.columns, keys)
@@ -352,7 +352,7 @@ class DecodePass:
         self._segment().add(row, record.letter, self.place)
 
     def _came_from_there(self) -> None:
-        """The next row is that of the key which the row before it ends."""
+        """The next row moved here from the key that the row before it deletes."""
         segment = self._segment()
         segment.moved.append(len(segment.ops))
         self._moved += 1

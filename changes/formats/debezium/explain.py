@@ -1,4 +1,4 @@
-"""Debezium records for people: each change with its key and what is known of before and after."""
+"""Explains Debezium's records: each change with its key and what is known of before and after."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Image = dict[str, object]
 def explain_row(
     packed: bytes, record: Record, options: FormatOptions, unavailable: Unavailable
 ) -> Iterator[RowChange]:
-    """Take a record of a row apart; raises Refused."""
+    """Explain a record of a row; raises Refused."""
     table = record.table or TableName("", "")
     key = key_of(packed, lenient=True)
     keys = () if key is None else tuple(key.columns)
@@ -59,7 +59,7 @@ def explain_row(
 
 
 class _Shown:
-    """Values as people read them. ``misfit``: what is wrong with the first that does not fit."""
+    """Converts values for people. ``misfit``: the error of the first that does not fit."""
 
     def __init__(self, fields: Mapping[str, Field], options: FormatOptions) -> None:
         self._fields = fields
@@ -91,7 +91,7 @@ class _Shown:
 
 
 def _plain(value: object, kind: WireType) -> object:
-    """The lake's value, but an integer as one, and a float by the digits that tell it apart."""
+    """The lake's value, but an integer as int, and a float by its shortest exact digits."""
     if isinstance(value, Decimal) and kind.sense in (Sense.WRAPPED, Sense.BITS):
         return int(value)
     if isinstance(value, float) and pa.types.is_float32(kind.arrow):
@@ -100,7 +100,7 @@ def _plain(value: object, kind: WireType) -> object:
 
 
 def undeclared(raw: bytes) -> object:
-    """A value of no declared type: a number as one if it stays exact, else what the lake keeps."""
+    """A value without a declared type: a number if it stays exact, else the text in the lake."""
     if raw in (b"true", b"false"):
         return raw == b"true"
     if raw.startswith(b'"'):

@@ -1,4 +1,4 @@
-"""PostgreSQL's infinite dates and timestamps, in all the forms that Debezium's versions write."""
+"""Recognises PostgreSQL's infinite dates and timestamps, as all versions of Debezium write them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from changes.formats.debezium import values
 from changes.formats.debezium.types import Sense
 
 PRINTED = frozenset((Sense.ZONED, Sense.ISO_DATE, Sense.ISO_TIMESTAMP))
-"""Those that come in text."""
+"""Senses whose values are text."""
 
 _INFINITE_DAYS = 2_147_400_000
-"""Beyond PostgreSQL's last date (the year 5874897), either way, there is only infinity."""
+"""Days beyond PostgreSQL's last date (the year 5874897), either way: always an infinity."""
 
 _INFINITE_MILLIS = (9223372036825200, -9223372036832400)
 _INFINITE_MICROS = (9223372036825200000, -9223372036832400000)
@@ -22,14 +22,14 @@ _INFINITE = {
     Sense.MICROS: frozenset(map(str, (*_INFINITE_MICROS, *_LONG_ENDS))),
     Sense.NANOS: frozenset(map(str, _LONG_ENDS)),
 }
-"""How Debezium writes PostgreSQL's infinity, by its versions."""
+"""PostgreSQL's infinities, as the versions of Debezium write them."""
 
 _INFINITE_TEXT = r"^([+-]?infinity|[+-][0-9]{6,}-.*)$"
 """Of dates and timestamps in text: a year that PostgreSQL does not have."""
 
 
 def infinite(text: pa.Array, sense: Sense) -> pa.Array:
-    """Tell of each value of a dated column whether it is an infinity; of a null it is not."""
+    """By value of a dated column, whether it is an infinity; a null is not."""
     if sense in _INFINITE:
         found = pc.is_in(text, value_set=pa.array(sorted(_INFINITE[sense])))
     elif sense is Sense.DAYS:

@@ -1,6 +1,6 @@
-"""Arrays whose items are no JSON of their own: base64, days, microseconds.
+"""Converts arrays whose items are encoded: base64, days, microseconds.
 
-Each item is read as a column of its type is, and written as JSON again: a number digit by digit,
+Each item is read like a column of its type, and written as JSON again: numbers with all digits,
 anything else as text.
 """
 
@@ -29,7 +29,7 @@ Read = Callable[[pa.Array], pa.Array]
 
 
 def arrays(raws: pa.Array, item: WireType, read: Read) -> pa.Array:
-    """Give the JSON of arrays with their items read. Raises ValueMisfit with the array's place."""
+    """The JSON of arrays with decoded items. Raises ValueMisfit with the array's place."""
     lists = [_split(row, raw) for row, raw in enumerate(raws.to_pylist())]
     ends = [*accumulate(len(each or ()) for each in lists)]
     flat = pa.array([raw for each in lists for raw in each or ()], pa.string())

@@ -1,7 +1,7 @@
-"""Debezium's JSON: one record is one row's change, a statement, or nothing to apply.
+"""Decodes Debezium's JSON: a record is a row's change, a statement, or nothing to apply.
 
-Records come packed (``Format.keyed``): the key tells which columns are the table's key, and of a
-tombstone it is all there is.
+Records come packed (``Format.keyed``): the record key names the table's key columns, and a
+tombstone has nothing else.
 """
 
 from __future__ import annotations
@@ -41,15 +41,14 @@ from changes.model import (
 from changes.mysql.ddl import read_ddl
 
 _HEADS_KEPT = 10_000
-"""Heads, and beginnings of records, kept ready: some for each table."""
+"""Heads, and beginnings of records, in the caches: some for each table."""
 
 POSITIONS = "postgres-lsn"
-"""The positions that records of PostgreSQL carry. MySQL's number files, which another server
-numbers anew."""
+"""The positions in records of PostgreSQL. MySQL's don't compare: each server numbers its files."""
 
 _MARK = b'"payload":'
 _TAIL = 96
-"""Bytes before the payload by which beginnings are told apart: the schema's name is in them."""
+"""Bytes before the payload that identify a beginning: the schema's name is in them."""
 
 _BRACE = ord("}")
 _DDL = Head(Kind.DDL, None)
@@ -58,11 +57,11 @@ _ROWS = frozenset("crud")
 _SNAPSHOTS = frozenset(
     (b"true", b"first", b"last", b"first_in_data_collection", b"last_in_data_collection")
 )
-"""What ``source.snapshot`` says of what an initial snapshot writes."""
+"""Values of ``source.snapshot`` in records of an initial snapshot."""
 
 
 class _Head(Struct, gc=False):
-    """What an envelope says first; members of a flattened row may have the same names."""
+    """The first members of an envelope; those of a flattened row may have the same names."""
 
     source: Source | None = None
     op: str | None = None
@@ -76,10 +75,10 @@ class _Head(Struct, gc=False):
 class DebeziumJson:
     """The ``Format`` of Debezium's JSON.
 
-    The options ``default_database`` and ``default_table`` name the table of records that don't:
+    The options ``default_database`` and ``default_table`` name the table of records without one:
     tombstones without schema, flattened rows. ``tombstones`` is ``delete`` where these are the
     stream's deletes. ``unavailable_value`` is the connector's ``unavailable.value.placeholder``:
-    where it is given, that of every connector, else none of those that send all values.
+    where it is set, it applies to every connector, else only to those that leave values out.
     """
 
     name: str = "debezium-json"
@@ -127,7 +126,7 @@ class DebeziumJson:
             self._repeated.behind(value)
 
     def _quick(self, packed: bytes) -> Head | None:
-        """The head of an envelope that names its table; None: it takes a closer look."""
+        """The head of an envelope that names its table; None: use the slow path."""
         if len(packed) < VALUE_AT:
             return None
         size = sizes(packed)[0]
@@ -189,7 +188,7 @@ class DebeziumJson:
         return _NOTHING if acts and self._repeated.is_done(packed) else _DDL
 
     def _note(self, packed: bytes, record: Record) -> None:
-        """Remember what a tombstone may be told by, and which tables are named by halves."""
+        """Remember a record for later tombstones, and for the remarks on uncertain tables."""
         if record.table is not None and record.kind is Kind.ROWS:
             if record.named_by is not None and record.table not in self._named:
                 if len(self._named) >= _HEADS_KEPT:
@@ -263,8 +262,8 @@ class DebeziumJson:
 
 
 def _header(record: Record) -> TableName:
-    """The table that a schema change names: its database is that of one of the statement's tables,
-    of the new name where one is renamed; the session's is not told."""
+    """The table of a schema change. Its database is that of one of the statement's tables, of the
+    new name in a rename; the session's is unknown."""
     source = msgspec.json.decode(
         (record.payload or {}).get("source", Raw(NULL)), type=Source | None
     )
@@ -278,10 +277,8 @@ def _member(record: Record, name: str) -> str:
 
 
 def _of_snapshot(record: Record) -> bool:
-    """Whether a statement is a snapshot's: it says what the database has, and does nothing.
-
-    Not one beside an incremental snapshot: that is the stream's.
-    """
+    """Whether a statement is an initial snapshot's: it only describes the database. A statement
+    during an incremental snapshot is the stream's."""
     source = bytes((record.payload or {}).get("source", Raw(NULL)))
     if source == NULL:
         return False
@@ -290,7 +287,7 @@ def _of_snapshot(record: Record) -> bool:
 
 
 def _creates(ddl: Ddl) -> bool:
-    """Whether a statement makes a table, and takes none away for it."""
+    """Whether a statement creates a table without replacing one."""
     return ddl.sql.lstrip()[:6].upper() == "CREATE" and not (ddl.steps or ddl.unread)
 
 

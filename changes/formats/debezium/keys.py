@@ -1,4 +1,4 @@
-"""Which row a Debezium record speaks of: by its key, its images, or a configured key."""
+"""Finds the key of the row in a Debezium record: in its key, its images, or by configuration."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _FULL = "PostgreSQL tells it under REPLICA IDENTITY FULL"
 def deleted_key(
     record: Record, key: Key | None, keys: Sequence[str], *, configured: bool
 ) -> Members:
-    """The key of a deleted row. Raises Refused where neither image nor record key tell it.
+    """The key of a deleted row. Raises Refused where neither image nor record key has it.
 
-    Under REPLICA IDENTITY DEFAULT the image holds nulls for all that is no key: unknown, not null.
+    Under REPLICA IDENTITY DEFAULT the image has null in columns outside the key: unknown, not null.
     """
     key_columns = {} if key is None else key.columns
     before = record.before or {}
@@ -39,7 +39,7 @@ def deleted_key(
 
 
 def deleted_row(record: Record, key: Key | None) -> Members:
-    """All that is known of a deleted row, for a changelog. Raises Refused where that is nothing."""
+    """The known columns of a deleted row, for a changelog. Raises Refused where there are none."""
     found = record.before if record.before is not None else (key and key.columns)
     if not found:
         raise Refused(f"a deleted row of which nothing is told ({_FULL})")
@@ -51,8 +51,8 @@ def replaced_key(
 ) -> Members | None:
     """The old key of an update, None where the key stayed. Raises Refused where that is unknown.
 
-    Debezium writes a change of the record key as a delete and an insert. So only of other keys, or
-    those that the producer chose, does an update change any.
+    Debezium writes a change of the record key as a delete and an insert. So an update only changes
+    configured keys, or those that the producer chose.
     """
     key_columns = {} if key is None else key.columns
     before, after = record.before, record.after or {}
@@ -84,12 +84,12 @@ def replaced_key(
 
 
 def other_values(image: Members, columns: Iterable[str], keys: Sequence[str]) -> list[object]:
-    """A row's values but for its key; UNSET for those that it does not hold."""
+    """A row's values without its key; UNSET for missing ones."""
     return [bytes(image[name]) if name in image else UNSET for name in columns if name not in keys]
 
 
 def key_fields(key: Key | None) -> Mapping[str, Field]:
-    """The types of a tombstone's key: all that it tells of the table's columns."""
+    """The types in a tombstone's key."""
     return {} if key is None else columns_of(key.field)
 
 
@@ -98,6 +98,6 @@ def _has_value(image: Mapping[str, Raw], name: str) -> bool:
 
 
 def _only_key(before: Members, key_columns: Members, keys: Sequence[str]) -> bool:
-    """Whether an image may be one that holds just the key: all else in it is null."""
+    """Whether an image may hold the key alone: all other columns are null."""
     mine = {*key_columns, *keys}
     return not any(_has_value(before, name) for name in before if name not in mine)

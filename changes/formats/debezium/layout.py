@@ -1,7 +1,7 @@
 """The columns of a Debezium target as known so far, and the structs that read its records.
 
-A layout only ever grows. How a column's values stand in JSON is part of it: where that changes
-(0 and 1 became true and false), the column is read raw from then on.
+A layout only grows. It includes the JSON type of each column's values: where that changes (0 and 1
+became true and false), the column is read raw from then on.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ class DebeziumLayout:
         )
 
     def decoder(self, added: tuple[str, ...] | None) -> Callable[[bytes], Any]:
-        """What reads envelopes, or flattened rows with these members beside the columns.
+        """The function that reads envelopes, or flattened rows with these additional members.
 
-        Both give messages; a row that is marked deleted is a message of no op.
+        Both return messages; a row that is marked deleted is a message without op.
         """
         if added is None:
             return self.decode
@@ -147,10 +147,10 @@ class DebeziumLayout:
     def grown(
         self, declared: Mapping[str, DeclaredColumn], carried: Mapping[str, Raw]
     ) -> DebeziumLayout:
-        """Give the layout that also holds these columns; raises Refused where none can.
+        """The layout that also has these columns; raises Refused where there is none.
 
-        ``carried`` are the values of a record. Without a type a column is what the configuration
-        says, else text, or stays what it is.
+        ``carried`` are the values of a record. A column without a declared type has the configured
+        one, else text, or stays what it is.
         """
         columns, unsettled = dict(self.columns), set(self.unsettled)
         for name in (*carried, *declared):
@@ -267,7 +267,7 @@ def _takes(column: Wire, value: Wire, raw: bytes) -> bool:
 
 
 def string_of(raw: bytes) -> str:
-    """A JSON string's own text; raises Refused where it is none."""
+    """The text of a JSON string; raises Refused where it is none."""
     try:
         return _string.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

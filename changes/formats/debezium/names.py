@@ -1,4 +1,4 @@
-"""Which table a Debezium record is of."""
+"""Finds the table of a Debezium record."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SURE = re.compile(r"[^.]+\.([A-Za-z0-9-]+)\.([A-Za-z0-9-]+)\.Key")
 _SURE_PART = re.compile(r"[A-Za-z0-9-]+")
 _REPLACED = re.compile(r"[^A-Za-z0-9._-]")
 _CUT_AT = 249
-"""Characters at which Debezium cuts what a schema's name begins with: the name of a topic."""
+"""Characters at which Debezium cuts the beginning of a schema's name: the name of a topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The table of records that name none: None where the configuration has none either."""
+    """The table of records that name none; None where it is not configured."""
 
     database: str | None = None
     table: str | None = None
@@ -33,7 +33,7 @@ class Names:
 
 
 class Source(msgspec.Struct, gc=False):
-    """What an envelope says of where it is from."""
+    """The source of an envelope."""
 
     connector: str | None = None
     db: str | None = None
@@ -62,10 +62,10 @@ def table_of(schema_name: str | None) -> TableName | None:
 
 
 def spelled_surely(key_name: str | None) -> TableName | None:
-    """The table that the name of a key's schema can alone be of, None where it may be another.
+    """The only table that the name of a key's schema can mean, None where it is ambiguous.
 
-    ``prefix.database.table.Key``, whole, and no sign in it that Debezium puts in another's place.
-    With more dots it may be a dotted prefix, or SQL Server's three names.
+    ``prefix.database.table.Key``, not cut, and without the sign that Debezium writes for others.
+    With more dots it may have a dotted prefix, or SQL Server's three names.
     """
     found = _SURE.fullmatch(key_name or "")
     if found is None or len(found[0].removesuffix(".Key")) >= _CUT_AT:
@@ -79,9 +79,9 @@ def key_spells(key_name: str, table: TableName) -> bool:
 
 
 def row_spelled(value_name: str | None, table_name: str | None) -> tuple[TableName | None, bool]:
-    """The table that the name of a row's schema spells, and whether it can be of another one too.
+    """The table in the name of a row's schema, and whether that could be another table's, too.
 
-    ``told``: the table's own name, where the row has it; then only the database is the schema's.
+    ``table_name``: the table's own name, where the row has it; the schema then has the database.
     """
     found = table_of(value_name)
     if found is None or value_name is None:
@@ -96,5 +96,5 @@ def row_spelled(value_name: str | None, table_name: str | None) -> tuple[TableNa
 
 
 def _replaced(name: str) -> str:
-    """What Debezium makes of a name: a ``_`` for each UTF-16 unit of most signs."""
+    """A name as Debezium writes it: a ``_`` for each UTF-16 unit of most signs."""
     return _REPLACED.sub(lambda sign: "_" * (1 + (sign[0] > "\uffff")), name)

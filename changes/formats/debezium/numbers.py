@@ -1,4 +1,4 @@
-"""Debezium's integers and decimals: exact, however large; what is none raises ValueError."""
+"""Parses Debezium's integers and decimals, exactly and of any size; raises ValueError."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def unquoted(raw: str) -> str:
 
 
 def decimals(unscaled: Sequence[int | None], arrow: pa.DataType, missing: int) -> pa.Array:
-    """Decimals of unscaled integers that lack so many digits of the type's scale."""
+    """Decimals of unscaled integers; ``missing``: digits that they lack of the type's scale."""
     factor, bound = 10 ** max(missing, 0), 10**arrow.precision
     if missing < 0:
         raise pa.ArrowInvalid("a scale that does not fit")

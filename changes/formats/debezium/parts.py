@@ -1,4 +1,4 @@
-"""The parts of a Debezium record: members of objects, schema blocks, the record's key."""
+"""Parses the parts of a Debezium record: members of objects, schema blocks, the record's key."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _field = msgspec.json.Decoder(Field | None)
 
 @dataclass(frozen=True)
 class Key:
-    """A record's key: its columns, and their types where a schema tells them."""
+    """A record's key: its columns, and their types where it has a schema."""
 
     text: bytes
     members: Members
@@ -53,7 +53,7 @@ class Key:
 def members(text: bytes, what: str) -> Members:
     """An object's members. The bare NaN and Infinity of JsonConverter become text."""
     try:
-        text.decode()  # what stays raw is not looked at by the decoder
+        text.decode()  # the decoder does not check what stays raw
         try:
             return _members.decode(text)
         except msgspec.DecodeError:
@@ -65,8 +65,8 @@ def members(text: bytes, what: str) -> Members:
 
 
 def field_of(raw: Raw | None, whose: str) -> Field | None:
-    """A schema block. Raises Refused where it is none of Connect's: values would lose their types,
-    and a number of days would be kept as text."""
+    """A schema block. Raises Refused where it is not Connect's: values would lose their types, and
+    a number of days would be stored as text."""
     try:
         return None if raw is None else _field.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -76,7 +76,7 @@ def field_of(raw: Raw | None, whose: str) -> Field | None:
 def key_of(packed: bytes, *, lenient: bool = False) -> Key | None:
     """The record key, None where there is none.
 
-    Raises Refused where it is no object; ``lenient``: that is none, too.
+    Raises Refused where it is no object; None with ``lenient``.
     """
     text = unpack(packed).key
     if text is None or text.strip() in (b"", NULL):
@@ -97,7 +97,7 @@ def key_of(packed: bytes, *, lenient: bool = False) -> Key | None:
 
 
 def announces(packed: bytes) -> bool:
-    """Whether a record's headers say that it is half of a key change."""
+    """Whether a record's headers mark it as half of a key change."""
     return any(packed_header(packed, name) is not None for name in (NEW_KEY, OLD_KEY))
 
 

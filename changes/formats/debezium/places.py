@@ -1,4 +1,4 @@
-"""When a change happened, and where in the source's log, by what its record says."""
+"""Reads the time of a change, and its position in the source's log, from its record."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Place(Struct, gc=False):
 
 
 def place_texts(places: Sequence[Place | None]) -> list[str] | None:
-    """The positions of records, None where any of them tells none."""
+    """The positions of records, None where any of them has none."""
     numbers = [place.lsn for place in places if place is not None and place.lsn is not None]
     if len(numbers) < len(places) or min(numbers) < 0:
         return None
@@ -29,9 +29,9 @@ def place_texts(places: Sequence[Place | None]) -> list[str] | None:
 
 
 def position_of(found: Mapping[str, Raw]) -> str:
-    """Where in PostgreSQL's log the row was changed: each change of a key has an LSN of its own.
+    """The position of a change in PostgreSQL's log: each change of a key has its own LSN.
 
-    Raises Refused where the record does not tell it.
+    Raises Refused where the record has none.
     """
     try:
         inner: Mapping[str, Raw] = _members.decode(found["source"]) if "source" in found else {}
@@ -45,7 +45,7 @@ def position_of(found: Mapping[str, Raw]) -> str:
 
 
 def moment(found: Mapping[str, Raw] | None) -> int | None:
-    """When the change happened (``source.ts_ms``), else when the record was made, in ms.
+    """When the change happened (``source.ts_ms``), else when the record was written, in ms.
 
     Zero is what old connectors write for "unknown".
     """

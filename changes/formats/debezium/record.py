@@ -1,6 +1,6 @@
-"""What a Debezium record is, read slowly and exactly: nothing assumed about its columns.
+"""Reads any Debezium record, slowly and exactly, with nothing assumed about its columns.
 
-An envelope with or without schema, a flattened row, a tombstone, or one of the side topics.
+An envelope with or without schema, a flattened row, a tombstone, or a side topic's record.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _ENVELOPE = frozenset(
 )
 _MYSQL = frozenset(("mysql", "mariadb", "ticdc"))
 MARKS = frozenset(("__op", "__deleted", "__table", "__db", "__schema"))
-"""Of those below the ones by which a row without an envelope is known."""
+"""Members that identify a row without an envelope."""
 
 _METADATA = re.compile(
     r"__(op|deleted|table|db|schema|lsn|ts_ms|ts_us|ts_ns|name|connector|version|snapshot|sequence"
     r"|txId|xmin|server_id|gtid|file|pos|row|thread|query|collection"
     r"|source_.+|transaction_.+|dbz__.+)"
 )
-"""Members that a flattened row has beside the columns."""
+"""Members of a flattened row that are no columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What a tombstone says: the end of a key, of a table that it does not tell for sure."""
+    """A tombstone: the deletion of a key, in a table that it does not name for certain."""
 
     key: bytes | None
     """The record's key, None where there is none, or an empty one."""
@@ -64,7 +64,7 @@ class Tombstone:
 class Record:
     """A record. ``letter`` is I, U or D of ROWS, else what the envelope or the topic calls it.
 
-    A tombstone's is D, and it has no table: see ``debezium_tombstones``.
+    A tombstone's is D, and it has no table: see ``debezium.tombstones``.
     """
 
     kind: Kind
@@ -75,12 +75,12 @@ class Record:
     payload: Members | None = None
     fields: Mapping[str, Field] | None = None
     prefix: bytes | None = None
-    """What stands before the payload; empty without a schema, None where it can't be told."""
+    """The bytes before the payload; empty without a schema, None where unknown."""
     added: tuple[str, ...] | None = None
-    """Of a flattened row the members that are no columns; None: it is none."""
+    """The members of a flattened row that are no columns; None for other records."""
     tombstone: Tombstone | None = None
     named_by: str | None = None
-    """The name of the row's schema, where that alone tells the table, and may be another's too."""
+    """The name of the row's schema, where only that names the table, and could be another's."""
 
 
 def read(packed: bytes, names: Names) -> Record:
@@ -107,7 +107,7 @@ def read(packed: bytes, names: Names) -> Record:
 
 
 def _tombstone(parts: Packed) -> Record:
-    """The end of a key. One that can't be read is passed on: its delete may have the same."""
+    """A tombstone. An unreadable key is passed on: its delete may have the same one."""
     key, name = parts.key, None
     if key is not None:
         try:

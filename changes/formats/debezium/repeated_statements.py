@@ -1,8 +1,8 @@
-"""Tells a statement that Debezium's connectors for MySQL and MariaDB send a second time.
+"""Detects statements that Debezium's connectors for MySQL and MariaDB send a second time.
 
-A connector that is started again goes back to what was noted of its place: what it sent since comes
-once more, in its order. Rows and most statements end where they ended before. A renaming does not:
-the name may be another column's or table's by then.
+After a restart a connector goes back to its last stored position and sends everything after it
+again, in order. Rows and most statements can be repeated. A rename can't: by then the name may be
+that of another column or table.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from changes.model import Ddl
 _CONNECTORS = frozenset(("mysql", "mariadb"))
 _FILE = re.compile(r"(.+)\.(\d{1,19})")
 _STATEMENTS_KEPT = 10_000
-"""Of each partition: a minute's (Kafka Connect's ``offset.flush.interval.ms``) and more."""
+"""For each partition: those of a minute (Kafka Connect's ``offset.flush.interval.ms``) and more."""
 
 
 class _Source(Struct, gc=False):
-    """Where in the server's log a record is from."""
+    """The position of a record in the server's log."""
 
     connector: str | None = None
     name: str | None = None
@@ -52,7 +52,7 @@ class _Wrapped(Struct, gc=False):
 
 
 class _Place(NamedTuple):
-    """In one series of log files: orders what is in them."""
+    """A position in one series of log files."""
 
     files: str
     number: int
@@ -60,7 +60,7 @@ class _Place(NamedTuple):
 
 
 class _Identity(NamedTuple):
-    """What a record says of itself: no two statements of a server's log say the same."""
+    """The identity of a record: no two statements of a server's log have the same."""
 
     name: str | None
     server: int | None
@@ -68,11 +68,11 @@ class _Identity(NamedTuple):
     ts_ms: int | None
     db: str | None
     table: str | None
-    """Of a statement on several tables each has a record."""
+    """A statement on several tables has a record for each."""
     ddl: bytes
 
     def came_before(self, other: _Identity) -> bool:
-        """Whether it stands before the other in one log, as far as both tell."""
+        """Whether it is before the other one, or in another log."""
         mine, others = (each[:2] + each.place[:1] for each in (self, other))
         return mine != others or self.place < other.place
 
@@ -82,19 +82,18 @@ class _Partition:
     """What came before in one partition."""
 
     last: bytes | None = None
-    """The record before the one that is looked at."""
+    """The record before the current one."""
     next_offset: int = 0
     seen: OrderedDict[_Identity, None] = field(default_factory=OrderedDict)
     """The latest statements."""
     began: bytes | None = None
-    """The last statement with which a connector began again, or that followed such a one."""
+    """The latest statement of those that a connector sent again first, before any row."""
 
 
 class RepeatedStatements:
-    """Of one topic's stream, in each partition's order. Used by one thread.
+    """Finds the repeated statements of one topic, in each partition's order. Used by one thread.
 
-    What it remembers is of this process alone, and of the latest statements: an older one is
-    followed, as if it came for the first time.
+    It remembers the latest statements of this process; an older one is followed as if it were new.
     """
 
     def __init__(self) -> None:
@@ -104,8 +103,8 @@ class RepeatedStatements:
         self._doubtful: bytes | None = None
 
     def turn_to(self, partition: str, first: int, next_offset: int) -> None:
-        """Say whose records come now, and which. Where they are read a second time from the topic,
-        what was remembered may be of records behind them, and counts no more."""
+        """Announce the partition and offsets of the next records. Where the topic is read again,
+        the statements remembered may be those of later records: they are forgotten."""
         here = self._partitions.get(partition)
         if here is None or first < here.next_offset:
             here = self._partitions[partition] = _Partition()
@@ -113,12 +112,12 @@ class RepeatedStatements:
         self._here = here
 
     def behind(self, packed: bytes | None) -> None:
-        """Note a record that has been looked at."""
+        """Note a record that was read."""
         self._here.last = packed
 
     def is_done(self, packed: bytes) -> bool:
-        """Look at a statement of the stream: whether it came before, and no row came again before
-        it. Each is asked for once."""
+        """Whether a statement came before, without a row sent again before it. To be called once
+        for each statement."""
         self._doubtful = None
         identity, seen = self._read(packed), self._here.seen
         if identity is None:
@@ -135,7 +134,7 @@ class RepeatedStatements:
         return False
 
     def _begins_with(self, identity: _Identity) -> bool:
-        """Whether nothing but statements came again before this one."""
+        """Whether only statements were sent again before this one."""
         last = self._here.last
         if last is None or last is self._here.began:
             return last is not None
@@ -143,7 +142,7 @@ class RepeatedStatements:
         return before is not None and not before.came_before(identity)
 
     def why_not(self, packed: bytes, found: tuple[Ddl, ...]) -> str | None:
-        """Why the statement just looked at can't be followed, None where it can."""
+        """Why the statement just read can't be followed, None where it can."""
         if packed != self._doubtful or not any(ddl.renames for ddl in found):
             return None
         return (
@@ -152,7 +151,7 @@ class RepeatedStatements:
         )
 
     def _read(self, packed: bytes) -> _Identity | None:
-        """What a record says of itself, None where that is not its place."""
+        """A record's identity, None where it has no log position."""
         try:
             record = self._decode(packed[VALUE_AT : VALUE_AT + max(sizes(packed)[0], 0)])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""Rows of Debezium's JSON on their way to columns of text."""
+"""Turns rows of Debezium's JSON into columns of text."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from changes.formats.debezium.types import Wire, WireType
 from changes.formats.debezium.unsent import NOTHING_UNAVAILABLE, Unavailable
 
 NOT_AT_HAND = "a new row without this value, and the row that had it is not at hand"
-"""What is wrong with an insert that holds a placeholder."""
+"""The error of an insert that holds a placeholder."""
 
 
 @dataclass(slots=True)
 class JsonRowSegment(RowSegment):
-    """Rows whose cells are of the kinds that JSON has; as columns they are all text.
+    """Rows whose cells have JSON's types; their columns are all text.
 
-    Cells that stand for a value which was not sent become absent here.
+    Placeholders of values that were not sent become absent here.
     """
 
     unavailable: Unavailable = NOTHING_UNAVAILABLE
@@ -67,7 +67,7 @@ class JsonRowSegment(RowSegment):
         return [UNSET if place in placeholders else value for place, value in enumerate(values)]
 
     def _unsent(self, name: str, values: Sequence[Any]) -> set[int]:
-        """The places of a column's values that were not sent, each by what its own record says."""
+        """The places of a column's values that were not sent, each decided by its own record."""
         found = self.unavailable.among(values)
         first = len(self.records) - len(self.rows)
         records = {place: self.records[first + place] for place in sorted(found)}
@@ -82,7 +82,7 @@ class JsonRowSegment(RowSegment):
         return found
 
     def _raw(self, name: str, values: Sequence[Any]) -> Text:
-        """The JSON of values, which the decoder has not looked into."""
+        """The raw JSON of values, which the decoder has not parsed."""
         found: list[str | None] = []
         for place, value in enumerate(values):
             raw = NULL if value is UNSET or value is None else bytes(value)
@@ -111,7 +111,7 @@ def _texts(columns: Sequence[Sequence[Any]], wire: Wire) -> list[Text]:
 
 
 def _integers(values: Sequence[Any]) -> pa.Array:
-    """Integers; where all are there in half the time that Arrow takes to look at each."""
+    """Integers; where none is missing, in half the time of Arrow's conversion."""
     try:
         numbers = struct.pack(f"{len(values)}q", *values)
     except struct.error:

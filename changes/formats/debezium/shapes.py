@@ -1,6 +1,6 @@
-"""Shapes of records that were read with care once, so that others of the same go the short way.
+"""Remembers the shapes of records that were read slowly, to read others like them fast.
 
-A schema block is the same bytes in every record of a table, and most of them: what begins alike is
+A schema block is most of a record, and has the same bytes in every record of a table: it is
 compared, not parsed.
 """
 
@@ -20,36 +20,37 @@ from changes.formats.debezium.parts import announces
 _BRACE = ord("}")
 
 _MOST = 8
-"""Beginnings kept. Fewer: tables that share a target go the long way; more: each costs a look."""
+"""Beginnings remembered. Fewer: tables that share a target take the slow path. More: each costs a
+comparison."""
 
 
 @dataclass(slots=True)
 class Shapes:
-    """How payloads and keys of one target begin."""
+    """The beginnings of payloads and keys of one target."""
 
     payloads: list[bytes] = field(default_factory=list)
-    """What stands before a payload that is wrapped, the latest first."""
+    """The bytes before a wrapped payload, the latest first."""
     bare: bool = False
     """Whether envelopes come without a wrapping."""
     keys: tuple[bytes, ...] = ()
-    """What stands before the columns of a key that is wrapped, the latest first."""
+    """The bytes before the columns of a wrapped key, the latest first."""
     bare_key: Any = None
-    """The decoder of a key that is not wrapped; it takes just these columns."""
+    """The decoder of a key that is not wrapped; it accepts only these columns."""
     bare_names: tuple[str, ...] = ()
-    """The names of what such a key has."""
+    """The names of the columns of such a key."""
     keyless: bool = False
     added: tuple[str, ...] | None = None
-    """What flattened rows have beside the columns; None: records are envelopes."""
+    """The members of flattened rows that are no columns; None: records are envelopes."""
 
     def copy(self) -> Shapes:
-        """The same, to be changed apart."""
+        """A copy that can be changed independently."""
         return replace(self, payloads=[*self.payloads])
 
     def cut(self, values: Sequence[bytes], *, check_keys: bool) -> tuple[list[bytes], list[bytes]]:
-        """The payloads of the first packed records, as many as begin in a known way, and those of
-        their keys that ``bare_key`` has still to look at.
+        """The payloads of the first packed records, as many as have a known beginning, and those of
+        their keys that ``bare_key`` still has to check.
 
-        One loop for all, as cheap as can be: it takes half as long as their decoding.
+        A single loop, as cheap as possible: it takes half as long as the decoding.
         """
         payloads: list[bytes] = []
         keys: list[bytes] = []
@@ -79,7 +80,7 @@ class Shapes:
         return payloads, keys
 
     def learn_payload(self, prefix: bytes, added: tuple[str, ...] | None) -> None:
-        """Take in what stands before a payload (nothing where it is bare), and what that is."""
+        """Remember the bytes before a payload (none where it is bare), and its added members."""
         if added != self.added:
             self.payloads.clear()
             self.bare, self.added = False, added
@@ -89,7 +90,7 @@ class Shapes:
             self.payloads[:] = [prefix, *self.payloads[: _MOST - 1]]
 
     def learn_key(self, prefix: bytes | None, names: Sequence[str]) -> None:
-        """Take in how a key begins; one that is bare has an empty beginning."""
+        """Remember the beginning of a key; that of a bare one is empty."""
         if prefix:
             if prefix not in self.keys:
                 self.keys = (prefix, *self.keys[: _MOST - 1])

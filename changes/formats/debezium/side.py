@@ -1,4 +1,4 @@
-"""Records of Debezium's side topics: marks of transactions, heartbeats, notifications."""
+"""Recognises records of Debezium's side topics: transactions, heartbeats, notifications."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _OURS = "io.debezium."
 
 
 def side_topic(found: Mapping[str, Raw], schema_name: str | None) -> str | None:
-    """What a record without an envelope tells of the stream, None where it may be a row.
+    """The kind of a side topic's record, None where it may be a row.
 
-    A row's columns may have the same names: so nothing else may stand beside the members that are
-    known, and a schema must not be a row's. Raises Refused for a CloudEvents record.
+    A row's columns may have the same names: so it must have no other members than the known ones,
+    and its schema must not be a row's. Raises Refused for a CloudEvents record.
     """
     names = found.keys()
     if names >= _CLOUD_EVENT:

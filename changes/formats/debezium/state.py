@@ -1,4 +1,4 @@
-"""What a decoder of Debezium's records remembers from one call to the next."""
+"""The state of a decoder of Debezium's records from one call to the next."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from changes.model import TableName
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Its layout, the shapes of records, and what they told beside rows."""
+    """The layout, the shapes of records, and their lists of columns."""
 
     layout: DebeziumLayout
     shapes: Shapes = field(default_factory=Shapes)
@@ -28,20 +28,20 @@ class State:
     filled: Mapping[TableName, frozenset[str]] = field(default_factory=dict)
     """By table the columns in which a NULL may come as the default, as far as judged."""
     changed: tuple[ColumnChange, ...] = ()
-    """What changed in these lists and was not asked for yet."""
+    """Changes in these lists that were not taken yet."""
     begun: bool = False
-    """Whether rows were decoded since it was asked for."""
+    """Whether rows were decoded since the changes were taken last."""
 
     def with_sources(self, fields: Mapping[str, Field]) -> State:
-        """Take in the source's own words for types."""
+        """Add the types in the source's own words."""
         sources = {name: said for name, each in fields.items() if (said := source_words(each))}
         if sources.items() <= self.sources.items():
             return self
         return replace(self, sources={**self.sources, **sources})
 
     def compared(self, record: Record, place: int) -> State:
-        """Hold a record's list of columns against the one that its table had before. ``place``: so
-        many records came before it in this call."""
+        """Compare a record's list of columns with the former one of its table. ``place``: the
+        number of records before it in this call."""
         if record.table is None or not record.fields:
             return self
         return self._filled(record.table, record)._listed(
@@ -49,9 +49,9 @@ class State:
         )
 
     def _filled(self, table: TableName, record: Record) -> State:
-        """Take in the columns whose NULLs may come as their defaults.
+        """Add the columns whose NULLs may come as their defaults.
 
-        A null in one of them shows that they come as NULL: the converter does one or the other.
+        A null in one of them shows that NULLs come as NULL: the converter does one or the other.
         """
         names = [name for name, each in (record.fields or {}).items() if each.may_be_filled]
         known = self.filled.get(table, frozenset())
@@ -69,6 +69,6 @@ class State:
         if not now or now == was:
             return self
         changed = () if was is None else tuple(changed_columns(str(table), was, now, amid))
-        if changed:  # the former list, should it come again, is to be seen
+        if changed:  # so that the former list is noticed if it comes again
             self.shapes.payloads.clear()
         return replace(self, listed={**self.listed, table: now}, changed=(*self.changed, *changed))

@@ -1,8 +1,8 @@
-"""Columns that a table has already, for records that tell no types: what reads as such is kept.
+"""Reads records without types by the types of the table's stored columns.
 
-After ``schemas.enable`` was switched off, or from a second connector without it, a value alone may
-mean several things: base64 is digits at times, a number is a time of day or one. Only what can be
-no other value than the stored type's is read; the rest is refused and the configuration asked.
+After ``schemas.enable`` was switched off, or from a second connector without it, a value alone is
+ambiguous: base64 may be digits, a number may be a time of day. Only a value that can't be of any
+other type than the stored one is read; others are refused, and need a configured type.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _CHANGELOGS = frozenset(name for name, _ in CHANGELOG_COLUMNS)
 
 
 def stored_types(stored: TableSchema, declared: Mapping[str, object]) -> dict[str, WireType]:
-    """The types of a table's columns, by name in small letters; none where all of them are text.
+    """The types of a table's columns, by name in lower case; none where all of them are text.
 
     Such a table was filled without types: there a number is text. ``declared`` are the names of
-    those that a configuration declares, which tell nothing of the others.
+    the configured ones, which decide nothing about the others.
     """
     found: dict[str, WireType] = {}
     for column in stored.columns:
@@ -41,14 +41,14 @@ def stored_types(stored: TableSchema, declared: Mapping[str, object]) -> dict[st
 
 
 def words_of(kind: WireType) -> str:
-    """The type for errors, with what helps."""
+    """The type for errors, with the way out."""
     return f"{kind.arrow}{_WHAT_HELPS}"
 
 
 def check_stored(raws: pa.Array, kind: WireType) -> None:
     """Raise ValueMisfit for the first value, raw JSON, that may be another than the stored type's.
 
-    What can't be that at all is left to the conversion.
+    A value that is certainly not of that type is left to the conversion.
     """
     for row, raw in enumerate(raws.to_pylist()):
         if raw is not None and _doubtful(raw, kind):
@@ -70,7 +70,7 @@ def _doubtful(raw: str, kind: WireType) -> bool:
 
 
 def _sense(arrow: pa.DataType) -> Sense | None:
-    """How a stored column's values are read, None where the type alone does not tell."""
+    """How a stored column's values are read, None where its type does not decide it."""
     if pa.types.is_string(arrow):
         return Sense.TEXT
     if pa.types.is_boolean(arrow):

@@ -1,9 +1,9 @@
-"""Tombstones: each repeats the delete before it, so it says nothing of its own.
+"""Decides about tombstones. Each repeats the delete before it, so it has nothing to add.
 
-One whose delete is not known (reading began between the two, or the log was compacted) has only its
-key's schema to tell the table, and Debezium writes ``_`` there for most signs: ``a b`` and ``a_b``
-have one name. Such a tombstone ends a row only where that name can be of one table alone. Else
-nothing is done and that is said: a guess would delete another table's rows.
+One whose delete is unknown (reading began between the two, or the log was compacted) names its
+table only by its key's schema, where Debezium writes ``_`` for most signs: ``a b`` and ``a_b`` have
+the same name. Such a tombstone deletes a row only where the name can be of one table alone. Else it
+is reported and skipped: a guess could delete another table's rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from changes.model import BadMessage, Head, Kind, TableName
 
 _DELETES_KEPT = 256
 """Deletes of a partition whose tombstones have not come. Fewer: connectors that write to one
-partition push each other's out, and their tombstones are told as unknown; more costs memory, a
+partition displace each other's, and their tombstones are reported as unknown. More costs memory, a
 key each, where the connector writes no tombstones."""
 
 _NAMES_KEPT = 10_000
@@ -45,15 +45,15 @@ class _Partition:
     deletes: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
     """The keys of deletes whose tombstones have not come, the oldest first."""
     flattened: bool = False
-    """Rows came without envelopes: by default tombstones are all that such streams tell of a
-    delete."""
+    """Rows came without envelopes: by default such streams have tombstones as their only
+    deletes."""
 
 
 class Tombstones:
-    """Tells what each tombstone of a stream is. Used by one thread, in each partition's order.
+    """Decides what each tombstone of a stream means. Used by one thread, in partition order.
 
-    What it remembers is of this process alone: it may take away from what a record says by itself,
-    and never adds to it.
+    It remembers only records of this process: they may narrow what a record says by itself, never
+    add to it.
     """
 
     def __init__(self, names: Names, *, delete: bool, placed: bool) -> None:
@@ -95,7 +95,7 @@ class Tombstones:
             self._came_with.setdefault(key.field.name, set()).add(table)
 
     def head(self, tombstone: Tombstone) -> Head:
-        """Tell what is to be done about a tombstone; each of a delete's is asked for once.
+        """The head of a tombstone: rows, nothing, or passed over. To be called once for each.
 
         Raises BadMessage for one that can't be followed where no delete may have come before it.
         """
@@ -119,7 +119,7 @@ class Tombstones:
         return f"a tombstone of {table}" if isinstance(table, TableName) else table + _WHAT_IT_MEANS
 
     def _table(self, tombstone: Tombstone) -> TableName | str:
-        """The table of a tombstone whose delete is not known, or why that can't be told."""
+        """The table of a tombstone whose delete is unknown, or why the table is unknown."""
         name = tombstone.schema_name
         begin = "a tombstone whose delete is not known"
         if self._placed:

@@ -1,6 +1,6 @@
-"""Debezium's column types, as a schema block tells them, in terms of what the lake keeps.
+"""Translates Debezium's column types, from a schema block, to those of the lake.
 
-The semantic name decides: the JSON of a value alone may be a number of days or of anything else.
+The semantic name decides: a number alone may be days or anything else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from changes.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_UTC, SourceType
 
 
 class Wire(Enum):
-    """How a column's values stand in JSON. What is none of these is RAW: any JSON, as it stands."""
+    """The JSON type of a column's values. Any other JSON is RAW."""
 
     STR = "string"
     INT = "integer"
@@ -32,7 +32,7 @@ class Sense(Enum):
 
     TEXT = "text"
     PLAIN = "plain"
-    """What the type alone says of a text (``changes.decoding.convert``): a declared type."""
+    """Text, read by its Arrow type alone (``changes.decoding.convert``): a configured type."""
     DATE = "date"
     """In days, or as text: a declared date."""
     WHOLE = "whole"
@@ -69,11 +69,11 @@ class Sense(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WireType(SourceType):
-    """A column's type with the way in which its values come.
+    """A column's type with the encoding of its values.
 
-    ``scale`` is a decimal's, ``length`` the number of bits. ``stored``: it is that of the table's
-    column, and the record tells none (``debezium_stored``). ``item`` is that of an array's items,
-    where they are more than their JSON.
+    ``scale`` is a decimal's, ``length`` the number of bits. ``stored``: the type is that of the
+    table's column, and the record has none (``debezium.stored``). ``item`` is the type of an
+    array's items, where they are encoded.
     """
 
     sense: Sense = Sense.TEXT
@@ -105,14 +105,14 @@ class Field(Struct, gc=False):
     def may_be_filled(self) -> bool:
         """Whether its default may stand where the source has NULL.
 
-        Kafka Connect's converters write it so unless they are told otherwise
-        (``replace.null.with.default``), and no record says which.
+        Kafka Connect's converters write it so by default (``replace.null.with.default``), and no
+        record shows the setting.
         """
         return self.optional is True and bytes(self.default) != b"null"
 
 
 UNDECLARED = WireType(pa.string())
-"""A column of which no schema tells anything: the text, a number digit by digit."""
+"""A column without a schema: text, and numbers with all their digits."""
 
 _DOCUMENT = WireType(pa.string(), sense=Sense.DOCUMENT, wire=Wire.RAW)
 LARGEST_SCALE = 1000
@@ -183,7 +183,7 @@ _NAMED = {
 
 
 def from_schema(field: Field) -> WireType:
-    """Read the type of a field; what is unknown is what its literal type says."""
+    """The type of a field; an unknown semantic name leaves its literal type."""
     name, parameters = field.name or "", field.parameters or {}
     if name == "org.apache.kafka.connect.data.Decimal":
         return _decimal(parameters)
@@ -203,13 +203,13 @@ _COUNTED = frozenset(
         Sense.TIME_NS, Sense.DECIMAL, Sense.WRAPPED, Sense.BITS, Sense.VARIABLE,
     )
 )  # fmt: skip
-"""Those whose values show what they mean only when they are spelled out."""
+"""Senses whose values are readable only once they are converted."""
 
 
 def as_text(kind: WireType) -> WireType:
-    """The type in a column that is declared as text: what is no text yet, with all its digits.
+    """The type in a column that is configured as text: other values keep all their digits.
 
-    A structure is its JSON. Bytes stay bytes: which text they are is not told.
+    A structure is its JSON. Bytes stay bytes: their character set is unknown.
     """
     if pa.types.is_binary(kind.arrow):
         return kind
@@ -221,7 +221,7 @@ def as_text(kind: WireType) -> WireType:
 
 
 def is_named(name: str) -> bool:
-    """Whether this is a semantic name that says all of a type."""
+    """Whether this is a semantic name that defines the type without parameters."""
     return name in _NAMED
 
 
@@ -245,7 +245,7 @@ def described(field: Field) -> ListedType:
 
 
 def source_words(field: Field) -> str | None:
-    """The source's own words (``column.propagate.source.type``), None where they are not told."""
+    """The source's own words (``column.propagate.source.type``), None where they are absent."""
     parameters = field.parameters or {}
     base, *rest = str(parameters.get("__debezium.source.column.type", "")).split()[:3] or [""]
     length = _number(parameters, "__debezium.source.column.length")

@@ -1,4 +1,4 @@
-"""Values that the source did not send, and the placeholders that Debezium writes for them."""
+"""Recognises the placeholders that Debezium writes for values which the source did not send."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from changes.formats.debezium.record import Record, is_envelope
 
 _PLACEHOLDER = "__debezium_unavailable_value"
 _WHOLE = (b'"mysql"', b'"mariadb"')
-"""Connectors that send every value, as ``source.connector`` stands in a record: they demand
-binlog_row_image=FULL, so a placeholder among their values is text that somebody stored."""
+"""Connectors that send every value, as in ``source.connector``: they require
+binlog_row_image=FULL, so a placeholder among their values is stored text."""
 
 _HINT = re.compile(rb'"m(?:ysql|ariadb)"')
 
@@ -32,11 +32,11 @@ _PLACES = frozenset(
         b'{"x":-9.9999999E7,"y":-9.9999999E7,"wkb":"AQEAAAAAAAD8g9eXwQAAAPyD15fB","srid":null}',
     )
 )
-"""Places that stand for a geometry, geography and point which were not sent: none is on Earth."""
+"""Placeholders of a geometry, a geography and a point: places that are not on Earth."""
 
 
 def _structured(octets: bytes, text: str) -> Iterator[Any]:
-    """The lists that stand for one which was not sent: of texts, or with a number for each byte."""
+    """The placeholders of lists: of texts, or with a number for each byte."""
     yield [text]
     yield [_coded(octets)]
     yield [str(uuid.UUID(bytes=hashlib.md5(octets, usedforsecurity=False).digest(), version=3))]
@@ -57,8 +57,8 @@ def _dumped(form: Any) -> str:
 
 
 def connector_of(found: Members) -> bytes | None:
-    """The connector that a payload names, as it stands there. A flattened row has it where
-    ``add.fields`` holds ``connector``."""
+    """The connector in a payload, as raw JSON. A flattened row has it where ``add.fields`` holds
+    ``connector``."""
     if not is_envelope(found):
         raw = found.get("__source_connector", found.get("__connector"))
     elif not bytes(found.get("source", b"")).startswith(b"{"):
@@ -69,10 +69,10 @@ def connector_of(found: Members) -> bytes | None:
 
 
 def partial_image(record: Record, keys: Sequence[str]) -> Mapping[str, bytes] | None:
-    """The old image beside its key, where it may tell the key alone; None where it tells the row.
+    """The old image without its key, where it may hold the key alone; None where it has the row.
 
-    Under REPLICA IDENTITY DEFAULT Debezium writes null for the other columns of PostgreSQL, or in
-    those that take none 0, "" or their default, and Kafka Connect may write a default for null.
+    Under REPLICA IDENTITY DEFAULT Debezium writes null for PostgreSQL's other columns, or 0, "" or
+    the default in NOT NULL ones, and Kafka Connect may write a default for null.
     """
     if connector_of(record.payload or {}) not in (None, b'"postgresql"'):
         return None
@@ -82,16 +82,16 @@ def partial_image(record: Record, keys: Sequence[str]) -> Mapping[str, bytes] | 
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """What stands where the source did not send a value (PostgreSQL: an unchanged TOAST value).
+    """The placeholders of values that were not sent (PostgreSQL: an unchanged TOAST value).
 
-    Text as it is, bytes in base64, lists and maps holding it. Only the record that a value came in
-    tells whether it is one: records of several connectors may come to one target, in one block.
+    Text, bytes in base64, lists and maps with it. Whether a value is a placeholder depends on its
+    own record: records of several connectors may come to one target, in one block.
     """
 
     texts: frozenset[str]
     raws: frozenset[bytes]
     configured: bool = False
-    """The pipeline names it: then it is one in the records of all connectors."""
+    """The pipeline configures it: then it applies to the records of all connectors."""
 
     @classmethod
     def of(cls, configured: str | None) -> Unavailable:

@@ -1,6 +1,6 @@
-"""Single values of Debezium, those that no Arrow cast reads: each raises ValueError for a misfit.
+"""Converts single values of Debezium that no Arrow cast reads; each raises ValueError for a misfit.
 
-Values of structures come as parsed JSON, numbers with a fraction as Decimal.
+Values of structures are parsed JSON, numbers with a fraction Decimal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Infinite(ValueError):
 
 
 def base64_bytes(text: str) -> bytes:
-    """Bytes of base64; nothing that is none of its signs is passed over."""
+    """Bytes of base64, strictly: no other characters are skipped."""
     return binascii.a2b_base64(text, strict_mode=True)
 
 
@@ -50,7 +50,7 @@ def unscaled(text: str) -> int:
 
 
 def number_at_scale(text: str, scale: int) -> int:
-    """A JSON number as the integer of a Decimal of that scale; digits beyond it are a misfit."""
+    """A JSON number as the unscaled integer of that scale; more digits are a misfit."""
     try:
         moved = _EXACT.scaleb(_EXACT.create_decimal(text), scale)
     except DecimalException as error:
@@ -119,7 +119,7 @@ def day_text(days: int) -> str:
 
 
 def moment_text(ticks: int, per_second: int) -> str:
-    """A clock's reading, counted from 1970, as a date and what ``time_text`` shows."""
+    """A date and time, counted from 1970, as text."""
     days, rest = divmod(ticks, _DAY_S * per_second)
     return f"{day_text(days)} {time_text(rest, per_second)}"
 

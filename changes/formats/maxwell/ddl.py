@@ -1,4 +1,4 @@
-"""Maxwell's messages about statements: one for each table or database that a statement changed."""
+"""Reads Maxwell's messages about statements: one for each table or database of a statement."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ _statement = msgspec.json.Decoder(_Statement)
 
 
 def read_statement(value: bytes) -> tuple[Ddl, ...]:
-    """Take a message apart; raises Refused.
+    """Read a message of a statement; raises Refused.
 
-    A statement on several tables comes once for each, whole: of its text only what concerns the
-    message's own table is taken, and a new name from what the message says of before and after.
+    A statement on several tables comes once for each, whole: only the part about the message's own
+    table is used. A new name is taken from the message's ``old`` and ``def``.
     """
     message = _read(value)
     sql = message.sql or ""
@@ -86,7 +86,7 @@ def _read(value: bytes) -> _Statement:
 
 
 def _of_table(message: _Statement, sql: str) -> list[Ddl]:
-    """What a CREATE or ALTER says of its own table, in the types that rows have."""
+    """The part of a CREATE or ALTER about its own table, with the types that rows have."""
     before, after = _name(message.old, message.header), _name(message.new, message.header)
     if message.type == "table-create":
         before = after
@@ -94,7 +94,7 @@ def _of_table(message: _Statement, sql: str) -> list[Ddl]:
         if message.type == "table-create":
             return [Ddl(after, sql)]
         return [Ddl(before, sql, refused="a changed table without the statement that changed it")]
-    # Whatever the session's database was: a name without one is this table's, or none of ours.
+    # Whatever the session's database is: an unqualified name is this table's, or not of interest.
     parsed = [as_text_columns(ddl) for ddl in read_ddl(sql, before, session=True)]
     mine = [ddl for ddl in parsed if _same(ddl.table, before)]
     refused = next((ddl.refused for ddl in mine if ddl.refused), None)
@@ -127,5 +127,5 @@ def _name(named: _Named | None, header: TableName) -> TableName:
 
 
 def _same(one: TableName, other: TableName) -> bool:
-    """With lower_case_table_names a table is told in lower case, a statement as it was typed."""
+    """With lower_case_table_names the table is in lower case, the statement as it was typed."""
     return one == other or str(one).lower() == str(other).lower()

@@ -1,4 +1,4 @@
-"""Opens what Maxwell encrypted: AES in CBC mode, padded by PKCS #7, iv and bytes in base64."""
+"""Decrypts Maxwell's messages: AES in CBC mode, padded by PKCS #7, iv and bytes in base64."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _members = msgspec.json.Decoder(dict[str, Raw])
 
 
 class Decryptor:
-    """Opens messages by one key, Maxwell's ``secret_key``. Raises ValueError for no AES key."""
+    """Decrypts messages with Maxwell's ``secret_key``. Raises ValueError for an invalid AES key."""
 
     def __init__(self, key: str) -> None:
-        # Only here: what reads no encrypted messages need not load it.
+        # Imported here, so that a pipeline without encryption need not load it.
         from cryptography.hazmat.primitives.ciphers.algorithms import AES
 
         secret = key.encode()
@@ -46,8 +46,7 @@ class Decryptor:
         self._aes: AES = AES(secret)
 
     def decrypted(self, value: bytes) -> bytes:
-        """Give the message as it was before ``encrypted`` took the place of some of its members,
-        or of all. Raises Refused."""
+        """The message with its encrypted members, some or all, in the clear. Raises Refused."""
         try:
             ciphertext = _envelope.decode(value).encrypted
             text = self._decrypted(

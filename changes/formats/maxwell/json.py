@@ -1,4 +1,4 @@
-"""Maxwell's JSON messages: one message is one row, or one table's part of a statement."""
+"""Decodes Maxwell's JSON messages: a row, or one table's part of a statement each."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _KINDS |= dict.fromkeys(TYPES, Kind.DDL)
 _KINDS |= dict.fromkeys(("bootstrap-start", "bootstrap-complete", "heartbeat"), Kind.NOTHING)
 
 _HEADS_KEPT = 10_000
-"""Heads kept ready, some for each table; making one anew costs half a microsecond."""
+"""Heads in the cache, some for each table; making one costs half a microsecond."""
 
 _DDL = Head(Kind.DDL, None)
 _NOTHING = Head(Kind.NOTHING, None)
 
 
 class _Head(Struct, gc=False):
-    """In the order in which Maxwell writes them: msgspec then finds each at its first guess."""
+    """In the order in which Maxwell writes them, which msgspec reads fastest."""
 
     database: str | None = None
     table: str | None = None
@@ -44,12 +44,11 @@ class _Head(Struct, gc=False):
 
 
 class MaxwellJson:
-    """The ``Format`` of Maxwell's JSON. Records come packed (``Format.keyed``): the key tells which
-    columns are the table's key where the message does not.
+    """The ``Format`` of Maxwell's JSON. Records come packed (``Format.keyed``): the record key has
+    the table's key columns where the message does not name them.
 
-    The option ``encryption_key`` opens what was encrypted, ``default_database`` and
-    ``default_table`` name the table of rows that don't. Raises ValueError where the key is no AES
-    key, or where the time zone isn't known here.
+    The option ``encryption_key`` decrypts messages, ``default_database`` and ``default_table`` name
+    the table of rows without one. Raises ValueError for an invalid AES key or an unknown time zone.
     """
 
     name: str = "maxwell-json"
@@ -105,7 +104,7 @@ class MaxwellJson:
                 # Written out, for it is done for every message: ``body``.
                 head = decode(value[VALUE_AT : VALUE_AT + sizes(value)[0]])  # type: ignore[index, arg-type]
             except (msgspec.DecodeError, ValueError, RecursionError, TypeError):
-                yield self.peek(value)  # which says what is wrong with it, or that nothing is
+                yield self.peek(value)  # which raises for a bad one
                 continue
             seen = known((head.type, head.database, head.table))
             if seen is None or head.reason is not None:

@@ -33,7 +33,7 @@ def record_key(packed: bytes) -> bytes | None:
 
 
 def key_names(text: bytes) -> tuple[str, ...]:
-    """What ``primary_key_columns`` says; raises Refused where that is no list of names."""
+    """The names in ``primary_key_columns``; raises Refused where it is no list of names."""
     try:
         return tuple(_names.decode(text) or ())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

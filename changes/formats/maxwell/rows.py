@@ -22,8 +22,8 @@ LETTERS = {"insert": "I", "update": "U", "delete": "D", "bootstrap-insert": "I"}
 """What happened to a row, by the type of its message."""
 
 _FIRST_MILLISECONDS = 100_000_000_000
-"""From here on a number is no time in seconds (the year 5138) but one in milliseconds (1973):
-Maxwell tells rows by the former and statements by the latter."""
+"""From here on a number is a time in milliseconds (1973), not in seconds (the year 5138): Maxwell's
+rows have the latter, its statements the former."""
 
 
 class Message(Struct, gc=False):
@@ -106,7 +106,7 @@ class MaxwellDialect:
         ]
 
     def _have_shape(self, values: Sequence[bytes]) -> bool:
-        """Whether the keys of these records are surely of the columns of the latest one's."""
+        """Whether the keys of these records certainly have the same columns as the latest one."""
         if self._shape is None:
             return False
         keys = [
@@ -138,7 +138,7 @@ class MaxwellDialect:
         op, was = LETTERS[message.type], message.old
         own = bytes(message.primary_key_columns)
         names = key_names(own or bytes(message.primaryKeyColumns) or b"[]")
-        # A member of another name is not looked at by the fast way: the record's key stands for it.
+        # The fast path does not read a member of another name: the record's key replaces it.
         text = own or self._record_text(value)
         if not (own or bytes(message.primaryKeyColumns)):
             names = record_names(record_key(value))

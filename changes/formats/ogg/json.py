@@ -1,4 +1,4 @@
-"""Oracle GoldenGate's JSON messages: one message is one row of one table, or its truncation."""
+"""Decodes Oracle GoldenGate's JSON messages: a row of a table, or its truncation each."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from changes.model import (
 _TRUNCATE = "T"
 
 _HEADS_KEPT = 10_000
-"""Heads kept ready, some for each table; making one anew costs half a microsecond."""
+"""Heads in the cache, some for each table; making one costs half a microsecond."""
 
 _DDL = Head(Kind.DDL, None)
 _NOTHING = Head(Kind.NOTHING, None)
 
 
 class _Head(Struct, gc=False):
-    """In the order in which GoldenGate writes them: msgspec then finds each at its first guess."""
+    """In the order in which GoldenGate writes them, which msgspec reads fastest."""
 
     table: str | None = None
     op_type: str = ""
@@ -92,7 +92,7 @@ class OggJson:
             try:
                 head = decode(value)  # type: ignore[arg-type]
             except (msgspec.DecodeError, ValueError, RecursionError, TypeError):
-                yield self.peek(value)  # which says what is wrong with it, or that nothing is
+                yield self.peek(value)  # which raises for a bad one
                 continue
             seen = known((head.table, head.op_type))
             if seen is None:

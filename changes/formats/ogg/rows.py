@@ -1,4 +1,4 @@
-"""What GoldenGate's row messages are, in terms of a row and what an update replaced."""
+"""Reads GoldenGate's row messages: the row, and the replaced values of an update."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from changes.decoding.layout import Refused
 from changes.model import TableName
 
 LETTERS = {"I": "I", "U": "U", "D": "D", "PK": "U"}
-"""What happened to a row, by ``op_type``; PK is how older handlers call a changed key."""
+"""The letter of a change by ``op_type``; PK is a changed key in older handlers."""
 
 
 class Message(Struct, gc=False):
@@ -50,7 +50,7 @@ class OggDialect:
             ("names", Raw, Raw()),
             ("odd", None, None),
         ]
-        # No member has a name that ends in a space: there is nothing to be careful of.
+        # No member's name ends in a space, so ``odd`` is always None.
         names = {
             "kind": "op_type",
             "now": "after",

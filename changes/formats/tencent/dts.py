@@ -1,7 +1,7 @@
-"""Tencent Cloud DTS's subscription messages: envelopes of entries, of MySQL, MariaDB and TDSQL.
+"""Decodes Tencent Cloud DTS's messages: envelopes of entries, of MySQL, MariaDB and TDSQL.
 
-An event too large for one message comes in parts; the ``ShardId`` header tells those of one shard
-of TDSQL from another's.
+An event too large for one message comes in parts; the ``ShardId`` header separates the parts of
+TDSQL's shards.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _PART = Head(Kind.PART, None)
 class TencentDts:
     """The ``Format`` of Tencent DTS; raises ValueError where the time zone isn't known here.
 
-    The zone is that of TIMESTAMP values that do not tell their own.
+    The zone is that of TIMESTAMP values without their own.
     """
 
     name: str = "tencent-dts"
@@ -153,9 +153,9 @@ def _statements(table: TableName, entry: Any) -> tuple[Ddl, ...]:
 
 
 def _of_one_shard(ddl: Ddl, shard: str) -> Ddl:
-    """Each shard sends the statement: what only adds may come again, in the midst of rows.
+    """Each shard sends the statement: one that only adds may come again, between rows.
 
-    What takes something away, or names it anew, concerns this shard's rows alone.
+    One that removes or renames something concerns this shard's rows alone.
     """
     if not any(map(_takes_away, (*ddl.steps, *ddl.lenient))):
         return ddl

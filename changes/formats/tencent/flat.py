@@ -1,4 +1,4 @@
-"""Tencent DTS's messages, many at once: their rows as columns, where alike (flat_rows.py)."""
+"""Decodes many of Tencent DTS's messages at once, where their rows are alike (flat_rows.py)."""
 
 from __future__ import annotations
 
@@ -124,12 +124,12 @@ def _head(
     names: Sequence[bytes],
     tables: Tables,
 ) -> Head | None:
-    """One message's, if all its entries are rows or marks and their events are what they say."""
+    """One message's, if all its entries are rows or marks and their events match their types."""
     by_tag = [_KINDS.get(tag) for tag in tags]
     # BEGIN is 0, which is not on the wire.
     if [kind for kind in by_tag if kind != 0] != kinds or DDL in kinds or None in by_tag:
         return None
-    # Entries of no table may say so by empty names.
+    # Entries without a table may have empty names.
     databases, names = list(filter(None, databases)), list(filter(None, names))
     if not len(databases) == len(names) == kinds.count(DML):
         return None
@@ -137,10 +137,7 @@ def _head(
 
 
 def rows_of_many(packed: Sequence[bytes]) -> tuple[tuple[bytes, ...], FlatRows] | None:
-    """The rows of messages that ``judged`` called good, and what they say of their columns.
-
-    None where they are to be read one by one.
-    """
+    """The rows of messages that ``judged`` accepted, and their columns; None: read them singly."""
     try:
         events = _events_of(packed_values(packed))
         return None if events is None else _rows_of(*events)
@@ -158,7 +155,7 @@ def _events_of(values: Sequence[bytes]) -> tuple[list[bytes], Sequence[int]] | N
         return None
     entry = envelopes.data.items
     apart = split_by_mark(list(entry.event.dmlEvent), count)
-    # As many events of rows as there are entries that say so: no entry's event is another's.
+    # As many row events as entries of that type: each entry has its own event.
     if apart is None or list(entry.header.messageType).count(DML) != len(apart[0]):
         return None
     return apart
@@ -246,7 +243,7 @@ def _text(cells: Sequence[bytes], way: Way, zone: str) -> Text:
 
 
 def _utc(text: Text) -> Text | None:
-    """Points in time that all tell that they are UTC, without that."""
+    """Points in time that all end in UTC's offset, without it."""
     if pc.all(pc.ends_with(text.values, ZONE_UTC)).as_py() is False:
         return None
     return Text(pc.utf8_slice_codeunits(text.values, 0, -len(ZONE_UTC)), text.carried)

@@ -43,7 +43,7 @@ _MEMBERS = {
     6: "checkpointEvent",
 }
 SOURCES = frozenset((0, 1, 3))
-"""MySQL and MariaDB; 0 is on the wire what is not told at all, and no subscription has Oracle."""
+"""MySQL and MariaDB; 0 is also the value of an absent field, and no subscription has Oracle."""
 _PGSQL = 2
 
 _SHARD = "ShardId"
@@ -76,9 +76,9 @@ def envelope_of(packed: bytes) -> Any:
 
 
 def envelope_confidence(record: Packed) -> Confidence:
-    """Whether a record is an envelope. Fields that nobody knows make it less sure.
+    """How sure it is that a record is an envelope. Unknown fields make it less sure.
 
-    Of a part, whose bytes mean nothing by themselves, only its headers can make sure.
+    A part's bytes mean nothing by themselves: only its headers make it certain.
     """
     try:
         envelope = _envelope(record.value or b"")
@@ -114,7 +114,7 @@ def shard_of(packed: bytes) -> str:
 
 
 def sequence_number_of(packed: bytes) -> tuple[str, int | None]:
-    """The shard and the running number that the record's headers tell; raises BadMessage."""
+    """The shard and the sequence number in the record's headers; raises BadMessage."""
     headers = _headers(packed)
     number = headers.get(_RUNNING)
     if number is None:
@@ -182,7 +182,7 @@ def _parsed(parse: Any, data: bytes) -> Sequence[Any]:
 def row_events(packed: bytes) -> Iterator[tuple[str, Any]]:
     """The tables and events of a message's rows, their columns still bytes; raises BadMessage.
 
-    Of a message that was looked at (``heads_of``): what has no rows is passed over.
+    For messages that ``heads_of`` has checked: entries without rows are skipped.
     """
     envelope = envelope_of(packed)
     if envelope.total > 1:
@@ -202,7 +202,7 @@ def read_head(item: bytes) -> Any:
 
 
 def judged(entry: Any) -> tuple[Kind, TableName, Any]:
-    """What an entry is, its table, itself; raises BadMessage."""
+    """An entry's kind, its table, the entry itself; raises BadMessage."""
     header = entry.header
     kind, table = header.messageType, TableName(header.schemaName, header.tableName)
     _check_event(kind, entry.event, table)
@@ -220,7 +220,7 @@ def judged(entry: Any) -> tuple[Kind, TableName, Any]:
 
 
 def _check_event(kind: int, event: bytes, table: TableName) -> None:
-    """A type that is left out reads as BEGIN: so the event must be the one that the type says."""
+    """An absent type reads as BEGIN: so the event must match the type."""
     expected = TAGS.get(kind)
     if expected is None:
         raise BadMessage(f"{table}: an entry of unknown type {kind}")
@@ -254,7 +254,7 @@ def read_columns(raw: Sequence[bytes]) -> list[Any]:
 
 
 def check_packed(packed: bytes | None) -> bytes:
-    """A record as a keyed format is given it; raises BadMessage."""
+    """Check a packed record; raises BadMessage."""
     try:
         if packed is None:
             raise BadMessage("a message without a value")

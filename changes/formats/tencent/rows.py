@@ -35,7 +35,7 @@ _SHAPES_KEPT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What an event says of its columns."""
+    """The columns of an event."""
 
     shape: Shape
     ways: tuple[Way, ...]
@@ -108,7 +108,7 @@ class _DecodePass(BlockDecodePass):
             columns = self._columns(raw_columns)
             blocks.learn(columns.shape)
         except (Refused, BadMessage):
-            return None  # read one by one they tell at which record
+            return None  # reading one by one finds the record
         moved = moved_records(flat, columns.shape.names, blocks.layout.keys or ())
         texts = None if moved is None else texts_of(flat, columns.ways, self._zone)
         if moved is None or texts is None:
@@ -145,7 +145,7 @@ class _DecodePass(BlockDecodePass):
         if not keys:
             blocks.add(shape, cells, op, place)
             return
-        # What the columns do not name of a key, neither image tells.
+        # Key columns that the columns do not name are in neither image.
         wider, cells = with_keys(shape, cells, keys)
         blocks.learn(wider)
         beyond: list[Cell] = [UNSET] * (len(wider.names) - len(shape.names))

@@ -1,4 +1,4 @@
-"""Tencent DTS's values as text, by the kind that each carries and its column's type."""
+"""Reads Tencent DTS's values as text, by their kind and their column's type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STRINGS = {STRING}
 UTF8 = frozenset(("utf8mb4", "utf8", "utf8mb3", ""))
 
 ZONE_UTC = " +00:00"
-"""What a TIMESTAMP ends with in all that was seen."""
+"""The end of a TIMESTAMP in all messages seen so far."""
 
 _ZONED = re.compile(r"(.*\d) ?([+-])(\d\d):?(\d\d)", re.ASCII)
 _ZERO = re.compile(r"\d{4}-(00-\d\d|\d\d-00)", re.ASCII)
@@ -45,7 +45,7 @@ class Way(Enum):
 
 
 def way_of(original: str) -> Way:
-    """How the values of a column are read whose type the message prints so."""
+    """How the values of a column of this declared type become text."""
     kind = from_mysql(original)
     if kind.form is TextForm.BYTES:
         return Way.BYTES
@@ -57,7 +57,7 @@ def way_of(original: str) -> Way:
 
 
 def declared(original: str) -> str:
-    """The type as text for what reads it: of labels that come as words, text."""
+    """The type in the words of ``from_mysql``; labels come as words, so they are text."""
     return "text" if way_of(original) is Way.LABEL else original
 
 
@@ -154,7 +154,7 @@ def cell_of(kind: int, value: Any, way: Way, zone: str) -> Cell:
     if way is Way.BYTES:
         return raw.decode("latin-1")
     charset = value.charset.partition("_")[0]
-    # The words of a text may come as BYTES, whose character set is none.
+    # A text may come as BYTES, without a character set.
     text = decode_text(raw, "" if charset.lower() == "binary" else charset)
     return _instant(text, zone) if way is Way.INSTANT else text
 
@@ -166,14 +166,14 @@ def _number(text: str) -> str:
 
 
 def _bits(text: str) -> str:
-    """BIT comes as a signed integer of 64 bits: with its first bit set that is below zero."""
+    """BIT comes as a signed integer of 64 bits: negative where its first bit is set."""
     if text.startswith("-") and text[1:].isdecimal() and int(text) >= -(1 << 63):
         return str(int(text) + (1 << 64))
     return text
 
 
 def _instant(text: str, zone: str) -> str:
-    """A TIMESTAMP as UTC: it tells its own zone, or is in the configured one."""
+    """A TIMESTAMP as UTC: it has its own zone, or is in the configured one."""
     if text.endswith(ZONE_UTC):
         return text[: -len(ZONE_UTC)]
     zoned = _ZONED.fullmatch(text)
@@ -193,7 +193,7 @@ def _instant(text: str, zone: str) -> str:
 
 
 def _from_zone(read: datetime, zone: str) -> str:
-    """A reading that the zone has twice is the first; one that it skips is refused."""
+    """A local time that the zone has twice is the first; one that it skips is refused."""
     when = read.replace(tzinfo=ZoneInfo(zone), fold=0).astimezone(UTC)
     if when.astimezone(ZoneInfo(zone)).replace(tzinfo=None) != read:
         raise Refused(f"{read} does not exist in {zone}")
