@@ -26,8 +26,8 @@ ANSWER_TIMEOUT_S = 20.0
 
 
 def admin_client(settings: Mapping[str, Any]) -> AdminClient:
-    """A client for queries. Consumer settings in a pass-through table are left out: it rejects
-    them."""
+    """A client for queries. It gets the connection settings only; consumer settings mean nothing to
+    it."""
     return AdminClient(connection_settings(settings))
 
 

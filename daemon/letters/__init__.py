@@ -1,1 +1,1 @@
-"""Dead letters: how they are stored, read, shown and replayed. The actor is in ``actors``."""
+"""Stores, reads, shows and replays dead letters. The actor is in ``actors``."""

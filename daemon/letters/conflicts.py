@@ -1,7 +1,8 @@
-"""What came after a record in its partition: may it be applied now, without undoing anything?
+"""Finds rows that changed after a dead letter, so that a replay undoes nothing.
 
-An appended record is applied after all that its partition holds. That is as right as in its own
-place where nothing that came in between touches its rows; this looks at each record in between.
+A replayed record is appended, so it is applied after everything that its partition holds. That
+gives the same result as in its own place if nothing in between affects its rows. Each record in
+between is checked for that.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ REPLAYED = "binlogd.replayed"
 """The header of a replayed record that names its first place, ``TOPIC:PARTITION:OFFSET``."""
 
 TOGETHER = 500
-"""Records decoded at once. One by one costs ten times as much; of a chunk that has one of the keys
-each is decoded once more."""
+"""Records decoded at once. One by one costs ten times as much. If a chunk has one of the keys, each
+of its records is decoded once more."""
 
 
 def standing(source: TopicPartition, record: LogRecord) -> int:
-    """The offset by which a record is older or younger than others of its partition.
+    """The offset that orders a record among others of its partition by age.
 
-    Its own; of a replayed one its first. So of two letters of one row both may be replayed, the
-    older one first, but not the older one after the younger.
+    It is the record's own offset; for a replayed record the first one. So of two letters of one row
+    both may be replayed, the older one first, but not the older one after the younger.
     """
     if not record.headers:
         return record.offset
@@ -49,7 +50,7 @@ def standing(source: TopicPartition, record: LogRecord) -> int:
         if name == REPLAYED and value is not None:
             try:
                 first, offset = parse_place(value.decode())
-            except ValueError:  # somebody else's header
+            except ValueError:  # a header of another program
                 continue
             if first == source:
                 offsets.append(offset)
@@ -57,17 +58,18 @@ def standing(source: TopicPartition, record: LogRecord) -> int:
 
 
 Letters = frozenset[tuple[TopicPartition, int, str | None]]
-"""Records that became dead letters, by place and target (None: of all targets).
+"""Records that became dead letters, by place and target (None: all targets).
 
-One that still can't be read was never applied. One that can be may have been, since its partition
-may have been read again."""
+One that still can't be read was never applied. One that can be read may have been applied, because
+its partition may have been read again.
+"""
 
 
 @dataclass(slots=True)
 class Candidate:
-    """A record that may be replayed. ``keys``: by target, None where that is a changelog.
+    """A record that may be replayed. ``keys``: by target; None for a changelog.
 
-    ``problems`` are why it can't be; ``doubts`` why it should not, without somebody's word.
+    ``problems`` make a replay impossible. ``doubts`` speak against it; --force overrules them.
     """
 
     source: TopicPartition
@@ -76,7 +78,7 @@ class Candidate:
     problems: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     replayed_at: list[int] = field(default_factory=list)
-    """Where the log has it again already."""
+    """The offsets at which the log has it again."""
 
     @property
     def standing(self) -> int:
@@ -89,13 +91,13 @@ class Candidate:
         return f"{self.source}:{self.record.offset}"
 
     def doubt(self, reason: str) -> None:
-        """Add a doubt; the first few are enough to decide."""
+        """Add a doubt. The first few are enough to decide."""
         if len(self.doubts) < 5:
             self.doubts.append(reason)
 
 
 class _Message(NamedTuple):
-    """One target's part of a record that came later."""
+    """One target's part of a later record."""
 
     offset: int
     standing: int
@@ -104,14 +106,14 @@ class _Message(NamedTuple):
 
 @dataclass(slots=True)
 class _Lane:
-    """What waits to be decoded of one target."""
+    """Messages of one target that wait to be decoded."""
 
     decoder: TableDecoder
     waiting: list[_Message] = field(default_factory=list)
 
 
 class ConflictFinder:
-    """Looks at one partition's records in their order, and adds doubts to candidates of it."""
+    """Examines one partition's records in their order, and adds doubts to its candidates."""
 
     def __init__(
         self,
@@ -132,7 +134,7 @@ class ConflictFinder:
         self._lanes: dict[str, _Lane] = {}
 
     def examine(self, record: LogRecord) -> None:
-        """Look at the next record."""
+        """Examine the next record."""
         first = dict(record.headers).get(REPLAYED) if record.headers else None
         if first is not None:
             candidate = self._places.get(first.decode("utf-8", "replace"))
@@ -154,7 +156,7 @@ class ConflictFinder:
                 self._examine_target(target, _Message(record.offset, at, affected.value), affected)
 
     def finish(self) -> None:
-        """Look at what is left."""
+        """Examine what is still waiting."""
         for target in self._lanes:
             self._decode(target)
 
@@ -173,7 +175,7 @@ class ConflictFinder:
                 reason = f"a statement came after it, offset {message.offset}: {sql}"
                 self._doubt(message.standing, reason, target)
         self._decode(target)
-        self._lanes.pop(target, None)  # the layout may be another from here on
+        self._lanes.pop(target, None)  # the layout may differ from here on
 
     def _decode(self, target: str) -> None:
         lane = self._lanes.get(target)
@@ -181,7 +183,7 @@ class ConflictFinder:
             return
         waiting, lane.waiting = lane.waiting, []
         found: frozenset[Key] | None = None
-        with suppress(BadRecord):  # which one it is, is found below
+        with suppress(BadRecord):  # the bad one is found below
             found = self._keys(lane, waiting)
         if found is None or any(found & _keys(c, target) for c in self._candidates):
             for message in waiting:
@@ -192,7 +194,7 @@ class ConflictFinder:
             found = self._keys(lane, [message])
         except BadRecord as bad:
             if (self._source, message.offset, target) in self._letters:
-                return  # it never was applied
+                return  # it was never applied
             reason = f"offset {message.offset} can't be read, so it may be of the same row: {bad}"
             self._doubt(message.standing, reason, target)
             return
@@ -219,9 +221,9 @@ def _keys(candidate: Candidate, target: str) -> frozenset[Key]:
 
 
 def doubt_peers(candidates: Iterable[Candidate]) -> None:
-    """Doubt those of which a younger one touches the same rows, and is not replayed with them.
+    """Doubt candidates that share a row with a younger one that is not replayed with them.
 
-    It may have been applied meanwhile, as when its partition was read again.
+    The younger one may have been applied meanwhile, for example when its partition was read again.
     """
     order = sorted(candidates, key=lambda candidate: candidate.standing, reverse=True)
     for place, younger in enumerate(order):
@@ -236,7 +238,7 @@ def doubt_peers(candidates: Iterable[Candidate]) -> None:
 def read_now(
     format_: Format, router: Router, source: TopicPartition, record: LogRecord, value: bytes | None
 ) -> Candidate:
-    """What would become of a record if it came now. ``value`` is what the format is given."""
+    """The candidate of a record, as if it arrived now. ``value`` is what the format gets."""
     candidate = Candidate(source, record)
     try:
         found = affected_targets(format_, router, value)

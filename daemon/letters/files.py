@@ -1,8 +1,8 @@
 """Dead letters in files of the state directory: ``PIPELINE.dead-letters.jsonl``.
 
 A full file becomes ``PIPELINE.dead-letters.000001.jsonl`` and so on. None is ever removed: they
-hold the only copy once the log has passed on. ``PIPELINE.dead-letters.replayed.jsonl`` has the
-marks of those that were replayed.
+hold the only copy once the log has expired. ``PIPELINE.dead-letters.replayed.jsonl`` holds the
+marks of replayed letters.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from daemon.letters.lines import Line, append_line, line_of, read_lines, sync_fo
 from daemon.letters.marks import Mark
 
 FILE_BYTES = 64 << 20
-"""When a file is full. Smaller: many files; larger: more to read at a start, which looks at what
-was stored within the last hour."""
+"""When a file is full. Smaller: many files. Larger: a start, which reads the letters of the last
+hour, reads more."""
 
 
 class FileLetters:
-    """The store that the dead letters' actor writes. One per pipeline; its thread's alone."""
+    """The store that the dead letters' actor writes. One per pipeline; only its thread calls it."""
 
     def __init__(
         self, state_dir: Path, pipeline: str, maker: LetterMaker, file_bytes: int = FILE_BYTES
@@ -47,7 +47,7 @@ class FileLetters:
             raise NotKept(f"{self.path}: {error.strerror or error}") from error
 
     def recent(self, within_s: float) -> list[float]:
-        """The ages in seconds of what was stored within that time. Raises NotKept."""
+        """The ages in seconds of the letters of the last ``within_s``. Raises NotKept."""
         now = time.time()
         since = now - within_s
         try:
@@ -61,7 +61,7 @@ class FileLetters:
         return [max(0.0, now - when) for when in letters.values()]
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing is open between calls."""
 
     def _read_since(self, since: float) -> Iterator[Letter]:
         for path in _paths(self._state_dir, self._pipeline):
@@ -83,15 +83,15 @@ def letters_path(state_dir: Path, pipeline: str) -> Path:
 
 
 def marks_path(state_dir: Path, pipeline: str) -> Path:
-    """The file of what was replayed."""
+    """The file of the marks of replayed letters."""
     return state_dir / f"{pipeline}.dead-letters.replayed.jsonl"
 
 
 def read_files(state_dir: Path, pipeline: str, damage: list[str]) -> Iterator[Letter]:
-    """All letters in files, oldest first; what can't be read is told in ``damage``.
+    """All letters in files, oldest first; unreadable lines are reported in ``damage``.
 
-    Any process, also while a daemon writes: what it stores meanwhile may be there or not. Raises
-    OSError.
+    Any process may call, also while a daemon writes: letters stored meanwhile may be included or
+    not. Raises OSError.
     """
     with ExitStack() as stack:
         for path, file in _open_all(state_dir, pipeline, stack):
@@ -105,7 +105,7 @@ def read_files(state_dir: Path, pipeline: str, damage: list[str]) -> Iterator[Le
 
 
 def read_marks(state_dir: Path, pipeline: str, damage: list[str]) -> Iterator[Mark]:
-    """What is marked as replayed in files. Raises OSError."""
+    """The marks of replayed letters in files. Raises OSError."""
     path = marks_path(state_dir, pipeline)
     if not path.exists():
         return
@@ -120,12 +120,12 @@ def read_marks(state_dir: Path, pipeline: str, damage: list[str]) -> Iterator[Ma
 
 
 def add_mark(state_dir: Path, mark: Mark) -> None:
-    """Note durably that a letter was replayed. Any process. Raises OSError."""
+    """Record durably that a letter was replayed. Any process. Raises OSError."""
     append_line(marks_path(state_dir, mark.id.pipeline), line_of(mark.document))
 
 
 def _open_all(state_dir: Path, pipeline: str, stack: ExitStack) -> list[tuple[Path, BinaryIO]]:
-    """The files, opened before any is read: one that gets full meanwhile is not met twice."""
+    """The files, all opened before any is read, so that one that becomes full is not read twice."""
     last = letters_path(state_dir, pipeline)
     found: dict[tuple[int, int], tuple[Path, BinaryIO]] = {}
     newest: list[tuple[Path, BinaryIO]] = []
@@ -139,7 +139,7 @@ def _open_all(state_dir: Path, pipeline: str, stack: ExitStack) -> list[tuple[Pa
 
 
 def _letter(line: Line) -> Letter | None:
-    """A line's letter, None where it holds none: ``dead-letters list`` says so."""
+    """A line's letter, None if it holds none: ``dead-letters list`` reports that."""
     try:
         return None if line.members is None else from_document(line.members)
     except NotALetter:

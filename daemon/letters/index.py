@@ -1,4 +1,4 @@
-"""All letters of a pipeline, wherever they are: in files and in its topic, with their marks."""
+"""Indexes all letters of a pipeline, in files and in its topic, with their marks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which letters are meant. Empty: all. Patterns know ``*``, ``?`` and ``[...]``."""
+    """A filter of letters. Empty: all. Patterns know ``*``, ``?`` and ``[...]``."""
 
     places: tuple[tuple[TopicPartition, int], ...] = ()
     topic: str | None = None
@@ -49,11 +49,11 @@ class Wanted:
 
     @property
     def everything(self) -> bool:
-        """Whether nothing is said."""
+        """Whether the filter is empty."""
         return self == Wanted()
 
     def __call__(self, stored: Stored) -> bool:
-        """Tell whether a letter is meant."""
+        """Whether a letter passes the filter."""
         letter = stored.letter
         names = (*letter.tables, *filter(None, [letter.id.target]))
         return (
@@ -68,25 +68,25 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class LetterIndex:
-    """A pipeline's letters in the order of the log. A letter that is there twice is met once."""
+    """A pipeline's letters in the order of the log. A letter that is stored twice appears once."""
 
     stored: tuple[Stored, ...]
     damage: tuple[str, ...]
 
     def pick(self, wanted: Wanted) -> tuple[Stored, ...]:
-        """Those that are meant."""
+        """The letters that pass the filter."""
         return tuple(filter(wanted, self.stored))
 
     def places(self) -> frozenset[tuple[TopicPartition, int]]:
-        """Where in the log the letters' records are."""
+        """The places of the letters' records in the log."""
         return frozenset((s.letter.id.source, s.letter.id.offset) for s in self.stored)
 
 
 def read_index(config: Config, pipeline: str) -> LetterIndex:
     """Read the files of the state directory, and the topic if one is configured.
 
-    Files are read in any case: the configuration may have named them before. Needs the broker for
-    a topic only. Raises Unreadable.
+    Files are always read, because the configuration may have named them before. Needs the broker
+    only for a topic. Raises Unreadable.
     """
     damage: list[str] = []
     letters: dict[LetterId, tuple[Letter, str]] = {}

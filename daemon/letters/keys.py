@@ -1,4 +1,4 @@
-"""Which targets, and which rows of them, a message affects."""
+"""Finds the targets of a message, and the keys of the rows that it affects."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from changes.model import AddColumn, BadMessage, ChangeColumn, Changes, Ddl, Kin
 from changes.routing import Router, TargetRoute
 
 Key = tuple[str, ...]
-"""A row's key as text, so that a type that widened in between makes no difference."""
+"""A row's key as text, so that a type that was widened in between makes no difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedTarget:
-    """What one target gets of a message: rows, or statements; first these, where it gets both."""
+    """What one target gets from a message: rows or statements. If both, the statements come
+    first."""
 
     route: TargetRoute
     value: bytes
@@ -31,9 +32,9 @@ class AffectedTarget:
 
 
 def affected_targets(format_: Format, router: Router, value: bytes | None) -> list[AffectedTarget]:
-    """Split a message by target, as the fetcher does; empty where no route wants it.
+    """Split a message by target, as the fetcher does. Empty if no route wants it.
 
-    Raises BadMessage, and what the fetcher stops with: RouteConflict.
+    Raises BadMessage, and RouteConflict, which also stops the fetcher.
     """
     kind, table = format_.peek(value)
     if kind in (Kind.NOTHING, Kind.PASSED_OVER) or value is None:
@@ -70,7 +71,7 @@ def affected_targets(format_: Format, router: Router, value: bytes | None) -> li
 
 
 def statements(format_: Format, router: Router, affected: AffectedTarget) -> Sequence[Ddl]:
-    """The statements that concern the target; raises BadMessage."""
+    """The statements that concern the target. Raises BadMessage."""
     return [
         ddl
         for ddl in format_.ddl(affected.value)
@@ -79,7 +80,7 @@ def statements(format_: Format, router: Router, affected: AffectedTarget) -> Seq
 
 
 def keeps_rows(ddl: Ddl) -> bool:
-    """Whether rows of before it and after it are the same rows, by the same names."""
+    """Whether a row is the same row under the same names before and after the statement."""
     readable = ddl.refused is None and ddl.unread is None
     return readable and all(
         isinstance(step, AddColumn)
@@ -89,12 +90,12 @@ def keeps_rows(ddl: Ddl) -> bool:
 
 
 def decoder_of(format_: Format, route: TargetRoute) -> TableDecoder:
-    """A decoder of a target's rows, as its processor has one."""
+    """A decoder of a target's rows, like its processor's."""
     return format_.table_decoder(route.mode, route.keys, route.types)
 
 
 def keys_of(changes: Changes) -> frozenset[Key] | None:
-    """The keys of all rows in it, old ones of moved rows too; None of a changelog."""
+    """The keys of all rows, including the old keys of moved rows. None for a changelog."""
     if changes.mode is Mode.APPEND or not changes.schema.keys:
         return None
     columns = [changes.table.column(name).to_pylist() for name in changes.schema.keys]

@@ -20,8 +20,8 @@ from daemon.spills.spills import tables_of
 from offsets.position import TopicPartition
 
 Reason = Literal["unreadable", "no-key", "unfit"]
-"""``unreadable``: the message can't be looked at, so its table is not known; ``no-key``: a row
-without its key; ``unfit``: anything else in a row that can't be applied."""
+"""``unreadable``: the message can't be parsed, so its table is not known. ``no-key``: a row without
+its key. ``unfit``: anything else in a row that can't be applied."""
 
 REASONS: tuple[str, ...] = get_args(Reason)
 
@@ -31,7 +31,7 @@ Now = Callable[[], datetime]
 
 
 class Records(Protocol):
-    """Where a record's key, headers and time are had from: they are not carried along."""
+    """The source of a record's key, headers and time, which do not travel with its value."""
 
     def record(self, source: TopicPartition, offset: int) -> LogRecord | None:
         """See ``Reader.record``."""
@@ -39,7 +39,7 @@ class Records(Protocol):
 
 
 class LetterId(NamedTuple):
-    """What tells letters apart: a record may be one of several targets', and of two pipelines'."""
+    """Identifies a letter. One record may have letters of several targets and pipelines."""
 
     pipeline: str
     source: TopicPartition
@@ -53,7 +53,7 @@ class LetterId(NamedTuple):
 
 
 class NotALetter(Exception):
-    """What should be a letter is none, or damaged: one line."""
+    """Not a letter, or a damaged one: one line."""
 
 
 def parse_place(text: str) -> tuple[TopicPartition, int]:
@@ -68,9 +68,9 @@ def parse_place(text: str) -> tuple[TopicPartition, int]:
 class Letter:
     """A stored letter. ``time_ms`` is the record's own time, ``when`` that of the storing.
 
-    ``part`` is what the target was given where that is not the value itself: one table's part of
-    a message of many, or a message put together from several records. ``in_log`` false: the log
-    had lost the record already, so key, headers and time are not known.
+    ``part`` is what the target got if that differs from the value: one table's part of a message of
+    many, or a message reassembled from several records. ``in_log`` false: the log had lost the
+    record already, so key, headers and time are not known.
     """
 
     id: LetterId
@@ -91,21 +91,21 @@ class Letter:
         return LogRecord(self.id.offset, self.key, self.value, self.headers, self.time_ms)
 
     def message(self, format_: Format, *, whole: bool = False) -> bytes | None:
-        """What the format is given of it, packed where it wants that: the target's part of it, or
-        the ``whole`` record."""
+        """The message for the format, packed if the format needs that: the target's part, or the
+        ``whole`` record."""
         value = self.value if whole or self.part is None else self.part
         return as_consumed(format_, self.id.source.topic, self.record._replace(value=value))
 
 
 def reason_of(target: str | None, error: str) -> Reason:
-    """What kind of fault it is."""
+    """The kind of fault."""
     if target is None:
         return "unreadable"
     return "no-key" if _NO_KEY.search(error) else "unfit"
 
 
 class LetterMaker:
-    """Makes letters of what the actors hand over. Used by one thread, the dead letters'."""
+    """Makes letters from the actors' messages. Only the dead letters' thread calls it."""
 
     def __init__(
         self, pipeline: str, format_: Format, records: Records, now: Now | None = None
@@ -116,7 +116,7 @@ class LetterMaker:
         self._now = now or (lambda: datetime.now(UTC))
 
     def make(self, letter: DeadLetter) -> Letter:
-        """Read the record once more, for its key and headers. Raises LogAway."""
+        """Read the record again, for its key and headers. Raises LogAway."""
         try:
             found = self._records.record(letter.source, letter.offset)
         except LogUnreadable as error:
@@ -143,7 +143,7 @@ class LetterMaker:
 
 
 def summary(letter: Letter) -> dict[str, Any]:
-    """A letter without its bytes, as JSON has it; times are ISO 8601 or Unix milliseconds."""
+    """A letter without its bytes, for JSON. Times are ISO 8601 or Unix milliseconds."""
     return {
         "pipeline": letter.id.pipeline,
         "topic": letter.id.source.topic,
@@ -160,7 +160,7 @@ def summary(letter: Letter) -> dict[str, Any]:
 
 
 def document(letter: Letter) -> dict[str, Any]:
-    """A letter as a file has it; bytes are base64."""
+    """A letter as a file holds it; bytes are base64."""
     members = summary(letter) | {
         "key": _base64(letter.key),
         "value": _base64(letter.value),
@@ -170,7 +170,7 @@ def document(letter: Letter) -> dict[str, Any]:
 
 
 def from_document(members: Mapping[str, Any]) -> Letter:
-    """Read back what ``document`` made. Raises NotALetter."""
+    """Parse what ``document`` made. Raises NotALetter."""
     try:
         source = TopicPartition(members["topic"], int(members["partition"]))
         return Letter(
@@ -191,7 +191,7 @@ def from_document(members: Mapping[str, Any]) -> Letter:
 
 
 def from_text(text: str | bytes) -> Any:
-    """JSON. Raises NotALetter."""
+    """Parse JSON. Raises NotALetter."""
     try:
         return json.loads(text)
     except ValueError as error:

@@ -1,8 +1,8 @@
-"""A file of lines that are durable one by one, each with a checksum of its own.
+"""A file of lines, each durable by itself and with its own checksum.
 
-A line is a JSON object whose last member is ``crc32``, of the bytes before it. What a crash cut
-short has no newline at its end: it was never confirmed, readers pass it over and the next append
-takes its place.
+A line is a JSON object whose last member is ``crc32``, the checksum of the bytes before it. A line
+without a newline at its end was cut short by a crash and never confirmed: readers skip it and the
+next append overwrites it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CRC = b', "crc32": '
 
 
 class Line(NamedTuple):
-    """A line by its number, from 1. ``members`` None: it is damaged."""
+    """A line with its number, from 1. ``members`` None: it is damaged."""
 
     number: int
     members: Mapping[str, Any] | None
@@ -32,14 +32,14 @@ def line_of(members: Mapping[str, Any]) -> bytes:
 
 
 def append_line(path: Path, line: bytes) -> int:
-    """Append a line, durably, and give the file's size; a failed one leaves nothing that counts.
+    """Append a line durably, and return the file's size. A failed append leaves nothing that
+    counts.
 
-    Each append looks for the last whole line and writes from there on: what an earlier one left
-    without a confirmation is written over, so that no byte of it is taken for safe. Two processes
-    may append. Raises OSError.
+    Each append starts behind the last whole line and overwrites what an earlier one left
+    unconfirmed. Two processes may append. Raises OSError.
     """
     is_new = not path.exists()
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # rows of the source are in it
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # it holds rows of the source
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         os.fchmod(handle, 0o600)
@@ -59,7 +59,7 @@ def append_line(path: Path, line: bytes) -> int:
 
 
 def read_lines(file: BinaryIO) -> Iterator[Line]:
-    """Give all whole lines of an open file. Raises OSError."""
+    """Yield all whole lines of an open file. Raises OSError."""
     for number, line in enumerate(file, 1):
         if line.endswith(b"\n"):
             yield Line(number, _members(line))

@@ -1,4 +1,4 @@
-"""Marks: which letters were replayed, and where their records stand in the log since."""
+"""Marks of replayed letters: which ones, and where their records stand in the log since."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from daemon.letters.letter import LetterId, NotALetter, parse_place
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A letter was replayed: its record was appended to the log once more, ``at`` that place."""
+    """Marks a letter as replayed: its record was appended to the log again, at ``at``."""
 
     id: LetterId
     at: str
@@ -20,12 +20,12 @@ class Mark:
 
     @classmethod
     def now(cls, letter: LetterId, at: str) -> Mark:
-        """A mark of this moment."""
+        """A mark with the current time."""
         return cls(letter, at, datetime.now(UTC))
 
     @classmethod
     def parse(cls, members: Mapping[str, Any]) -> Mark:
-        """Read back what ``document`` gave. Raises NotALetter."""
+        """Parse what ``document`` made. Raises NotALetter."""
         try:
             source, offset = parse_place(members["letter"])
             letter = LetterId(members["pipeline"], source, offset, members["target"])
@@ -35,7 +35,7 @@ class Mark:
 
     @property
     def document(self) -> dict[str, Any]:
-        """As files and topics have it."""
+        """The mark as files and topics hold it."""
         return {
             "pipeline": self.id.pipeline,
             "letter": self.id.place,

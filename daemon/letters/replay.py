@@ -1,6 +1,6 @@
-"""``binlogd dead-letters replay``: the records of letters are appended to their partitions again.
+"""``binlogd dead-letters replay``: appends the records of letters to their partitions again.
 
-Decision 28 tells why it is done so, and when it is refused.
+Decision 28 explains the procedure and its refusals.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from daemon.source.port import LogGone, LogUnreadable
 from offsets.position import TopicPartition
 
 AT_ONCE = 500
-"""Records in one transaction: readers wait for its end."""
+"""Records in one transaction. Readers wait for its end."""
 
 PLANS = 3
-"""Plans that may be overtaken by what is written meanwhile, before that is said."""
+"""Plans that other writers may overtake before the command gives up."""
 
 
 def run_replay(config: Config, pipeline: str, wanted: Wanted, execute: bool, force: bool) -> int:
-    """Say what would be replayed, or do it; the exit status."""
+    """Show what would be replayed, or replay it. Returns the exit status."""
     try:
         run = Replay(config, pipeline, wanted, force)
         return run.execute() if execute else run.dry()
@@ -54,7 +54,7 @@ class Replay:
         self._places: dict[TopicPartition, list[int]] = {}
 
     def dry(self) -> int:
-        """Change nothing."""
+        """Show what would be replayed."""
         _, plan = self._plan()
         good = self._allowed(plan)
         for candidate in good:
@@ -64,7 +64,7 @@ class Replay:
         return self._end(plan, len(good))
 
     def execute(self) -> int:
-        """Append what may be appended, and mark it."""
+        """Append the allowed records, and mark their letters."""
         # First: this ends the transaction of an earlier run, so the plan sees its outcome.
         try:
             appender = open_source(self._config, self._pipeline).appender()
@@ -84,7 +84,7 @@ class Replay:
     def _plan(self) -> tuple[Planner, Plan]:
         (index,) = indexes(self._config, [self._pipeline])
         planner = Planner(self._config, self._pipeline, index)
-        # By a filter those that are open are meant; who names one may mean it once more.
+        # A filter selects open letters only; a named letter may be replayed once more.
         picked = [s for s in index.pick(self._wanted) if self._wanted.places or s.mark is None]
         return planner, planner.plan([s for s in picked if s.letter.id.place not in self._done])
 
@@ -94,7 +94,7 @@ class Replay:
     # --- doing it
 
     def _append(self, appender: Appender, planner: Planner, plan: Plan) -> bool:
-        """Whether all was appended that may be; else others have written in between."""
+        """Whether all allowed records were appended. False: others wrote in between."""
         good = self._allowed(plan)
         good.sort(key=lambda candidate: (candidate.source, candidate.standing))
         for begin in range(0, len(good), AT_ONCE):
@@ -113,7 +113,7 @@ class Replay:
     def _may(
         self, planner: Planner, plan: Plan, some: Sequence[Candidate], offsets: Sequence[int]
     ) -> bool:
-        """Whether nothing came in between, up to the places that the records have now."""
+        """Whether nothing came in between, up to the offsets that the records have now."""
         for candidate, offset in zip(some, offsets, strict=True):
             self._places.setdefault(candidate.source, []).append(offset)
         if self._force:
@@ -130,7 +130,7 @@ class Replay:
         print(f"{candidate.place} is in the log again: {at}")
 
     def _file_mark(self, mark: Mark) -> None:
-        """Should this fail, the log itself tells the next run that it was replayed."""
+        """If this fails, the next run finds the replayed record in the log."""
         try:
             add_mark(self._config.daemon.state_dir, mark)
         except OSError as error:
@@ -139,7 +139,7 @@ class Replay:
     def _topic_marks(
         self, plan: Plan, some: Sequence[Candidate], offsets: Sequence[int]
     ) -> list[Outgoing]:
-        """Marks of letters in a topic: they come with the transaction, or not at all."""
+        """Marks of letters in a topic: they are committed in the transaction, or not at all."""
         return [
             _mark_record(stored, f"{candidate.source}:{offset}")
             for candidate, offset in zip(some, offsets, strict=True)
@@ -148,7 +148,7 @@ class Replay:
         ]
 
     def _mark_found(self, appender: Appender, plan: Plan) -> None:
-        """Mark what a run replayed that ended before it could."""
+        """Mark what an earlier run replayed but could not mark."""
         lost = [
             (stored, f"{candidate.source}:{candidate.replayed_at[-1]}")
             for candidate in plan.candidates
@@ -166,7 +166,7 @@ class Replay:
     # --- reporting
 
     def _end(self, plan: Plan, done: int) -> int:
-        """Name what is left; 0: nothing is, 1: some, 2: nothing was done."""
+        """Report what is left. 0: nothing, 1: some, 2: nothing was done."""
         left = [c for c in plan.candidates if c.problems or (c.doubts and not self._force)]
         for candidate in left:
             for reason in (*candidate.problems, *candidate.doubts):
@@ -186,7 +186,7 @@ class Replay:
         return Exit.PIPELINE_FAILED.value if done else Exit.UNUSABLE.value
 
     def _resets(self, plan: Plan, left: Sequence[Candidate]) -> list[str]:
-        """How to read the tables again, each from its oldest letter on."""
+        """Commands that read the tables again, each from its oldest letter on."""
         oldest: dict[tuple[TopicPartition, str], int] = {}
         for candidate in left:
             if not candidate.problems:
@@ -224,7 +224,7 @@ def _mark_record(stored: Stored, at: str) -> Outgoing:
 
 
 def _rows(candidate: Candidate) -> str:
-    """Which rows it has, for people: of the first few."""
+    """The record's first few rows, for people."""
     shown = [
         f"{target} {', '.join(key)}"
         for target, keys in sorted(candidate.keys.items())

@@ -1,4 +1,4 @@
-"""Which letters may be replayed: what they say now, and what came after them."""
+"""Plans a replay: which letters may be appended, by their content and what came after them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from offsets.store import StoreError
 
 
 class NotPlanned(Exception):
-    """The broker does not give what is needed to decide: one line."""
+    """The broker does not return what the decision needs: one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``letters``: by place, a record may be several targets'. ``ends``: up to where each
-    partition was looked at."""
+    """``letters``: by place, because a record may have letters of several targets. ``ends``: how
+    far each partition was examined."""
 
     candidates: tuple[Candidate, ...]
     letters: Mapping[str, tuple[Stored, ...]]
@@ -39,7 +39,7 @@ class Plan:
 
 
 class Planner:
-    """Plans for one pipeline, by its format and routes as they are configured now."""
+    """Plans for one pipeline, with its current format and routes."""
 
     def __init__(self, config: Config, pipeline: str, index: LetterIndex) -> None:
         self._config = config
@@ -52,14 +52,14 @@ class Planner:
         )
 
     def _format(self) -> Format:
-        """One of its own for each reading: a format may remember what it has read."""
+        """A new format for each pass, because a format may remember what it has read."""
         try:
             return format_of(self._config, self._pipeline)
         except StoreError as error:
             raise NotPlanned(str(error)) from error
 
     def plan(self, stored: Sequence[Stored]) -> Plan:
-        """Look at the letters and at all that came after them. Raises NotPlanned."""
+        """Examine the letters and everything that came after them. Raises NotPlanned."""
         letters: dict[str, tuple[Stored, ...]] = {}
         for each in stored:
             place = each.letter.id.place
@@ -84,10 +84,10 @@ class Planner:
         ends: Mapping[TopicPartition, int],
         places: Mapping[TopicPartition, Sequence[int]],
     ) -> list[str]:
-        """What came since a plan was made, before the places that records have now.
+        """Conflicts since the plan was made, up to the offsets that the records have now.
 
-        ``places``: by partition, those of all records of this replay. Transactions that are still
-        open count as if they were committed. Raises LogGone, LogUnreadable.
+        ``places``: by partition, the offsets of all records of this replay. Open transactions count
+        as if they were committed. Raises LogGone, LogUnreadable.
         """
         reader = self._source.reader(uncommitted=True)
         found: list[str] = []
@@ -151,7 +151,7 @@ class Planner:
     def _examine_all(
         self, source: TopicPartition, mine: Sequence[Candidate], first: int, end: int
     ) -> None:
-        """Read a partition from the first letter's place on."""
+        """Read a partition from its first letter on."""
         finder = ConflictFinder(self._format(), self._router, source, mine, self._letters)
         here = {candidate.record.offset: candidate for candidate in mine}
         if first < end:

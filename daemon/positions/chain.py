@@ -1,4 +1,5 @@
-"""A pipeline's stores as one: written in the configured order, the first that knows recovers."""
+"""Combines a pipeline's stores into one: written in the configured order, read in the same
+order."""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ from offsets.store import Loaded, OffsetStore, combined
 
 
 class StoreChain:
-    """Is an ``OffsetStore`` itself. Without any store (the group's commit alone) it holds nothing.
+    """A store made of stores. Without any (the group's commit alone) it holds nothing.
 
-    The next store hears of a batch once the one before has confirmed it: so whatever a crash
-    leaves, an earlier store is never behind a later one.
+    The next store gets a batch once the one before has confirmed it. So after any crash an earlier
+    store is never behind a later one.
     """
 
     def __init__(self, stores: Sequence[OffsetStore]) -> None:
@@ -25,11 +26,11 @@ class StoreChain:
 
     @property
     def name(self) -> str:
-        """Those of its stores."""
+        """The names of its stores."""
         return ", ".join(store.name for store in self._stores)
 
     def start(self) -> None:
-        """Start each; where one can't, those before it are stopped. Raises StoreError."""
+        """Start each store. If one fails, those before it are stopped. Raises StoreError."""
         started: list[OffsetStore] = []
         try:
             for store in self._stores:
@@ -41,7 +42,7 @@ class StoreChain:
             raise
 
     def get(self) -> Loaded:
-        """What they say together, the first one's word before the next one's."""
+        """The stores' snapshots merged; an earlier store overrules a later one."""
         found = [store.get() for store in self._stores]
         return Loaded(
             combined(loaded.snapshot for loaded in found if loaded.snapshot is not None),
@@ -49,13 +50,14 @@ class StoreChain:
         )
 
     def set(self, batch: Snapshot) -> Future[None]:
-        """Done when the last one has it; fails with the first error, and those behind hear none."""
+        """Done when the last store has it. Fails with the first error; the stores behind it get
+        nothing."""
         done: Future[None] = Future()
         self._step(0, batch, done)
         return done
 
     def stop(self) -> None:
-        """Stop each, in their order: what an earlier one finishes a later one may still take."""
+        """Stop each store in order: a later one may still get what an earlier one finishes."""
         for store in self._stores:
             store.stop()
 
@@ -75,10 +77,10 @@ class StoreChain:
 
 
 def make_stores(config: Config, pipeline: str) -> StoreChain:
-    """The stores of a pipeline, not started. The caller holds the state directory's lock.
+    """A pipeline's stores, not started. The caller holds the state directory's lock.
 
-    ``kafka-commit`` is not among them: the running daemon commits through its consumer, which is
-    a member of the group, when all of these have confirmed.
+    ``kafka-commit`` is not among them: the running daemon commits through its consumer, a member of
+    the group, when all of these have confirmed.
     """
     section = config.pipeline[pipeline]
     settings = config.kafka_of(pipeline)

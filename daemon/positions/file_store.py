@@ -1,4 +1,4 @@
-"""The local offset file as a store: the strongest one, and the fastest."""
+"""The local offset file as a store: the most reliable one, and the fastest."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from offsets.store import Loaded, StoreError, merged
 
 
 class FileStore:
-    """One pipeline's file, under the state directory's lock, which is the caller's to hold.
+    """One pipeline's file. The caller holds the state directory's lock.
 
-    A batch is all or nothing. Another member's writes are not seen: it has a file of its own.
+    A batch is stored whole or not at all. Other members' writes are not visible: each has a file of
+    its own.
     """
 
     name = "file"
@@ -26,7 +27,7 @@ class FileStore:
         self._open = False
 
     def start(self) -> None:
-        """Read what is there: later batches are laid over it. Raises StoreError."""
+        """Read the file; later batches are merged into it. Raises StoreError."""
         with self._lock:
             self._held = self._load().snapshot
             self._open = True
@@ -39,7 +40,7 @@ class FileStore:
             return self._load()
 
     def set(self, batch: Snapshot) -> Future[None]:
-        """Written on the calling thread: done, durably, when it returns."""
+        """Written on the calling thread; durable when it returns."""
         done: Future[None] = Future()
         with self._lock:
             if not self._open:
@@ -56,7 +57,7 @@ class FileStore:
         return done
 
     def stop(self) -> None:
-        """Take no more sets. Every one that was taken is on the disk already."""
+        """Accept no more sets. Every accepted one is on the disk already."""
         with self._lock:
             self._open = False
 

@@ -1,4 +1,4 @@
-"""Positions that end with the process: for tests, and where Kafka's commit is trusted alone."""
+"""Positions in memory only: for tests, and for pipelines that rely on Kafka's commit alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from offsets.store import Loaded, StoreError, merged
 
 
 class MemoryStore:
-    """Holds what was set while the process lives: a stop and a start keep it, a crash does not."""
+    """Holds positions while the process lives: a stop and a start keep them, a crash does not."""
 
     name = "memory"
 
@@ -20,12 +20,12 @@ class MemoryStore:
         self._open = False
 
     def start(self) -> None:
-        """Take sets from now on."""
+        """Accept sets from now on."""
         with self._lock:
             self._open = True
 
     def get(self) -> Loaded:
-        """What was set. Raises StoreError when not started."""
+        """The stored positions. Raises StoreError when not started."""
         with self._lock:
             if not self._open:
                 raise StoreError(f"{self.name}: is not open")
@@ -43,6 +43,6 @@ class MemoryStore:
         return done
 
     def stop(self) -> None:
-        """Take no more sets."""
+        """Accept no more sets."""
         with self._lock:
             self._open = False

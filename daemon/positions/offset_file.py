@@ -1,8 +1,8 @@
-"""The local offset file: a snapshot made durable, the one before kept beside it.
+"""The local offset file: a durable snapshot, with the one before kept beside it.
 
 Temp file, fsync, rename, fsync of the folder: a crash at any point leaves the old file or the new
-one, whole, never an empty one. (An earlier design rewrote the file in place: one crash and every
-position was gone.)
+one, whole, never an empty one. (An earlier design rewrote the file in place: one crash lost every
+position.)
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from sparkwriter.private_files import close_folder, private_opener
 
 
 class NewerFile(OSError):
-    """A younger binlogd wrote it. What it recorded (a reset to be carried out, a rebuild) must not
-    be taken for damage, forgotten and written over by an older one."""
+    """A newer binlogd wrote it. An older one must not treat its records (a reset to carry out, a
+    rebuild) as damage and overwrite them."""
 
 
 class OffsetFile:
@@ -30,7 +30,7 @@ class OffsetFile:
         self.path = state_dir / f"{pipeline}.offsets.json"
         self.previous = state_dir / f"{pipeline}.offsets.previous.json"
         self._temporary = state_dir / f"{pipeline}.offsets.new.json"
-        self._whole: bool | None = None  # whether the newest is, as far as that was looked at
+        self._whole: bool | None = None  # whether the newest is, as far as it was checked
 
     def load(self) -> Loaded:
         """Read the newest whole snapshot. What is damaged is reported, never overwritten here.
@@ -55,13 +55,13 @@ class OffsetFile:
 
     def save(self, snapshot: Snapshot) -> None:
         """Make the snapshot durable. Raises OSError, and then the old file is whole."""
-        text = encode(snapshot).encode()  # whole: a text file would write it in small pieces
+        text = encode(snapshot).encode()  # in one piece: a text file would write it in small ones
         with open(self._temporary, "wb", opener=private_opener) as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
         if self._is_worth_keeping():
-            # A link, not a rename: at no moment is there no file under the name that counts.
+            # A link, not a rename: the file's name always exists.
             self.previous.unlink(missing_ok=True)
             os.link(self.path, self.previous)
         os.replace(self._temporary, self.path)
@@ -73,8 +73,8 @@ class OffsetFile:
         self._whole = True
 
     def _is_worth_keeping(self) -> bool:
-        """Not a damaged file, in the place of the whole one before it: a crash just behind that
-        would leave neither."""
+        """Whether to keep the file as the previous one. Not if it is damaged and there is a
+        previous one: a crash right after that would leave no whole file."""
         if not self.path.exists() or not self.previous.exists():
             return self.path.exists()
         if self._whole is None:
@@ -87,7 +87,7 @@ class StateDirBusy(Exception):
 
 
 def lock_state_dir(state_dir: Path) -> IO[str]:
-    """Claim a state directory for this process; the claim ends with the process, however it ends.
+    """Lock a state directory for this process. The lock ends with the process, however it ends.
 
     Raises StateDirBusy with the owner's process id, OSError when the folder can't be written.
     """

@@ -1,7 +1,8 @@
-"""Decides where assigned partitions are read from: gathers what file, broker and log say.
+"""Decides where assigned partitions are read from, by file, broker and log.
 
-The rule itself is pure (``offsets/recovery.py``). Used on the fetcher's thread when partitions are
-assigned; asks with clients of its own, since the group's consumer is busy being assigned.
+The rule itself is pure (``offsets/recovery.py``). Runs on the fetcher's thread when partitions are
+assigned. Its queries have clients of their own, because the group's consumer is busy with the
+assignment.
 """
 
 from __future__ import annotations
@@ -30,17 +31,18 @@ from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
 
 ASSIGN_WITHIN_S = 60.0
-"""For an assignment, from the first question to the last attempt's begin. That one asks up to eight
-questions, each for a quarter of this time at most, and the sum must stay well below
-``max.poll.interval.ms`` (5 minutes), or the member is put out of the group. Shorter: a broker that
-starts anew ends the pipeline."""
+"""For an assignment, from the first query to the start of the last attempt. That attempt makes up
+to eight queries, each for a quarter of this time at most. The sum must stay well below
+``max.poll.interval.ms`` (5 minutes), or the group removes the member. Shorter: a broker that
+restarts ends the pipeline."""
 
 
 class PositionResolver:
-    """Decides the start of each assigned partition; called on the fetcher's thread only.
+    """Decides the start of each assigned partition. Only the fetcher's thread calls it.
 
-    The offset file is read at each assignment: between two of them it has moved on. A partition
-    that this process has read before never gets the configured start again, forced or not.
+    The offset file is read at each assignment, because it has changed since the last one. A
+    partition that this process has read before never gets the configured start again, forced or
+    not.
     """
 
     def __init__(
@@ -55,8 +57,8 @@ class PositionResolver:
     ) -> None:
         """``apply_force``: the configuration's force text was not carried out yet.
 
-        ``within_s``: for how long a broker that does not answer is asked again. ``check_topics``:
-        see ``TopicWatch.check``.
+        ``within_s``: how long a broker that does not answer is asked again. ``check_topics``: see
+        ``TopicWatch.check``.
         """
         self._check_topics = check_topics
         self.settings = settings
@@ -69,10 +71,10 @@ class PositionResolver:
         self._resolved: set[TopicPartition] = set()
 
     def __call__(self, sources: list[TopicPartition]) -> Assigned:
-        """Read the file, the broker's commits and the logs; decide.
+        """Read the file, the broker's commits and the logs, and decide.
 
-        Raises PositionError. A broker that does not answer is asked again for a while, then it is
-        PositionUnknown: a partition must not be read from a guess.
+        Raises PositionError. A broker that does not answer is asked again for a while; then the
+        error is PositionUnknown, because a partition must not be read from a guess.
         """
         if not sources:
             return Assigned({}, {}, {})
@@ -85,7 +87,7 @@ class PositionResolver:
             raise kind(f"{sources[0]}: the start can't be decided: {error}") from error
 
     def _asked(self, sources: list[TopicPartition]) -> Assigned:
-        with asking():  # the topics' watch and the logs' check speak as the client does
+        with asking():  # the topics' watch and the log check raise the client's errors
             return self._resolve(sources)
 
     def _resolve(self, sources: list[TopicPartition]) -> Assigned:
@@ -108,7 +110,7 @@ class PositionResolver:
             and state.log is not None
             and state.frontier == at
         }
-        # Where retention took all below a marker, there is nothing left to compare.
+        # If retention deleted all below a marker, there is nothing left to compare.
         there = {s: log for s, log in epochs.items() if log.below >= logs[s].low}
         check_logs(self.settings, there, self._answer_s)
         self._resolved |= set(sources)
@@ -125,7 +127,7 @@ class PositionResolver:
             and state.running is not None
             and state.running.at == at
         }
-        # A forced start says that the targets are right as they are.
+        # A forced start declares the targets right as they are.
         known = recorded.partitions.keys() | commits.keys()
         unrecorded = frozenset() if self.apply_force else frozenset(starts.keys() - known)
         return Assigned(starts, logs, confirmed, epochs, frontiers, running, unrecorded)
@@ -166,8 +168,8 @@ class PositionResolver:
     ) -> frozenset[str]:
         """The topics of which this member, or the group, has read another partition.
 
-        The group is asked only where a partition would begin where the configuration says and
-        that is not the log's beginning: then it decides between skipping and reading.
+        The group is asked only if a partition would start at the configured place and that is not
+        the log's beginning: then the answer decides between skipping and reading.
         """
         known = {source.topic for source in (*recorded.partitions, *commits)}
         unknown = {s.topic for s in sources if s not in recorded.partitions and s not in commits}
@@ -193,7 +195,7 @@ class PositionResolver:
 
 
 def is_frontier(recorded: PartitionState | None, committed: int | None, at: int) -> bool:
-    """Tell whether all below a start was applied; where an operator chose it nobody knows."""
+    """Whether everything below a start is known to be applied. Never if an operator chose it."""
     if recorded is not None and recorded.reset:
         return False
     return at == committed or (recorded is not None and at == recorded.frontier)

@@ -1,4 +1,4 @@
-"""The state directory's own id: what the branches of its daemon's writes are known by."""
+"""The state directory's id. It names the branches of its daemon's writes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _ID = re.compile(r"[0-9a-f]{12}")
 
 
 def state_id(state_dir: Path) -> str:
-    """The id, made at the first start and kept: 12 hexadecimal digits.
+    """The id: 12 hexadecimal digits, created at the first start and kept.
 
-    Called under the directory's lock. A damaged file is replaced: then what the last run left in
-    the targets is another machine's to us, and goes when it is old enough. Raises OSError.
+    Called under the directory's lock. A damaged file is replaced. What the last run left in the
+    targets then counts as another machine's and is removed when it is old enough. Raises OSError.
     """
     path = state_dir / "id"
     if (known := known_id(state_dir)) is not None:
@@ -30,7 +30,7 @@ def state_id(state_dir: Path) -> str:
 
 
 def known_id(state_dir: Path) -> str | None:
-    """The id where one was made. For whoever only looks: it makes none. Raises OSError."""
+    """The id, None if there is none. For readers: creates nothing. Raises OSError."""
     try:
         text = (state_dir / "id").read_text(encoding="ascii").strip()
     except (FileNotFoundError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Tells a topic that was made again from the one whose positions are recorded."""
+"""Detects recreated topics by their ids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from offsets.snapshot import Snapshot
 
 
 def check_topic_ids(recorded: Snapshot, now: Mapping[str, str]) -> None:
-    """Refuse a topic that was deleted and made again: its offsets mean other messages now."""
+    """Refuse a topic that was deleted and recreated: its offsets mean other messages now."""
     for topic, known in recorded.topic_ids.items():
         if topic in now and now[topic] != known:
             raise PositionError(

@@ -1,7 +1,7 @@
-"""What stands in the compacted topic: a record per partition, per target, and one for the rest.
+"""Records of the compacted topic: one per partition, one per target, and one for the rest.
 
 A key is a JSON list, ``["shop", "g", "partition", "binlog:0"]``: pipelines and groups may share a
-topic, and compaction keeps each one's newest word. A tombstone takes an entry away.
+topic, and compaction keeps the newest record of each key. A tombstone removes an entry.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from offsets.snapshot_text import MovesForm, RebuildForm
 from offsets.store import Loaded
 
 VERSION = 1
-"""Of a record's layout; one that is not known is reported, never guessed at."""
+"""Version of a record's layout. An unknown one is reported, never guessed at."""
 
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
@@ -36,7 +36,7 @@ class _Partition(msgspec.Struct, omit_defaults=True):
     reset: bool = False
     running: Running | None = None
     format: str | None = None
-    """Of its topic; here, so that no frontier is there without it."""
+    """The topic's id, here so that no frontier exists without it."""
 
 
 class _Target(msgspec.Struct, omit_defaults=True):
@@ -62,8 +62,8 @@ class Record(NamedTuple):
 
 
 class Records(NamedTuple):
-    """A batch as records. ``pipeline`` comes when the others are there: it says that a force was
-    carried out, which is true only once the frontiers say where to."""
+    """A batch as records. ``pipeline`` is written after the others: it says that a force was
+    carried out, which is true only once the frontiers are stored."""
 
     partitions: list[Record]
     targets: list[Record]
@@ -71,7 +71,7 @@ class Records(NamedTuple):
 
 
 def records(batch: Snapshot) -> Records:
-    """A batch's records."""
+    """Encode a batch."""
     place = (batch.pipeline, batch.group)
     return Records(
         [
@@ -119,7 +119,7 @@ def _record(key: tuple[str, ...], value: msgspec.Struct) -> Record:
 
 
 class Entries:
-    """The newest value of each key of one pipeline and group. Without a lock: the tail's."""
+    """The newest value of each key of one pipeline and group. Has no lock; the tail has one."""
 
     def __init__(self, pipeline: str, group: str) -> None:
         self._pipeline = pipeline
@@ -128,13 +128,13 @@ class Entries:
         self._places: dict[bytes, str] = {}
 
     def apply(self, key: bytes | None, value: bytes | None, place: str) -> None:
-        """Take a record. ``place`` says where it stands, for what is told of a damaged one."""
+        """Add a record. ``place`` names it in reports of damage."""
         if key is None:
             return
         try:
             parts = msgspec.json.decode(key, type=list[str])
         except msgspec.MsgspecError:
-            return  # of another application, or typed by hand: nobody's entry
+            return  # of another application, or typed by hand: not an entry
         if parts[:2] != [self._pipeline, self._group]:
             return
         if value is None:
@@ -145,11 +145,11 @@ class Entries:
             self._places[key] = place
 
     def value(self, key: bytes) -> bytes | None:
-        """What stands under a key."""
+        """The value of a key."""
         return self._values.get(key)
 
     def loaded(self) -> Loaded:
-        """The entries as a snapshot, None without any; damaged ones are left out and told."""
+        """The entries as a snapshot, None without any. Damaged ones are left out and reported."""
         partitions: dict[TopicPartition, PartitionState] = {}
         targets: dict[str, TargetMark] = {}
         formats: dict[str, str] = {}

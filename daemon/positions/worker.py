@@ -1,4 +1,4 @@
-"""Sets that take their time: one after the other on a thread of their own, each in bounded time."""
+"""Runs a store's slow sets one after another on a thread, each in bounded time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from offsets.store import StoreError
 
 SET_TIMEOUT_S = 5.0
-"""From a call of ``set`` to its end. A revoke waits 10 s for the committer, which waits here: with
-more, a broker that is away would cost the revoke its commit too."""
+"""From a call of ``set`` to its end. A revoke waits 10 s for the committer, which waits here.
+Longer: while a broker is away, the revoke would lose its commit too."""
 
 
 class SetQueue:
-    """Carries out a store's sets in the order of the calls. Any thread may call."""
+    """Runs a store's sets in the order of the calls. Any thread may call."""
 
     def __init__(self, name: str, timeout_s: float) -> None:
         self._name = name
@@ -25,17 +25,17 @@ class SetQueue:
 
     @property
     def open(self) -> bool:
-        """Whether it takes sets."""
+        """Whether it accepts sets."""
         return self._pool is not None
 
     def start(self) -> None:
-        """Take sets from now on."""
+        """Accept sets from now on."""
         with self._lock:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(1, thread_name_prefix=self._name)
 
     def put(self, act: Callable[[float], None]) -> Future[None]:
-        """Have ``act`` called with the seconds that it may take. It raises StoreError."""
+        """Queue ``act``. It gets the seconds that it may take and raises StoreError."""
         deadline = time.monotonic() + self._timeout_s
 
         def run() -> None:
@@ -55,7 +55,7 @@ class SetQueue:
             return self._pool.submit(run)
 
     def stop(self) -> None:
-        """Take no more; return when those that were taken have ended."""
+        """Accept no more sets, and wait for the accepted ones."""
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
