@@ -66,11 +66,11 @@ class LogEnds:
         self._thread = threading.Thread(target=self._run, name="log-ends", daemon=True)
 
     def start(self) -> None:
-        """Start to query."""
+        """Start querying."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop to query. A running query is not awaited, because it is bounded in time."""
+        """Stop querying. A running query is not awaited, because it is bounded in time."""
         self._closed.set()
 
     def figures(self) -> LogEndFigures:
