@@ -1,6 +1,6 @@
-"""Everything through which a running daemon is looked at: control socket, web port, systemd.
+"""Opens the ways to look at a running daemon: control socket, web port, systemd.
 
-All of it shows one document, made by asking the actors (``status.py``), with secrets taken out.
+All of them show one document, made by asking the actors (``status.py``), without secrets.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from sparkwriter.session.keeper import SessionFigures
 
 
 class AdminEndpointError(Exception):
-    """A socket or port can't be had: one line."""
+    """A socket or port can't be opened: one line."""
 
 
 class AdminEndpoint:
-    """Opened by the main thread before anything slow is started, closed by it at the end."""
+    """The main thread opens it before anything slow starts, and closes it at the end."""
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class AdminEndpoint:
         session: Callable[[], SessionFigures | None],
         answers: Mapping[str, Answer] | None = None,
     ) -> None:
-        """``session`` tells how the sinks' session stands; it is asked on any thread. ``answers``
-        are more of what the control socket answers, on its thread."""
+        """``session`` returns the state of the sinks' session, on any thread. ``answers`` are
+        further handlers of the control socket, on its thread."""
         self._about = About(
             run=run_id,
             pid=os.getpid(),
@@ -96,13 +96,13 @@ class AdminEndpoint:
     def watch(
         self, directory: Directory, addresses: Iterable[Address], supervisor: Endpoint
     ) -> None:
-        """The actors run: ask them, and the main thread, from now on."""
+        """Query these actors and the main thread from now on."""
         self._retry.watch(directory, addresses)
         questions = {address: _question(directory, address) for address in addresses}
         self._observer.watch({**questions, SUPERVISOR: lambda: _ask_life(supervisor)})
 
     def close(self) -> None:
-        """Serve no more."""
+        """Stop serving."""
         for ends in self._log_ends.values():
             ends.close()
         self._monitor.close()
@@ -111,7 +111,7 @@ class AdminEndpoint:
         self._control.close()
 
     def status(self) -> dict[str, Any]:
-        """The document. Any thread; takes as long as the slowest actor, ANSWER_WITHIN_S at most."""
+        """The document. Any thread. Takes as long as the slowest actor, ANSWER_WITHIN_S at most."""
         answers = self._observer.look()
         uptime_s = time.monotonic() - self._begun
         now_ms = time.time_ns() // 1_000_000

@@ -1,8 +1,8 @@
 """The control socket: one line of JSON asks, one line of JSON answers.
 
-``{"ask": "status"}`` is answered ``{"ok": true, "answer": …}``, anything unknown or broken
-``{"ok": false, "error": "…"}``. A thread of its own serves one connection after the other, each
-under one deadline; it only asks the actors and holds nothing of theirs.
+``{"ask": "status"}`` is answered ``{"ok": true, "answer": …}``, anything unknown or broken ``{"ok":
+false, "error": "…"}``. One thread serves one connection after another, each under one deadline. It
+only asks the actors and holds none of their state.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ import structlog
 NAME = "control.sock"
 
 LONGEST_REQUEST = 64 * 1024
-"""Bytes. A request names a thing or two; more is not one of ours."""
+"""Bytes. A request names a thing or two; a longer one is not one of ours."""
 
 SERVE_WITHIN_S = 5.0
-"""For one connection, from accept to the last byte. A client that hangs holds up the next for so
-long; the socket is in a folder of our own, so its clients are operators."""
+"""For one connection, from accept to the last byte. A client that hangs delays the next one for so
+long. The socket is in a folder of our own, so its clients are operators."""
 
 Answer = Callable[[Mapping[str, Any]], Any]
-"""Answers one kind of request; what it raises is told to the client. On the control thread."""
+"""Answers one kind of request. The client gets its exceptions as errors. On the control thread."""
 
 
 class ControlError(Exception):
@@ -39,11 +39,12 @@ class ControlError(Exception):
 
 
 class NotRunning(ControlError):
-    """Nobody serves that state directory."""
+    """No daemon serves that state directory."""
 
 
 class ControlServer:
-    """Serves while it is open. ``start`` under the state directory's lock, so no other is there."""
+    """Serves while it is open. ``start`` runs under the state directory's lock, so there is one
+    server."""
 
     def __init__(self, state_dir: Path, answers: Mapping[str, Answer]) -> None:
         self._path = state_dir / NAME
@@ -53,12 +54,12 @@ class ControlServer:
         self._log = structlog.get_logger().bind(actor="control")
 
     def start(self) -> None:
-        """Listen; a socket that a dead daemon left is replaced. Raises OSError."""
+        """Listen. A socket of a dead daemon is replaced. Raises OSError."""
         if self._path.exists() and not stat.S_ISSOCK(self._path.lstat().st_mode):
             raise OSError(errno.EEXIST, "is in the way and not a socket", str(self._path))
         self._path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # Before bind: the file is made with this mode, so at no moment may others connect.
+        # Before bind: the file is created with this mode, so nobody else can ever connect.
         os.fchmod(listener.fileno(), 0o600)
         with _short(self._path) as place:
             listener.bind(place)
@@ -68,7 +69,7 @@ class ControlServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Serve no more; the file goes."""
+        """Stop serving, and remove the file."""
         if self._socket is None or self._thread is None:
             return
         self._path.unlink(missing_ok=True)
@@ -103,7 +104,7 @@ class ControlServer:
         except OSError:
             raise
         except Exception as error:
-            # A fault in an answer is the client's to hear and ours to log; the next is served.
+            # The client gets a fault in an answer, and it is logged; the next client is served.
             self._log.exception("control_failed")
             reply = {"ok": False, "error": f"{type(error).__name__}: {error}"}
         connection.settimeout(max(0.01, deadline - time.monotonic()))
@@ -124,7 +125,7 @@ class ControlServer:
 
 
 def ask(state_dir: Path, request: Mapping[str, Any], timeout_s: float = 10.0) -> Any:
-    """Ask the daemon of a state directory. Raises NotRunning, ControlError."""
+    """Send a request to the daemon of a state directory. Raises NotRunning, ControlError."""
     path = state_dir / NAME
     deadline = time.monotonic() + timeout_s
     try:

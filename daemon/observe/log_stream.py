@@ -1,7 +1,7 @@
-"""Where log lines go: a file or standard error that may be full, or gone, without any harm.
+"""The stream of log lines: a file or standard error that may be full, or gone, without harm.
 
-What a line is told of has happened and goes on. Were a full disk an error of whoever logs, it would
-end the actor, and with it the process, that is about to try again until there is room.
+What a line reports has happened and goes on. If a full disk raised an error in the caller, it would
+end the actor, and with it the process, which is about to retry until there is room.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from typing import TextIO
 
 
 class LogStream:
-    """Writes whole lines; those that are not taken are counted, and told with the next that is.
+    """Writes whole lines. Lines that can't be written are counted and reported with the next one.
 
     For ``structlog.PrintLogger``, which holds a lock for the stream: one thread at a time.
     """
 
     def __init__(self, stream: TextIO, lost: Callable[[int], str]) -> None:
-        """``lost`` makes the line that tells how many are not there."""
+        """``lost`` makes the line that reports how many are missing."""
         self._stream = stream
         self._lost = lost
         self._line = ""
         self._missing = 0
 
     def write(self, text: str) -> int:
-        """Take a part of a line."""
+        """Add a part of a line."""
         self._line += text
         return len(text)
 
     def flush(self) -> None:
-        """The line is whole."""
+        """Write the line."""
         line, self._line = self._line, ""
         if not line:
             return

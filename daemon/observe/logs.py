@@ -1,4 +1,4 @@
-"""The log: structlog, one event a line, pipeline and actor bound. The JVM has its own."""
+"""Configures the log: structlog, one event a line, with pipeline and actor. The JVM has its own."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from daemon.observe.printable import printable_event
 
 
 def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
-    """Send the daemon's events where the configuration says, without secrets. Raises OSError."""
+    """Send the daemon's events to the configured place, without secrets. Raises OSError."""
     redact = redactor or Redactor()
     stream: TextIO = sys.stderr
     if section.file:
         Path(section.file).parent.mkdir(parents=True, exist_ok=True)
-        # Open as long as the process lives. Nothing is kept for later: on a full disk that would be
-        # a part of a line, in front of another.
+        # Open as long as the process lives. Nothing is buffered: on a full disk that would be a
+        # part of a line in front of another.
         raw = Path(section.file).open("ab", buffering=0)  # noqa: SIM115
         stream = io.TextIOWrapper(cast(BinaryIO, raw), encoding="utf-8", write_through=True)
     last: list[Any]
@@ -47,7 +47,7 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
             _drop_empty,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            # As plain text: the other forms show the frames' variables, settings among them.
+            # As plain text: other forms show the frames' variables, settings among them.
             structlog.processors.format_exc_info,
             lambda _, __, event: redact.deep(event),
             *last,
@@ -60,7 +60,7 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
         # Not cached: loggers of modules would keep the first configuration for ever.
         cache_logger_on_first_use=False,
     )
-    # py4j and pykka use the standard library; what they have to say of use comes as exceptions.
+    # py4j and pykka use the standard library; what matters of theirs comes as exceptions.
     logging.getLogger("py4j").setLevel(logging.ERROR)
     logging.getLogger("pykka").setLevel(logging.CRITICAL + 1)
     root = logging.getLogger()
@@ -69,16 +69,16 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
 
 
 def _lost_as(form: str) -> Callable[[int], str]:
-    """The line that tells how many could not be written, in the log's form."""
+    """The line that reports how many could not be written, in the log's form."""
     if form == "json":
         return lambda count: json.dumps({"lines": count, "event": "log_lost", "level": "warning"})
     return lambda count: f"[warning  ] log_lost lines={count}"
 
 
 class _LibraryTalk(logging.Handler):
-    """What libraries log, as events of ours: without any handler it goes to standard error.
+    """Turns libraries' log records into our events. Without a handler they go to standard error.
 
-    py4j tells the root logger, with a traceback, of connections that broke. It raises that, too.
+    py4j logs broken connections with a traceback to the root logger. It raises them, too.
     """
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -89,5 +89,5 @@ class _LibraryTalk(logging.Handler):
 
 
 def _drop_empty(_: Any, __: str, event: Any) -> Any:
-    """Writers belong to no pipeline: then the line has no such field."""
+    """The fields of an actor. A writer belongs to no pipeline, so it has no such field."""
     return {key: value for key, value in event.items() if value is not None}

@@ -1,4 +1,5 @@
-"""The status document as Prometheus metrics. Names and meanings are in ``docs/operations.md``."""
+"""Shows the status document as Prometheus metrics. Names and meanings are in
+``docs/operations.md``."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 Status = Callable[[], Mapping[str, Any]]
-"""Gives the present status document."""
+"""Returns the present status document."""
 
 
 class _Spec(NamedTuple):
-    """One metric: its name without ``binlogd_``, the member that it shows, and what that is."""
+    """One metric: its name without ``binlogd_``, the document's member, and its meaning."""
 
     name: str
     member: str
@@ -68,13 +69,13 @@ _TARGET = (
 
 
 class StatusCollector(Collector):
-    """Takes one status document for each scrape. Called on the scrape's thread."""
+    """Makes one status document for each scrape. Called on the scrape's thread."""
 
     def __init__(self, status: Status) -> None:
         self._status = status
 
     def collect(self) -> Iterable[Metric]:
-        """All metrics of the present moment; what is not known is left out."""
+        """All metrics at this moment. Unknown values are left out."""
         status = self._status()
         yield from _process(status)
         pipelines = [({"pipeline": p["pipeline"]}, p) for p in status["pipelines"]]
@@ -96,7 +97,7 @@ class StatusCollector(Collector):
         yield from _writes(targets)
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: registering must not ask the actors."""
+        """Nothing: registering must not query the actors."""
         return []
 
 

@@ -1,7 +1,7 @@
-"""Tells the service manager how it goes: ready, a line of status, and the watchdog's ping.
+"""Reports to the service manager: ready, a line of status, and the watchdog's ping.
 
-The ping goes out only while every actor (and the main thread) answers within its bound. A writer
-is not asked: a write may take as long as it takes, and the processors that wait for it answer.
+The ping is sent only while every actor and the main thread answer within their bound. A writer is
+not asked: a write may take as long as it takes, and the processors that wait for it answer.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from daemon.observe.metrics import Status
 from daemon.observe.notify import Notifier
 
 INTERVAL_S = 5.0
-"""Between two looks once it runs; a third of the watchdog's time where that is less."""
+"""Between two checks once it runs; a third of the watchdog's time if that is less."""
 
 STARTING_INTERVAL_S = 0.25
-"""Before it is ready: whoever waits for the service waits for this."""
+"""Between two checks before it is ready, because other services wait for that."""
 
 STARTING_S = 60.0
-"""How much longer the manager is asked to wait while a group takes its time to assign."""
+"""How much longer the manager shall wait while the group assigns partitions."""
 
 
 class Monitor:
-    """A thread of its own, from when the actors run until they are told to end."""
+    """A thread that runs from the start of the actors until their stop."""
 
     def __init__(self, notifier: Notifier, status: Status) -> None:
         self._notifier = notifier
@@ -38,12 +38,12 @@ class Monitor:
         self._stuck: tuple[str, ...] = ()
 
     def start(self) -> None:
-        """Begin, where there is anybody to tell."""
+        """Start, if there is a manager."""
         if self._notifier.listening:
             self._thread.start()
 
     def close(self) -> None:
-        """Tell no more."""
+        """Stop."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join(2.0)
@@ -59,7 +59,7 @@ class Monitor:
         return min(longest, (self._notifier.watchdog_s or 3 * INTERVAL_S) / 3)
 
     def look(self) -> None:
-        """Look once, and tell. On the monitor's thread."""
+        """Check once, and report. On the monitor's thread."""
         status = self._status()
         self._tell_stuck(status)
         if status["ready"] and not self._ready:

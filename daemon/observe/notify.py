@@ -1,4 +1,4 @@
-"""What systemd hears: the few lines of sd_notify that the daemon needs, without libsystemd.
+"""Sends the few lines of sd_notify that the daemon needs, without libsystemd.
 
 Without ``$NOTIFY_SOCKET`` nothing is sent. Any thread may call; nothing here blocks for long.
 """
@@ -12,7 +12,7 @@ from collections.abc import MutableMapping
 import structlog
 
 SEND_TIMEOUT_S = 1.0
-"""The manager reads all the time; one that doesn't must not hold a thread of ours."""
+"""The manager always reads; one that doesn't must not block a thread."""
 
 
 class Notifier:
@@ -21,7 +21,7 @@ class Notifier:
     def __init__(self, address: str | None, watchdog_s: float | None = None) -> None:
         """``address`` as in ``$NOTIFY_SOCKET``: a path, or ``@name`` in the abstract namespace.
 
-        ``watchdog_s``: the manager ends the process when it hears no ``watchdog()`` for so long.
+        ``watchdog_s``: the manager kills the process after so long without a ``watchdog()``.
         """
         self.watchdog_s = watchdog_s
         self._address = address
@@ -29,7 +29,8 @@ class Notifier:
 
     @classmethod
     def from_environment(cls, environment: MutableMapping[str, str] | None = None) -> Notifier:
-        """Take the variables out of the environment: the JVM must not speak in our name."""
+        """Read the variables and remove them from the environment, so that the JVM can't use
+        them."""
         variables = os.environ if environment is None else environment
         address = variables.pop("NOTIFY_SOCKET", None)
         usec = variables.pop("WATCHDOG_USEC", "")
@@ -39,23 +40,23 @@ class Notifier:
 
     @property
     def listening(self) -> bool:
-        """Whether there is a manager to tell."""
+        """Whether there is a manager."""
         return self._address is not None
 
     def ready(self) -> None:
-        """The service does its work."""
+        """The service is ready."""
         self._send("READY=1")
 
     def stopping(self, within_s: float) -> None:
-        """It is ending, and needs at most so long."""
+        """The service is stopping, and needs at most so long."""
         self._send("STOPPING=1", f"EXTEND_TIMEOUT_USEC={int(within_s * 1e6)}")
 
     def still_starting(self, within_s: float) -> None:
-        """Not ready yet, and not stuck: wait that much longer."""
+        """Not ready yet, and not stuck: the manager shall wait that much longer."""
         self._send(f"EXTEND_TIMEOUT_USEC={int(within_s * 1e6)}")
 
     def watchdog(self) -> None:
-        """Everything makes progress."""
+        """The watchdog's ping: everything makes progress."""
         self._send("WATCHDOG=1")
 
     def status(self, text: str) -> None:
@@ -74,7 +75,7 @@ class Notifier:
                 sock.connect(place)
                 sock.sendall("\n".join(lines).encode())
         except OSError as error:
-            if not self._failed:  # once: it would be said every few seconds
+            if not self._failed:  # once: otherwise it would be logged every few seconds
                 self._failed = True
                 log = structlog.get_logger().bind(actor="monitor")
                 log.warning("notify_failed", socket=self._address, reason=str(error))

@@ -1,7 +1,7 @@
-"""Asks the actors how it stands, all at once, and remembers who has not answered since when.
+"""Queries all actors at once, and remembers since when an actor has not answered.
 
-An actor that does not answer is either in a long call or stuck: one question at a time is left in
-its mailbox, so asking costs nothing however long that lasts.
+An actor that does not answer is in a long call or stuck. It never has more than one query in its
+mailbox, so asking costs nothing however long that lasts.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from actors.contract.addresses import Address
 from actors.runtime.mailbox import Clock
 
 Question = Callable[[], "pykka.Future[object]"]
-"""Leaves a question and returns at once; the answer comes into the future."""
+"""Queues a query and returns at once; the answer comes into the future."""
 
 SUPERVISOR = Address("", "supervisor")
 
 ANSWER_WITHIN_S = 1.0
-"""How long one look waits. Answers take microseconds; whoever needs longer is shown as silent."""
+"""How long one query waits. Answers take microseconds; a slower actor is shown as silent."""
 
 FRESH_S = 0.2
-"""Looks closer together than this share their answers: whoever looks in a loop bothers nobody."""
+"""Queries closer together than this share their answers, so a client in a loop costs nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the actors said. ``replies`` holds the last one of those that are silent now, too.
+    """The actors' answers. ``replies`` holds the last answers of silent actors, too.
 
-    ``silent``: for how many seconds those that owe an answer have owed it.
+    ``silent``: for how many seconds each silent actor has owed an answer.
     """
 
     replies: Mapping[Address, object] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Answers:
 
 
 class Observer:
-    """Any thread may look; the questions are set by the main thread once the actors run."""
+    """Any thread may query. The main thread sets the actors once they run."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
@@ -51,13 +51,13 @@ class Observer:
         self._last: tuple[float, Answers] | None = None
 
     def watch(self, questions: Mapping[Address, Question]) -> None:
-        """Ask these from now on."""
+        """Query these from now on."""
         with self._lock:
             self._questions = dict(questions)
             self._last = None
 
     def look(self) -> Answers:
-        """Ask whoever owes no answer, and take what comes within ``ANSWER_WITHIN_S``."""
+        """Query the actors that owe no answer, and wait ``ANSWER_WITHIN_S`` for the answers."""
         with self._lock:
             now = self._clock()
             if self._last is None or now - self._last[0] >= FRESH_S:
@@ -70,7 +70,7 @@ class Observer:
             self._owed[address] = (self._questions[address](), now)
         deadline = now + ANSWER_WITHIN_S
         for address in list(self._owed):
-            # Who was silent at the last look has had its time.
+            # An actor that was silent at the last query gets no second wait.
             wait = max(0.0, deadline - self._clock()) if address in asked else 0.0
             self._take(address, wait)
         now = self._clock()

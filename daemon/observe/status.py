@@ -1,4 +1,4 @@
-"""The status document: what the actors answered, put together. Pure; times are arguments.
+"""Builds the status document from the actors' answers. Pure; times are arguments.
 
 Its members are described in ``docs/operations.md``. ``/metrics`` shows the same document.
 """
@@ -28,12 +28,12 @@ from daemon.observe.status_partitions import age, lag_of, partitions_of
 from sparkwriter.session.keeper import SessionFigures
 
 SCHEMA = 1
-"""Version of the document: new members may come, those that are there keep their meaning."""
+"""Version of the document: new members may be added, existing ones keep their meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class LifeFigures:
-    """The supervisor's answer: where each pipeline is in its life, and why it failed."""
+    """The supervisor's answer: each pipeline's stage, and why it failed."""
 
     stages: Mapping[str, str]
     failures: Mapping[str, str]
@@ -42,7 +42,7 @@ class LifeFigures:
 
 @dataclass(frozen=True, slots=True)
 class AskLife:
-    """Asks the supervisor, which is no actor: it sets the answer, a ``LifeFigures``."""
+    """A query to the supervisor, which is no actor: it sets the answer, a ``LifeFigures``."""
 
     answer: pykka.Future[object]
 
@@ -66,8 +66,8 @@ def document(
     session: SessionFigures | None = None,
     log_ends: Mapping[str, LogEndFigures] | None = None,
 ) -> dict[str, Any]:
-    """The whole status. ``now_ms`` is Unix time in milliseconds; without a ``session`` the sinks
-    need none. ``log_ends`` of a pipeline that are not there are unknown."""
+    """The whole status. ``now_ms`` is Unix time in milliseconds. ``session`` None: no sink needs
+    one. A pipeline without ``log_ends`` has unknown ends."""
     life = answers.replies.get(SUPERVISOR)
     life = life if isinstance(life, LifeFigures) else None
     pipelines = [
@@ -199,18 +199,18 @@ _SUMMED = (
 def _doubted(
     committer: CommitterFigures | None, targets: Iterable[TargetFigures]
 ) -> dict[str, str]:
-    """Why stored rows may differ, by target: as recorded, or as a target that is open shows it."""
+    """Why stored rows may differ, by target: as recorded, or as an open target shows it."""
     found = dict(committer.rows_may_differ) if committer else {}
     for target in targets:
         if target.rows_may_differ is not None:
             found[target.target] = target.rows_may_differ
-        elif target.hwms:  # it was looked at
+        elif target.hwms:  # it was checked
             found.pop(target.target, None)
     return dict(sorted(found.items()))
 
 
 class _Pending(NamedTuple):
-    """A lane with something pending; ``place`` 0 holds its partition's frontier."""
+    """A lane with pending changes; ``place`` 0 holds its partition's frontier."""
 
     source: str
     place: int
@@ -218,7 +218,7 @@ class _Pending(NamedTuple):
 
 
 def _lanes(committer: CommitterFigures | None) -> dict[str, list[_Pending]]:
-    """The pending lanes by target: there may be thousands, so they are gone through once."""
+    """The pending lanes by target, built in one pass because there may be thousands."""
     found: dict[str, list[_Pending]] = {}
     for source, partition in committer.partitions.items() if committer else ():
         for place, lane in enumerate(partition.lanes):
@@ -233,7 +233,7 @@ def _target(
     ends: Mapping[str, int | None],
     now_ms: int,
 ) -> dict[str, Any]:
-    """Without anything pending there is no lag, wherever the log ends."""
+    """Without pending changes there is no lag, wherever the log ends."""
     behind = [(ends[source], lane.first) for source, _, lane in pending]
     known = [end - first for end, first in behind if end is not None]
     lag = sum(known) if len(known) == len(behind) else None
@@ -290,11 +290,11 @@ def _error(error: ErrorFigures | None) -> dict[str, Any] | None:
 
 
 def _last_error(targets: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The newest of the targets' last errors; one that lasts goes before one that is over."""
+    """The newest of the targets' last errors. A lasting one goes before one that is over."""
     errors = [{"target": t["target"], **t["last_error"]} for t in targets if t["last_error"]]
     newest = (error for error in errors if error["seconds_ago"] is not None)
     found = min(newest, key=lambda e: (not e["lasting"], e["seconds_ago"]), default=None)
-    # What lasts since before this run goes before what is over.
+    # What has lasted since before this run goes before what is over.
     lasting = found is not None and found["lasting"]
     return found if lasting else next((e for e in errors if e["lasting"]), found)
 

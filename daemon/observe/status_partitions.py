@@ -1,6 +1,6 @@
-"""The status document's partitions, and the lag of the whole pipeline. Pure.
+"""Builds the status document's partitions, and the lag of the whole pipeline. Pure.
 
-What nobody knows is None: a lag of 0 is shown only where the log's end was reported.
+An unknown value is None: a lag of 0 is shown only if the log's end was reported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from offsets.position import TopicPartition
 def partitions_of(
     log_ends: LogEndFigures, committer: CommitterFigures | None, now_ms: int
 ) -> list[dict[str, Any]]:
-    """Those that are read here, each with its lag."""
+    """The partitions that are read here, each with its lag."""
     if committer is None:
         return []
     return [
@@ -26,8 +26,8 @@ def partitions_of(
 
 
 def lag_of(partitions: Sequence[Mapping[str, Any]], reading: bool) -> dict[str, Any]:
-    """The pipeline's: unknown where that of one partition is. What is pending has an age all the
-    same. ``reading``: without partitions nothing is behind, for others have them all."""
+    """The pipeline's lag: unknown if one partition's is. Pending changes have an age all the same.
+    ``reading``: without partitions nothing is behind, because other members have them all."""
     reads = bool(partitions) or reading
     known = [p["lag_messages"] for p in partitions if p["lag_messages"] is not None]
     ages = [p["lag_seconds"] for p in partitions if p["lag_seconds"] is not None]
@@ -36,7 +36,7 @@ def lag_of(partitions: Sequence[Mapping[str, Any]], reading: bool) -> dict[str, 
     sure = reads and len(ages) == len(partitions)
     return {
         "lag_messages": sum(known) if whole else None,
-        # One that is unknown may be older, but not make this one younger.
+        # An unknown one may be older, but can't make this one younger.
         "lag_seconds": oldest if sure or oldest else None,
     }
 
@@ -66,13 +66,13 @@ def _lag_seconds(figures: PartitionFigures, lag: int | None, now_ms: int) -> flo
         return 0.0
     if figures.lanes:
         oldest = figures.lanes[0].time_ms
-        # What was not fetched yet has no time: it came after the newest that was applied.
+        # What was not fetched yet has no time: it is newer than the newest applied change.
         return age(figures.applied_ms if oldest is None else oldest, now_ms)
     return None if lag is None else age(figures.applied_ms, now_ms)
 
 
 def _holder(figures: PartitionFigures) -> dict[str, Any] | None:
-    """Who holds the frontier, and how far it would move if that one were done."""
+    """The lane that holds the frontier, and how far the frontier would move without it."""
     if not figures.lanes:
         return None
     first, *others = figures.lanes

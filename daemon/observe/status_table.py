@@ -1,4 +1,4 @@
-"""The status document for people: a head line, then per pipeline its partitions and targets."""
+"""Prints the status document for people: a head line, then each pipeline with its parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.table import Table
 from actors.contract.figures import bare
 
 _DOUBTED = 5
-"""Targets whose stored rows may differ that are named one by one: a screen holds no more."""
+"""How many targets whose stored rows may differ are listed: a screen holds no more."""
 
 
 def print_status(console: Console, status: Mapping[str, Any]) -> None:
@@ -32,7 +32,7 @@ def print_status(console: Console, status: Mapping[str, Any]) -> None:
 
 
 def _session(session: Mapping[str, Any]) -> str:
-    """What became of the JVM that ended."""
+    """How the JVM ended."""
     ended = f"the JVM {session['last_end']}"
     if session["pid"] is None:
         return f"{ended} {duration(session['down_seconds'])} ago, another is being started"
@@ -66,7 +66,7 @@ def _print_pipeline(console: Console, p: Mapping[str, Any]) -> None:
 
 
 def _again(p: Mapping[str, Any]) -> str:
-    """Of the few formats that tell."""
+    """Messages that were sent again, for the few formats that report it."""
     count = p["messages_sent_again"]
     return f", {count:,} sent again" if count else ""
 

@@ -15,17 +15,17 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from daemon.observe.metrics import Status, StatusCollector
 
 REQUEST_TIMEOUT_S = 5.0
-"""For one client to say what it wants and to take it."""
+"""For one client to send its request and to read the answer."""
 
 MOST_REQUESTS = 16
-"""At the same time. A scraper needs one; beyond this, connections are closed at once."""
+"""Connections at the same time. A scraper needs one. Further ones are closed at once."""
 
 
 class WebServer:
     """Serves while it is open, in threads of its own."""
 
     def __init__(self, address: tuple[str, int], status: Status) -> None:
-        """Listen. Raises OSError when the port is taken or the address is not ours."""
+        """Listen. Raises OSError when the port is taken or the address is not this machine's."""
         registry = CollectorRegistry()
         registry.register(StatusCollector(status))
         self._server = _Server(address, status, registry)
@@ -35,16 +35,16 @@ class WebServer:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it really listens: port 0 asks for any free one."""
+        """The real address: port 0 asks for any free one."""
         host, port = self._server.server_address[:2]
         return str(host), int(port)
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start serving."""
         self._thread.start()
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop serving."""
         if self._thread.is_alive():
             self._server.shutdown()
         self._server.server_close()
@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def verdict(path: str, status: Any) -> tuple[bool, list[str]]:
-    """Whether all is well, and in lines what is not."""
+    """Whether all is well, and lines about what is not."""
     if path == "/healthz":
         stuck = [
             f"{silent['actor']} has not answered for {silent['seconds']:.0f} s"

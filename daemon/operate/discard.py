@@ -1,8 +1,8 @@
-"""``binlogd tables discard``: gives up what is kept for a target and can't come to it any more.
+"""``binlogd tables discard``: gives up stored data that can't reach its target any more.
 
-That is the spill of a target that no route wants any more, and a reset of its marks that can't be
-carried out. The spill of a target that is still fed is refused: what comes next would be written
-behind the hole.
+That is the spill of a target without a route, or a reset of its marks that can't be carried out.
+The spill of a target that still gets changes is refused: later changes would be written behind the
+gap.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ ASK = "tables-discard"
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """What an operator asked for. Called with a snapshot it is a ``daemon.runtime.edits.Change``,
-    for a pipeline that does not run, under the state directory's lock."""
+    """An operator's request. It is a ``daemon.runtime.edits.Change``, for a stopped pipeline, under
+    the state directory's lock."""
 
     config: Config
     pipeline: str
     target: str
 
     def __call__(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot without what is given up; the spill is gone then. Raises EditRefused."""
+        """Delete the spill and return the snapshot without what is given up. Raises EditRefused."""
         found, _ = self.look(snapshot)
         mark = snapshot.targets.get(self.target) or TargetMark(None, {})
         mark = replace(mark, moves=None)
@@ -57,7 +57,8 @@ class Discard:
         return replace(snapshot, spills=spills, targets={**snapshot.targets, self.target: mark})
 
     def look(self, snapshot: Snapshot) -> tuple[Found | None, list[str]]:
-        """The spill that would go, and in lines all that would. Raises EditRefused."""
+        """The spill that would be deleted, and lines about all that would be given up. Raises
+        EditRefused."""
         if self.target in snapshot.rebuilds:
             raise EditRefused(
                 f"{self.target} is being rebuilt, and its spill goes with that: `binlogd tables "
@@ -96,7 +97,7 @@ class Discard:
             raise EditRefused(str(error)) from error
         router = Router(self.config.routes(self.pipeline))
         _, unwanted = open_spills((found,), format_, router)
-        # A message that can't be read by the present options says nothing of its routes.
+        # A message that can't be read with the present options does not show its routes.
         readable = bool(tables_of(format_, found.first.value)[1])
         if not unwanted or (not readable and router.reaches(found.target)):
             raise EditRefused(
@@ -115,14 +116,15 @@ def _size(found: Found) -> str:
 
 
 class DiscardAnswer:
-    """Answers on the control thread; the main thread does it."""
+    """Answers on the control thread; the main thread does the edit."""
 
     def __init__(self, config: Config, edit: Callable[[str, Change], Future[None]]) -> None:
         self._config = config
         self._edit = edit
 
     def __call__(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """``begun`` says whether it is under way, ``line`` what or why not. Raises ControlError."""
+        """``begun``: whether it has started. ``line``: what was started, or why not. Raises
+        ControlError."""
         target, pipeline = request.get("target"), request.get("pipeline")
         if not isinstance(target, str) or pipeline not in self._config.pipeline:
             raise ControlError('"target" and a "pipeline" of the daemon\'s are wanted')
@@ -131,5 +133,5 @@ class DiscardAnswer:
 
 
 def said(target: str) -> str:
-    """What was done, in a line."""
+    """One line about what was done."""
     return f"{target}: what was kept for it is discarded"

@@ -1,8 +1,8 @@
-"""Carrying out what a reset recorded: targets' marks are moved before anything is read.
+"""Moves the targets' marks as a recorded reset says, before anything is read.
 
-The snapshot has the new frontiers and the moves of the marks in one piece. Until the moves are
-done nothing of the pipeline may be read; once they are, they are taken off the record. A crash
-anywhere between repeats them, which changes nothing.
+The snapshot holds the new frontiers and the moves of the marks together. Until the moves are done,
+nothing of the pipeline may be read. Then they are removed from the snapshot. A crash in between
+repeats them, which changes nothing.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from changes.model import TargetName
 from offsets.snapshot import Snapshot, TargetMark
 
 ATTEMPTS = 6
-"""At one target. Each waits for a session that is being rebuilt by itself."""
+"""Attempts at one target. Each waits for a session that is being rebuilt."""
 
 FIRST_WAIT_S = 0.5
-"""Before the second attempt; it doubles, so that all waits together take 15 s."""
+"""The wait before the second attempt. It doubles, so that all waits together take 15 s."""
 
 
 class MarksNotMoved(Exception):
-    """A target's marks could not be moved: one line. The record stays, the next start tries."""
+    """A target's marks could not be moved: one line. The moves stay recorded; the next start
+    retries."""
 
 
 def has_moves(snapshot: Snapshot) -> bool:
-    """Whether a reset is recorded and not carried out."""
+    """Whether a recorded reset is not carried out yet."""
     return any(mark.moves is not None for mark in snapshot.targets.values())
 
 
 def move_marks(snapshot: Snapshot, sinks: Mapping[str, ResettableSink]) -> Snapshot:
-    """Move the marks of all targets that have moves; the snapshot then says so.
+    """Move the marks of all targets with moves. Returns the snapshot without the moves.
 
-    The sinks are this thread's. Raises MarksNotMoved.
+    Only this thread uses the sinks. Raises MarksNotMoved.
     """
     targets = dict(snapshot.targets)
     for name, mark in sorted(snapshot.targets.items()):

@@ -1,8 +1,8 @@
-"""``binlogd offsets reset``: the plan with what the broker says, and carrying it out.
+"""``binlogd offsets reset``: plans with the broker's answers, and carries the plan out.
 
-Offline the new positions are recorded under the state directory's lock, and the group's commit
-follows; the next start moves the targets' marks before it reads anything. On a running daemon the
-same is done by an edit of the pipeline (``daemon/runtime/edits.py``).
+Offline, the new positions are recorded under the state directory's lock and the group's commit
+follows. The next start moves the targets' marks before it reads anything. In a running daemon an
+edit of the pipeline does the same (``daemon/runtime/edits.py``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from offsets.store import StoreError
 
 @dataclass(frozen=True, slots=True)
 class ResetWish:
-    """What was asked for, in the words of the command line. Raises EditRefused."""
+    """A request in the words of the command line. Raises EditRefused."""
 
     to: str
     at: str | None = None
@@ -57,7 +57,7 @@ class ResetWish:
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> ResetWish:
-        """Of a request on the control socket."""
+        """From a request on the control socket."""
         kinds = {"to": str, "force": bool, "partition": int}
         wish = {place.name: said[place.name] for place in fields(cls) if place.name in said}
         for name, value in wish.items():
@@ -79,7 +79,7 @@ class ResetWish:
 
 
 class ResetRefused(EditRefused):
-    """The plan has refusals, or losses without force: the plan says which."""
+    """The plan has refusals, or losses without force. The plan lists them."""
 
     def __init__(self, plan: ResetPlan) -> None:
         super().__init__("; ".join((*plan.refusals, *plan.losses)))
@@ -87,7 +87,7 @@ class ResetRefused(EditRefused):
 
 
 def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish) -> ResetPlan:
-    """Plan a reset with what the broker says now. Raises EditRefused."""
+    """Plan a reset with the broker's present answers. Raises EditRefused."""
     section = config.pipeline[pipeline]
     source = open_source(config, pipeline)
     try:
@@ -113,7 +113,8 @@ def make_plan(config: Config, pipeline: str, recorded: Snapshot, wish: ResetWish
 
 
 def _check_targets(config: Config, plan: ResetPlan) -> None:
-    """Raise EditRefused for a target that no sink can move: the next start would fail at it."""
+    """Raise EditRefused for a target whose marks no sink can move: the next start would fail
+    there."""
     for name in sorted({mark.target for mark in plan.marks}):
         try:
             sink = TargetName.parse(name).sink
@@ -127,14 +128,14 @@ def _check_targets(config: Config, plan: ResetPlan) -> None:
 
 
 def check_plan(plan: ResetPlan, force: bool) -> Snapshot:
-    """The plan's snapshot. Raises ResetRefused where it must not be carried out."""
+    """The plan's snapshot. Raises ResetRefused if it must not be carried out."""
     if plan.refusals or (plan.losses and not force):
         raise ResetRefused(plan)
     return plan.snapshot
 
 
 def describe(plan: ResetPlan) -> list[str]:
-    """What the plan would do, in lines."""
+    """Lines about what the plan would do."""
     lines: list[str] = []
     for move in plan.partitions:
         before = "nothing recorded" if move.before is None else str(move.before)
@@ -163,10 +164,10 @@ def _mark(target: str, before: int | None, after: int) -> str:
 
 
 def reset_offline(config: Config, pipeline: str, wish: ResetWish) -> tuple[ResetPlan, str | None]:
-    """Record a reset while no daemon runs, and have the group follow.
+    """Record a reset while no daemon runs, and move the group's commit.
 
-    Gives what was done, and why the group's commit could not be moved (the next start does it).
-    Raises EditRefused before anything is written, StoreError.
+    Returns the plan, and why the group's commit could not be moved (the next start does it). Raises
+    EditRefused before anything is written, StoreError.
     """
     plans: list[ResetPlan] = []
 
@@ -184,10 +185,10 @@ def reset_offline(config: Config, pipeline: str, wish: ResetWish) -> tuple[Reset
 
 
 def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own: int = 0) -> None:
-    """Raise EditRefused where the group has members beside the ``own`` of a running daemon.
+    """Raise EditRefused if the group has members besides the ``own`` of a running daemon.
 
-    What another member reads is its to say: it would go on from where it is, and with it the
-    marks. ``ours`` are static names of this one: they stay in the group for a while.
+    Another member would go on from its own position, and move the marks with it. ``ours`` are
+    static names of this daemon: they stay in the group for a while.
     """
     group = config.group(pipeline)
     try:
@@ -204,17 +205,17 @@ def refuse_members(config: Config, pipeline: str, ours: Sequence[str] = (), own:
 
 
 def instance_ids(config: Config, pipeline: str) -> tuple[str, ...]:
-    """Under which id this state directory's daemon is a member: it stays one for a while after its
-    end. None where the configuration wants it so. Raises StoreError."""
+    """The static member name of this state directory's daemon, which stays a member for a while
+    after its end. None if the configuration wants none. Raises StoreError."""
     found = open_source(config, pipeline).own_instance()
     return (found,) if found else ()
 
 
 def move_group(config: Config, pipeline: str, recorded: Snapshot) -> None:
-    """Have the group's commit say what a reset recorded, where it says anything. Raises StoreError.
+    """Move the group's commit to what a reset recorded, if it has one. Raises StoreError.
 
-    Before the marks are moved: should the file be lost afterwards, the group must not lead beyond
-    what was taken from the targets. While the group has members the broker refuses.
+    It moves before the marks: if the file is lost afterwards, the group must not point beyond what
+    was taken from the targets. While the group has members, the broker refuses.
     """
     reset = {source: state for source, state in recorded.partitions.items() if state.reset}
     if not reset:

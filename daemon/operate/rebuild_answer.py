@@ -1,4 +1,4 @@
-"""``tables rebuild`` asked of the running daemon: looked at here, done by the main thread."""
+"""``tables rebuild`` on the running daemon: checked here, carried out by the main thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from daemon.runtime.edits import Change, EditFailed, EditRefused
 from offsets.store import OffsetStore, StoreError
 
 ANSWER_WITHIN_S = 3.0
-"""What a connection may take is 5 s; a pipeline with long writes under way stops later."""
+"""A connection may take 5 s. A pipeline with long running writes stops later than that."""
 
 
 class RebuildAnswer:
@@ -35,7 +35,8 @@ class RebuildAnswer:
         self._edit = edit
 
     def __call__(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """``begun`` says whether it is under way, ``line`` what or why not. Raises ControlError."""
+        """``begun``: whether it has started. ``line``: what was started, or why not. Raises
+        ControlError."""
         target = request.get("target")
         if not isinstance(target, str):
             raise ControlError('"target" is wanted')
@@ -50,7 +51,7 @@ class RebuildAnswer:
         return awaited(done, target, wanted.pipeline, line, "rebuild_not_begun")
 
     def _request(self, target: str, request: Mapping[str, Any]) -> RebuildRequest:
-        """What is wanted, refused at once where what is recorded now refuses it."""
+        """The request, refused at once if the present snapshot refuses it."""
         loaded = (store.get().snapshot for store in self._stores().values())
         snapshot = pipeline_of((found for found in loaded if found is not None), target)
         flags = {name: request.get(name) is True for name in ("force", "keep_old", "cancel")}
@@ -63,8 +64,8 @@ class RebuildAnswer:
 def awaited(
     done: Future[None], target: str, pipeline: str, line: str, event: str
 ) -> dict[str, Any]:
-    """Answer with ``line`` once it is done, or that it is under way: then ``event`` is logged
-    should it fail. Raises ControlError."""
+    """Answer with ``line`` once it is done, or that it is running. In that case a later failure is
+    logged as ``event``. Raises ControlError."""
     try:
         done.result(ANSWER_WITHIN_S)
     except EditRefused as error:
@@ -79,7 +80,7 @@ def awaited(
 
 
 def said(target: str, cancel: bool) -> str:
-    """What was begun, in a line."""
+    """One line about what was started."""
     if cancel:
         return f"{target}: the rebuild is given up; what came meanwhile is read again"
     return f"{target}: is read again into a new table, which takes its name when it has caught up"

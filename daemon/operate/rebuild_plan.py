@@ -1,4 +1,5 @@
-"""``binlogd tables rebuild``: whether a target can be read again from its log, and from where."""
+"""``binlogd tables rebuild``: decides whether a target can be read again from its log, and from
+where."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ from offsets.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class RebuildRequest:
-    """What an operator asked for. ``number`` makes the new table's name one of its own, ``own``
-    is how many members the pipeline itself has in its group: none where it does not run.
+    """An operator's request. ``number`` makes the new table's name unique. ``own`` is the number of
+    members that the pipeline itself has in its group: 0 if it does not run.
 
-    Called with a snapshot it is a ``daemon.runtime.edits.Change``.
+    It is a ``daemon.runtime.edits.Change``.
     """
 
     config: Config
@@ -35,9 +36,9 @@ class RebuildRequest:
     own: int = 0
 
     def __call__(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot with the rebuild begun, or given up. Raises EditRefused.
+        """The snapshot with the rebuild started or cancelled. Raises EditRefused.
 
-        Asks the broker; on any thread.
+        Queries the broker; any thread.
         """
         if self.cancel:
             if self.target not in snapshot.rebuilds:
@@ -49,12 +50,12 @@ class RebuildRequest:
         if not lanes:
             raise EditRefused(f"{self.target}: no partition is recorded that it was fed from")
         if (sink := TargetName.parse(self.target).sink) not in self.config.sink:
-            # Once it is recorded, neither its end nor giving it up could be had.
+            # Once recorded, the rebuild could neither end nor be cancelled.
             raise EditRefused(f"{self.target}: the configuration has no sink {sink!r}")
         self._check_members()
         low = self._low(lanes)
         into = str(new_table(TargetName.parse(self.target), self.number))
-        # What the log has no more is in the old table alone.
+        # What the log has lost is in the old table alone.
         return begun(snapshot, self.target, into, low, self.keep_old or self.force)
 
     def _check_members(self) -> None:
@@ -85,19 +86,19 @@ class RebuildRequest:
 
 
 def new_table(target: TargetName, number: str) -> TargetName:
-    """Where a target is read again into: a name that no table had before, for with it goes the
-    folder of its files, which stays when it is renamed."""
+    """The new table's name, one that no table had before. The folder of its files is named after it
+    and keeps its name when the table is renamed."""
     return target._replace(table=f"{target.table}__rebuild_{number}")
 
 
 def put_aside(target: TargetName, into: TargetName) -> TargetName:
-    """The name that the old table gets when the new one, filled as ``into``, takes its own."""
+    """The old table's name after the new one, filled as ``into``, takes its name."""
     number = into.table.rpartition("_")[2]
     return target._replace(table=f"{target.table}__before_{number}")
 
 
 def pipeline_of(snapshots: Iterable[Snapshot], target: str) -> Snapshot:
-    """Whose target it is. Raises EditRefused."""
+    """The snapshot that owns the target. Raises EditRefused."""
     known: list[str] = []
     for snapshot in snapshots:
         names = {*snapshot.targets, *snapshot.spills, *snapshot.rebuilds}

@@ -1,7 +1,7 @@
 """Ends rebuilds: new tables take their names while the pipeline does not run.
 
-It is done when a pipeline is started, so it makes no difference whether the daemon stopped it for
-that, was stopped, or died in the middle: what is recorded says what is left to do.
+This happens when a pipeline starts. So it makes no difference whether the daemon stopped it for
+that, was stopped itself, or crashed in the middle: the snapshot records what is left to do.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from offsets.snapshot import Snapshot, TargetMark
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 30.0
-"""Between two attempts. Each wait is twice the one before, so that a catalog that is restarted is
-soon found back, and one that stays away is asked now and then."""
+"""The first wait between two attempts. Each wait is twice the one before, so that a catalog that
+restarts is found soon, and one that stays away is asked seldom."""
 
 AT_START = 5
-"""Attempts, 15 s in all: whoever starts the daemon hears soon, and systemd tries again."""
+"""Attempts, 15 s in all: the operator who starts the daemon hears soon, and systemd tries again."""
 
 WHILE_RUNNING = 20
-"""Attempts, 8 minutes in all: nobody starts a pipeline again that has ended for it."""
+"""Attempts, 8 minutes in all: nothing restarts a pipeline that has ended for this."""
 
 T = TypeVar("T")
 
 
 class RebuildNotEnded(Exception):
-    """A rebuild could not be ended: one line. It is done again from where it was, the next time."""
+    """A rebuild could not be ended: one line. The next start goes on from there."""
 
 
 class Rebuilds:
-    """Of one pipeline that does not run, called on one thread."""
+    """Ends the rebuilds of one stopped pipeline. For one thread."""
 
     def __init__(
         self,
@@ -52,8 +52,8 @@ class Rebuilds:
         reached: Callable[[TargetName], bool],
         attempts: int = AT_START,
     ) -> None:
-        """``save`` makes a snapshot durable, ``reached``: whether a route leads to a target,
-        ``attempts``: at a sink that is away."""
+        """``save`` makes a snapshot durable. ``reached``: whether a route leads to a target.
+        ``attempts``: how often a sink that is away is tried."""
         self._reached = reached
         self._attempts = attempts
         self._make = sinks
@@ -62,9 +62,9 @@ class Rebuilds:
         self._save = save
 
     def settle(self, snapshot: Snapshot) -> Snapshot:
-        """Do what is due; the snapshot afterwards, which is recorded.
+        """Do what is due. Returns the snapshot afterwards, which is recorded.
 
-        Raises RebuildNotEnded, and what ``save`` does.
+        Raises RebuildNotEnded, and what ``save`` raises.
         """
         for target in sorted(snapshot.rebuilds):
             try:
@@ -82,7 +82,7 @@ class Rebuilds:
             snapshot = ended(snapshot, target)
             log.info("rebuild_given_up", **fields)
         elif not self._reached(TargetName.parse(target)):
-            # What came of it was dropped: the new table would take the name with a hole in it.
+            # Its later changes were dropped: the new table would take the name with a gap.
             raise RebuildNotEnded(
                 f"{target} is being rebuilt, and no route leads to it any more: what is read again "
                 f"does not come to it. `binlogd tables rebuild {target} --cancel` leaves the old "
@@ -107,7 +107,7 @@ class Rebuilds:
         frontiers = {source: state.frontier for source, state in snapshot.partitions.items()}
         swap = Swap(old, new, put_aside(old, new), frontiers, rebuild.keep_old)
         state = self._again(lambda: self._sink(old).swap(swap))
-        # The log has all that is in it, and now the table has: it must not be replayed.
+        # All of it is in the log, and so now in the table: it must not be replayed.
         self._spills.drop(old)
         done = ended(snapshot, target)
         mark = TargetMark(state.version, dict(state.hwms), rows_may_differ=state.rows_may_differ)

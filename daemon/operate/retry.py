@@ -1,4 +1,4 @@
-"""``tables retry`` on the running daemon: finds the processor that has the target, and asks it."""
+"""``tables retry`` on the running daemon: finds the target's processor and asks it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from actors.runtime.shell import Directory
 from daemon.observe.control import ControlError
 
 ANSWER_WITHIN_S = 4.0
-"""For all processors together; one may be decoding a batch. Below what a connection may take."""
+"""For all processors together. One may be decoding a batch. Below a connection's limit."""
 
 
 class Retry:
-    """Answers on the control thread; the actors are set by the main thread once they run."""
+    """Answers on the control thread. The main thread sets the actors once they run."""
 
     def __init__(self) -> None:
         self._directory: Directory | None = None
         self._processors: tuple[Address, ...] = ()
 
     def watch(self, directory: Directory, addresses: Iterable[Address]) -> None:
-        """These actors run."""
+        """Ask these actors from now on."""
         self._processors = tuple(a for a in addresses if a.role == "processor")
         self._directory = directory
 
     def __call__(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Begin a release: ``begun`` says whether, ``line`` what or why not.
+        """Start a release. ``begun``: whether it has started. ``line``: what was started, or why
+        not.
 
         Raises ControlError.
         """

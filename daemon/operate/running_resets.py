@@ -1,7 +1,7 @@
-"""``offsets reset`` on the running daemon: asked on the control socket, done by an edit.
+"""``offsets reset`` on the running daemon: requested on the control socket, done by an edit.
 
-An edit takes as long as a drain takes and a connection is served for seconds, so whoever asks gets
-a ticket and comes again.
+An edit takes as long as a drain, but a connection is served for seconds. So the client gets a
+ticket and asks again.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class RunningResets:
 
     @property
     def answers(self) -> dict[str, Answer]:
-        """What is asked, and who answers."""
+        """The requests and their handlers."""
         return {BEGIN: self.begin, LOOK: self.look}
 
     def begin(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Begin: a ``ticket``, or why it is ``refused``. Raises ControlError."""
+        """Start: returns a ``ticket``, or why it is ``refused``. Raises ControlError."""
         name = request.get("pipeline")
         if not isinstance(name, str) or name not in self._config.pipeline:
             known = ", ".join(sorted(self._config.pipeline))
@@ -68,9 +68,9 @@ class RunningResets:
         return {"ticket": ticket, "refused": None}
 
     def look(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """How it stands: ``done``, and then ``lines``, or why it was ``refused`` or ``failed``.
+        """The state: ``done`` and then ``lines``, or why it was ``refused`` or ``failed``.
 
-        The ticket of one that is done is good for one more look. Raises ControlError.
+        The ticket of a finished one is good for one more request. Raises ControlError.
         """
         ticket = request.get("ticket")
         if ticket not in self._edits:
