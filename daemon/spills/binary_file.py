@@ -1,4 +1,4 @@
-"""Files of binary messages: one message, or several, each behind its length."""
+"""Reads files of binary messages: one message, or several, each after its length."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _LONGEST_PREFIX = 5
 
 
 def binary_messages(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Give each message with its number, from 1.
+    """Yield each message with its number, from 1.
 
-    A file whose bytes are, to the last one, lengths and messages of these lengths holds several;
-    any other file is one message. A length is written as protobuf writes one before a message:
-    seven bits a byte, the lowest first.
+    A file holds several messages if its bytes are, to the last one, lengths and messages of these
+    lengths. Any other file is one message. A length is a protobuf varint: seven bits a byte, the
+    lowest first.
     """
     cut = list(_cut(content))
     if sum(size for size, _ in cut) == len(content):
@@ -22,7 +22,7 @@ def binary_messages(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _cut(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Messages with the bytes that they take, length included, as far as there are whole ones."""
+    """Messages with the bytes that they take, length included, as long as they are whole."""
     at = 0
     while at < len(content):
         length = shift = 0

@@ -1,13 +1,13 @@
-"""Spills: the raw messages of targets in quarantine, one file each, in the state directory.
+"""Spill files: the raw messages of targets in quarantine, one file each, in the state directory.
 
-``<state>/<pipeline>.spill/<hash>.spill``: a line of JSON that names the target and the reason,
-then records: length and CRC-32 of the body (4 bytes each, big-endian), and the body: 1 byte of
-flags (1: DDL), 2 of the partition's name's length, the name, 8 of the offset, the message.
-What a crash cut short was never acknowledged: it is cut off before the next append.
+``<state>/<pipeline>.spill/<hash>.spill``: a line of JSON that names the target and the reason, then
+records: length and CRC-32 of the body (4 bytes each, big-endian), and the body: 1 byte of flags (1:
+DDL), 2 of the partition's name's length, the name, 8 of the offset, the message. What a crash cut
+short was never acknowledged: it is cut off before the next append.
 
-Of a spill that was replayed a ``.done`` stays, which says up to where: its offset file may list it
-until the next save, and a spill that is listed and not there would be a loss. It vouches for no
-more than that: the same target may be in quarantine again before the next start.
+A replayed spill leaves a ``.done`` file that says up to where. The offset file may list the spill
+until the next save, and a listed spill without a file would be a loss. The ``.done`` file vouches
+for no more than that: the target may be in quarantine again before the next start.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HEAD = struct.Struct(">II")
 _BODY = struct.Struct(">BH")
 _OFFSET = struct.Struct(">q")
 _LONGEST = 1 << 30
-"""Bytes of one record: a length beyond it is damage, not a message."""
+"""Bytes of one record. A larger length is damage, not a message."""
 
 _PAGE_BYTES = 1 << 20
 
@@ -43,18 +43,18 @@ class SpillError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A spill as it lies there at a start."""
+    """A spill found at a start."""
 
     target: TargetName
     reason: str
     state: SpillState
     first: SpillRecord
     records: Callable[[], Iterator[SpillRecord]]
-    """All of it, read when asked."""
+    """All its records, read when iterated."""
 
 
 class Spill:
-    """One target's file. Used by one thread, the processor's."""
+    """One target's file. Only the processor's thread calls it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -68,15 +68,16 @@ class Spill:
 
     @property
     def state(self) -> SpillState:
-        """What it holds; positions in it go from 0 to ``bytes``."""
+        """What it holds. Positions in it go from 0 to ``bytes``."""
         return SpillState(self._end - self._begin, self._messages, dict(self._lanes))
 
     def append(self, target: TargetName, reason: str, records: Iterable[SpillRecord]) -> SpillState:
-        """Append what it has not yet, and fsync. Raises OSError: then nothing of it is there."""
+        """Append the records that it lacks, and fsync. Raises OSError: then none of them is
+        there."""
         is_new = self.target is None
         how = "r+b" if self.path.exists() else "w+b"
         with open(self.path, how, opener=private_opener) as file:
-            os.fchmod(file.fileno(), FILE_MODE)  # it may be of an earlier version
+            os.fchmod(file.fileno(), FILE_MODE)  # the file may come from an earlier version
             file.truncate(self._end)
             file.seek(self._end)
             before = (self._begin, self._end, self._messages, dict(self._lanes))
@@ -111,14 +112,15 @@ class Spill:
         return found, place - self._begin
 
     def records(self) -> Iterator[SpillRecord]:
-        """All that it holds, some at a time."""
+        """All its records, in chunks."""
         place = 0
         while place < self._end - self._begin:
             page, place = self.read(place, _PAGE_BYTES)
             yield from page
 
     def end(self) -> None:
-        """It is replayed: only its mark stays. Raises OSError; then it is to be asked again."""
+        """Delete the replayed spill; only its ``.done`` stays. Raises OSError; then the caller
+        retries."""
         if self.target is None:  # nothing was ever spilled
             return
         done = self.path.with_suffix(".done")
@@ -159,7 +161,7 @@ class Spill:
                 header = json.loads(line)
                 self.target, self.reason = TargetName(*header["target"]), header["reason"]
             except (ValueError, KeyError, TypeError):
-                return  # cut short while it was made: nothing of it was acknowledged
+                return  # cut short while it was created: nothing of it was acknowledged
             self._begin = self._end = file.tell()
             while (record := _read(file)) is not None:
                 self._count(record)
@@ -167,17 +169,17 @@ class Spill:
 
 
 class SpillFolder:
-    """All spills of one pipeline. The main thread looks at it first, then each processor has its
-    own targets' files. The state directory's lock is the caller's to hold."""
+    """All spills of one pipeline. The main thread reads it first, then each processor uses its own
+    targets' files. The caller holds the state directory's lock."""
 
     def __init__(self, state_dir: Path, pipeline: str) -> None:
         self._folder = state_dir / f"{pipeline}.spill"
         self._spills: dict[TargetName, Spill] = {}
 
     def found(self, listed: Mapping[str, SpillMark]) -> tuple[Found, ...]:
-        """What is there, held against what the offset file lists. Raises SpillError, OSError.
+        """The spills there, checked against the offset file's list. Raises SpillError, OSError.
 
-        Marks of replayed spills that are not listed any more go.
+        Deletes the marks of replayed spills that are not listed any more.
         """
         found = self.held()
         states = {str(spill.target): spill.state for spill in found}
@@ -187,7 +189,7 @@ class SpillFolder:
         return found
 
     def held(self) -> tuple[Found, ...]:
-        """What is there, changing nothing: a daemon may be at it. Raises SpillError, OSError."""
+        """The spills there, read only: a daemon may be using them. Raises SpillError, OSError."""
         found: list[Found] = []
         for path in sorted(self._folder.glob("*.spill")):
             spill = Spill(path)
@@ -200,7 +202,7 @@ class SpillFolder:
         return tuple(found)
 
     def of(self, target: TargetName) -> Spill:
-        """A target's spill, be it empty. Raises OSError."""
+        """A target's spill, perhaps empty. Raises OSError."""
         spill = self._spills.get(target)
         if spill is None:
             close_folder(self._folder)
@@ -208,7 +210,7 @@ class SpillFolder:
         return spill
 
     def drop(self, target: TargetName) -> None:
-        """Let go of a target's spill, should it have one. Raises OSError."""
+        """Delete a target's spill, if it has one. Raises OSError."""
         if self._path(str(target)).exists():
             self.of(target).end()
 
@@ -238,7 +240,7 @@ class SpillFolder:
 
 
 def _read(file: IO[bytes]) -> SpillRecord | None:
-    """The next record, None at the end or where it is damaged."""
+    """The next record, None at the end or at damage."""
     head = file.read(_HEAD.size)
     if len(head) < _HEAD.size:
         return None
@@ -256,7 +258,7 @@ def _read(file: IO[bytes]) -> SpillRecord | None:
 
 
 def _read_done(path: Path) -> dict[TopicPartition, int]:
-    """Of each lane up to where spills of it were replayed: nothing, where it can't be read."""
+    """For each lane, up to where its spills were replayed; empty if that can't be read."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         return {TopicPartition.parse(source): int(last) for source, last in said.items()}
@@ -265,8 +267,8 @@ def _read_done(path: Path) -> dict[TopicPartition, int]:
 
 
 def _write_done(path: Path, lasts: Mapping[TopicPartition, int]) -> None:
-    """Durable before its spill goes. A later one says what an earlier one said: it may be listed
-    yet. Raises OSError."""
+    """Write the ``.done`` file durably, before its spill is deleted. A later one repeats an earlier
+    one's lanes, because the earlier one may still be listed. Raises OSError."""
     temporary = path.with_suffix(".done.new")
     with open(temporary, "w", encoding="utf-8", opener=private_opener) as file:
         json.dump({str(source): last for source, last in lasts.items()}, file)

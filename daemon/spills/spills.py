@@ -1,4 +1,4 @@
-"""The spills of one processor's targets: what goes in, from memory and from the log."""
+"""The spills of one processor's targets: filled from memory and from the log."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ log: Any = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PipelineSpills:
-    """The ``Spills`` of one processor: its thread's alone."""
+    """The ``Spills`` of one processor. Only its thread calls it."""
 
     folder: SpillFolder
     log: Reader
@@ -38,7 +38,7 @@ class PipelineSpills:
     router: Router
 
     def append(self, spill: Spill) -> SpillState:
-        """Read again what is no more in memory, append it and the rest, fsync."""
+        """Read again what is no longer in memory, append it and the rest, fsync."""
         try:
             file = self.folder.of(spill.target)
             return file.append(spill.target, spill.reason, self._records(spill))
@@ -65,7 +65,7 @@ class PipelineSpills:
             raise SpillBroken(str(error)) from error
 
     def end(self, target: TargetName) -> None:
-        """Let go of a spill."""
+        """Delete a spill."""
         try:
             self.folder.of(target).end()
         except OSError as error:
@@ -77,7 +77,7 @@ class PipelineSpills:
         yield from spill.records
 
     def _again(self, target: TargetName, reread: LogRange) -> Iterator[SpillRecord]:
-        """The target's messages of a stretch; they were all looked at once, so none is bad."""
+        """The target's messages of a stretch. All were parsed before, so none is bad."""
         records = whole_records(self.format, self.log, reread)
         for offset, value in records:
             kind, tables = tables_of(self.format, value)
@@ -89,7 +89,7 @@ class PipelineSpills:
                 yield SpillRecord(reread.source, offset, kind is Kind.DDL, value)
 
     def _routed(self, target: TargetName, record: SpillRecord) -> Iterator[SpillRecord]:
-        """A record, with the one table that its rows are of where the target is to be of one."""
+        """A record, with its rows' only table if the target takes one table."""
         if record.ddl:
             yield record
             return
@@ -117,17 +117,18 @@ class PipelineSpills:
 
 
 _FURTHER = 1_000
-"""Offsets by which more is read at first where a message began before its stretch; then double."""
+"""How many offsets earlier the read begins when a message starts before its stretch; doubled
+then."""
 
 _PART_BYTES = 256 << 20
-"""Bytes of open messages while a stretch is read again: well above what the fetcher holds."""
+"""Bytes of incomplete messages while a stretch is read again: well above the fetcher's limit."""
 
 
 def whole_records(format_: Format, log: Reader, reread: LogRange) -> Iterator[tuple[int, bytes]]:
-    """The messages of a stretch, with their offsets; one that was cut stands at its last part's.
+    """The messages of a stretch with their offsets. A chunked one has its last part's offset.
 
-    Parts of a message that ends in the stretch may lie before it: then more is read. Raises
-    LogUnreadable, and LogGone where the parts are not to be had.
+    Parts of a message that ends in the stretch may lie before it: then the read begins earlier.
+    Raises LogUnreadable, and LogGone if the parts are gone.
     """
     source, first, last = reread
     start = first
@@ -153,7 +154,7 @@ def whole_records(format_: Format, log: Reader, reread: LogRange) -> Iterator[tu
 
 
 def _reaches_back(format_: Format, log: Reader, reread: LogRange, first: int) -> bool:
-    """Tell whether a message that has parts at ``first`` or later began before the stretch."""
+    """Whether a message with parts at ``first`` or later begins before the stretch."""
     assert isinstance(format_, Chunked)
     begun: set[str] = set()
     for record in log.read(*reread):
@@ -167,7 +168,7 @@ def _reaches_back(format_: Format, log: Reader, reread: LogRange, first: int) ->
 
 
 def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...]]:
-    """Which tables a message speaks of; none where it can't be looked at (a dead letter)."""
+    """The tables of a message. None of them if it can't be parsed (a dead letter)."""
     try:
         kind, table = format_.peek(value)
         if kind is Kind.DDL:
@@ -183,10 +184,10 @@ def tables_of(format_: Format, value: bytes) -> tuple[Kind, tuple[TableName, ...
 def spills_at_start(
     folder: SpillFolder, listed: Mapping[str, SpillMark], forced: bool
 ) -> tuple[tuple[Found, ...], str | None]:
-    """The spills that are there, and why one that is listed is not, though it was asked for.
+    """The existing spills, and why a listed one is missing, if a forced start accepts that.
 
-    Raises SpillError where a listed one is not whole, OSError. A ``forced`` start is the way on
-    from there: the operator says from where its messages are read again.
+    Raises SpillError if a listed one is not whole, OSError. A ``forced`` start is the way out: the
+    operator chooses from where its messages are read again.
     """
     try:
         return folder.found(listed), None
@@ -197,8 +198,8 @@ def spills_at_start(
 
 
 def check_marks(found: Iterable[Found], format_: Format) -> None:
-    """Raise SpillError for messages kept under ``format = "auto"`` where that is not configured
-    any more, and the other way round: they name their format, or they don't."""
+    """Raise SpillError for messages stored under ``format = "auto"`` if that is not configured any
+    more, and the reverse: such messages name their format, others don't."""
     auto = detector(format_) is not None
     for spill in found:
         if bool(mark_in(spill.first.value)) != auto:
@@ -212,7 +213,7 @@ def check_marks(found: Iterable[Found], format_: Format) -> None:
 def open_spills(
     found: Iterable[Found], format_: Format, router: Router
 ) -> tuple[list[OpenSpill], list[str]]:
-    """The spills of an earlier run with their present routes, and those that no route wants."""
+    """The spills of an earlier run with their present routes, and those without a route."""
     spills: list[OpenSpill] = []
     unwanted: list[str] = []
     for spill in found:

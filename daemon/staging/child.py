@@ -1,4 +1,5 @@
-"""The process behind ``stage_process``: it stages what it is given until nobody talks to it."""
+"""The child process behind ``process.py``: stages batches until its parent closes the
+connection."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ from daemon.staging.work import ParquetTables, StageWork, Tables
 
 
 class SharedValues:
-    """The messages of one batch after another, read in place: they stay where they are.
+    """The messages of one batch after another, read in place without a copy.
 
-    The memory is mapped again only when it has grown. A mapping for each batch would be a
-    descriptor for each bad record: what an error refers to lives until the collector's next round.
+    The memory is mapped again only when it has grown. With a mapping for each batch, each bad
+    record would hold a descriptor: an error's references live until the collector's next round.
     """
 
     def __init__(self, memory: int) -> None:
@@ -45,16 +46,16 @@ class SharedValues:
         return replace(job, request=replace(job.request, lanes=lanes))
 
     def release(self) -> None:
-        """The batch is done: its pages count as this process's memory no longer.
+        """The batch is done: its pages no longer count as this process's memory.
 
-        The file keeps what is in it, so the next batch may be there already.
+        The file keeps its content, so the next batch may be there already.
         """
         if self._view is not None:
             self._view.madvise(mmap.MADV_DONTNEED)
 
 
 def serve(pipe: Connection, memory: int, tables: Tables) -> None:
-    """Stage batch after batch. Returns when the other side is gone."""
+    """Stage batch after batch. Returns when the parent is gone."""
     try:
         pipelines: Pipelines = pipe.recv()
         works = {
@@ -71,7 +72,7 @@ def serve(pipe: Connection, memory: int, tables: Tables) -> None:
 
 
 def _answer(work: StageWork, job: Job, values: SharedValues) -> Staged | StageFailed | str:
-    """What is wrong with our own code is told as well: the daemon stops with it."""
+    """An error in our own code goes to the parent too, which stops the daemon."""
     try:
         return work.stage(values.put_into(job).request, job.path)
     except Exception:
@@ -80,7 +81,7 @@ def _answer(work: StageWork, job: Job, values: SharedValues) -> Staged | StageFa
 
 def main(tables: Tables) -> None:
     """Run with the numbers of the two descriptors that the parent left open."""
-    # A signal to the group (Ctrl-C) is the parent's matter: it drains, and then lets us go.
+    # The parent handles a signal to the group (Ctrl-C): it drains, and then ends this process.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     calm_collector()

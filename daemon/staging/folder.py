@@ -1,10 +1,10 @@
-"""The staging folder: closed batches as Parquet files, which is what Spark reads.
+"""The staging folder: closed batches as Parquet files for Spark.
 
 Nothing here needs to survive a crash: after a restart the files are removed and their changes are
 read again from Kafka. So nothing is fsynced. The JVM's temporary files are here too.
 
-Several daemons may stage in one folder. Each run has a folder in it with a locked file; the lock
-ends with the process, however it ends, and tells the next run whose files nobody needs.
+Several daemons may share one staging folder. Each run has a folder in it with a locked file. The
+lock ends with the process, however it ends, and so shows the next run whose files nobody needs.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from typing import IO
 from sparkwriter.private_files import FILE_MODE, make_private_folder, private_opener
 
 OWNER_FILE = "owner"
-"""Locked by the run that the folder belongs to, as long as it lives; says its process id."""
+"""The file in a run's folder that the run keeps locked as long as it lives. Holds its process
+id."""
 
 RUN_NAME = re.compile(r"run-[0-9a-f]{12}(-jvm)?")
-"""The names of runs' folders, whole. Any other folder is somebody else's."""
+"""The pattern of runs' folder names. A folder with another name belongs to somebody else."""
 
 _NOT_OURS = frozenset(
     {
@@ -35,26 +36,26 @@ _NOT_OURS = frozenset(
         errno.EACCES, errno.EPERM,
     }
 )  # fmt: skip
-"""What the system says of a folder that is not this user's dead run's."""
+"""The system's errors for a folder that is not a dead run's of this user."""
 
 
 class RunFolder:
-    """A folder that is this process's for as long as it lives. ``run_id`` is a RUN_NAME, or what
-    an earlier run left is not removed."""
+    """A folder of this process for as long as it lives. ``run_id`` must match RUN_NAME, or a later
+    run does not remove the folder."""
 
     def __init__(self, folder: Path, run_id: str) -> None:
-        """Make it. Raises OSError."""
+        """Create it. Raises OSError."""
         self.path = folder / run_id
         self._owner = _claim(self.path)
 
     def close(self) -> None:
-        """Remove the folder and whatever is left in it, when nobody uses it any more."""
+        """Remove the folder with its content, when nobody uses it any more."""
         remove_tree(self.path)
         self._owner.close()
 
 
 class StagingFolder(RunFolder):
-    """One run's staged files. Called from any thread; closed when the actors have ended."""
+    """One run's staged files. Any thread; closed when the actors have ended."""
 
     def __init__(self, folder: Path, run_id: str) -> None:
         super().__init__(folder, run_id)
@@ -62,7 +63,7 @@ class StagingFolder(RunFolder):
         self._numbers = itertools.count(1)
 
     def new_path(self) -> str:
-        """A file that nobody has written yet."""
+        """The name of a new file."""
         return str(self.path / f"{next(self._numbers)}.parquet")
 
     def remove(self, paths: tuple[str, ...]) -> None:
@@ -72,10 +73,10 @@ class StagingFolder(RunFolder):
 
 
 def remove_tree(folder: Path) -> bool:
-    """Remove a run's folder, the owner's file last: until then it is not given away.
+    """Remove a run's folder, the owner's file last: until then the folder stays claimed.
 
-    False when somebody else removes it too, has made it again at the last moment, or a JVM that
-    is about to end still writes into it. Links are removed, never followed.
+    False if another process removes it too, has recreated it at the last moment, or an ending JVM
+    still writes into it. Links are removed, never followed.
     """
     try:
         with _opened(folder) as handle:
@@ -85,10 +86,10 @@ def remove_tree(folder: Path) -> bool:
 
 
 def clean_staging(folder: Path) -> int:
-    """Remove what dead runs left, and say how many folders that were.
+    """Remove dead runs' folders, and return how many there were.
 
-    Called at the start. A folder whose owner lives is left alone, and so is whatever is not
-    certainly a run's of this user: another name, a link, no owner's file, another user's.
+    Called at the start. Skips a folder whose owner lives, and everything that is not certainly a
+    run's of this user: another name, a link, no owner's file, another user's.
     """
     make_private_folder(folder)
     runs = [run for run in folder.iterdir() if RUN_NAME.fullmatch(run.name)]
@@ -96,7 +97,7 @@ def clean_staging(folder: Path) -> int:
 
 
 def _claim(folder: Path) -> IO[str]:
-    """Make the folder and lock its owner's file, which stays open. Raises OSError."""
+    """Create the folder and lock its owner's file, which stays open. Raises OSError."""
     make_private_folder(folder.parent)
     while True:
         make_private_folder(folder)
@@ -113,16 +114,16 @@ def _claim(folder: Path) -> IO[str]:
 
 
 def _remove_if_dead(folder: Path) -> bool:
-    """Remove a run's folder unless its owner lives, or it is none of this user's."""
+    """Remove a run's folder unless its owner lives or it belongs to another user."""
     try:
         with _opened(folder) as handle, _owner_of(handle) as owner:
             if os.fstat(handle).st_uid != os.geteuid() or os.fstat(owner).st_uid != os.geteuid():
                 return False
             fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Else it is the lock of a folder that is gone, and this is a new one of that name.
+            # Otherwise the lock is of a removed folder, and this is a new one of that name.
             return _is_at(owner, folder / OWNER_FILE) and _remove(folder, handle)
     except OSError as error:
-        # A lock that is held, a link, a folder or an owner's file that is not there.
+        # A held lock, a link, a folder in the file's place, or no owner's file.
         if error.errno in _NOT_OURS:
             return False
         raise
@@ -130,7 +131,7 @@ def _remove_if_dead(folder: Path) -> bool:
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[int]:
-    """The folder itself, nothing that a link leads to."""
+    """Open the folder itself, never a link's target."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         yield handle
@@ -140,7 +141,8 @@ def _opened(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def _owner_of(folder: int) -> Iterator[int]:
-    """An open folder's owner's file, which is not made here. Not blocked by a pipe of that name."""
+    """Open the owner's file of an open folder; never creates it. A pipe of that name does not
+    block."""
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
     handle = os.open(OWNER_FILE, flags, FILE_MODE, dir_fd=folder)
     try:
@@ -150,7 +152,7 @@ def _owner_of(folder: int) -> Iterator[int]:
 
 
 def _remove(path: Path, folder: int) -> bool:
-    """Remove an open folder with all that is in it. See ``remove_tree``."""
+    """Remove an open folder with its content. See ``remove_tree``."""
     try:
         _empty(folder)
         path.rmdir()
@@ -162,7 +164,7 @@ def _remove(path: Path, folder: int) -> bool:
 
 
 def _empty(folder: int) -> None:
-    """Remove all that is in it, the owner's file last."""
+    """Remove the content, the owner's file last."""
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name == OWNER_FILE)
     for entry in entries:

@@ -1,8 +1,8 @@
-"""A process that decodes and stages for the processors, so that they do not share one lock.
+"""Runs child processes that decode and stage for the processors, so that they share no lock.
 
-Decoding is most of the work on a change and holds Python's global lock: in threads of one process
-the fetcher would wait for it. What goes over is raw messages (through memory that both sides map)
-and what comes back is a summary: the rows are in the file by then.
+Decoding is most of the work on a change and holds Python's global lock. In threads of one process
+the fetcher would wait for it. Raw messages go to the child through memory that both sides map. A
+summary comes back; the rows are in the file by then.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ CHILD = "daemon.staging.child"
 """The module that the process runs."""
 
 _ALLOCATION = {"MALLOC_ARENA_MAX": "1"}
-"""It has one thread that allocates: more than one heap would be kept for nothing."""
+"""One heap: only one thread of it allocates."""
 
 STOP_TIMEOUT_S = 5.0
-"""For the process to end once nobody talks to it any more; it may be in the middle of a batch."""
+"""For the process to end after its connection closes. It may be in the middle of a batch."""
 
 
 class StageProcessDied(Exception):
@@ -45,7 +45,7 @@ class StageProcessDied(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pipelines:
-    """What the process must know at its start: each pipeline's format."""
+    """What the process needs at its start: each pipeline's format."""
 
     formats: Mapping[str, tuple[str, FormatOptions]]
 
@@ -64,7 +64,7 @@ class Job:
 
 
 def formats(config: Config) -> Pipelines:
-    """What a configuration says of each pipeline's format."""
+    """The settings of a configuration: each pipeline's format."""
     sections = config.pipeline.items()
     return Pipelines({name: (part.format, part.format_options()) for name, part in sections})
 
@@ -72,7 +72,7 @@ def formats(config: Config) -> Pipelines:
 class StageProcess:
     """One process, for the processors of one number of all pipelines.
 
-    Made and closed by the main thread, used by processors: one batch at a time.
+    The main thread makes and closes it. Processors use it, one batch at a time.
     """
 
     def __init__(self, pipelines: Pipelines, folder: StagingFolder, child: str = CHILD) -> None:
@@ -100,7 +100,7 @@ class StageProcess:
         return self._process.pid
 
     def stage(self, pipeline: str, request: Stage) -> Staged | StageFailed:
-        """Have a batch staged and its pieces removed. Raises StageProcessDied."""
+        """Stage a batch and remove its pieces. Raises StageProcessDied."""
         path = self._folder.new_path()
         with self._lock:
             try:
@@ -137,8 +137,8 @@ class StageProcess:
             self._process.wait()
 
     def _hand_over(self, lanes: Sequence[LaneMessages]) -> tuple[array[int], ...]:
-        """Write the values into the shared memory; gives their sizes. Raises OSError: no memory,
-        or a limit on the size of files, which counts for it too."""
+        """Write the values into the shared memory, and return their sizes. Raises OSError: no
+        memory, or a limit on the size of files, which counts for it too."""
         at = 0
         sizes = []
         for values in map(Values.of, (lane.messages.values for lane in lanes)):
@@ -163,7 +163,7 @@ class PipelineStager:
     folder: StagingFolder
 
     def stage(self, request: Stage) -> Staged | StageFailed:
-        """Called by the processor's thread."""
+        """See ``Stager``. On the processor's thread."""
         return self.process.stage(self.pipeline, request)
 
     def remove(self, paths: tuple[str, ...]) -> None:

@@ -1,6 +1,6 @@
-"""What staging a batch is: decode its messages, fold them, write one file.
+"""Stages a batch: decodes its messages, folds them, writes one file.
 
-Plain work without threads or processes: ``stage_process`` has it done beside the daemon.
+Plain work without threads or processes. ``process.py`` runs it beside the daemon.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from sparkwriter.private_files import make_private_file
 
 
 class Tables(Protocol):
-    """Where staged tables are kept. Both raise OSError."""
+    """The storage of staged tables. Both methods raise OSError."""
 
     def read(self, path: str) -> pa.Table:
-        """A table written before."""
+        """Read a table that was written before."""
         ...
 
     def write(self, path: str, table: pa.Table) -> int:
-        """Write a table; gives its bytes. Nothing is left behind where it fails."""
+        """Write a table, and return its bytes. A failed write leaves nothing."""
         ...
 
 
 class ParquetTables:
-    """Parquet files, which is what Spark reads.
+    """Parquet files for Spark.
 
     Nothing here needs to survive a crash: the changes are read again from Kafka. So nothing is
     fsynced.
@@ -56,9 +56,9 @@ class ParquetTables:
 
 
 class StageWork:
-    """Stages the batches of one pipeline, and remembers what its targets' columns are.
+    """Stages the batches of one pipeline, and remembers its targets' columns.
 
-    Used by one thread at a time; all batches of a target must come to the same one.
+    For one thread at a time. All batches of a target must come to the same instance.
     """
 
     def __init__(self, format_: Format, tables: Tables) -> None:
@@ -68,7 +68,7 @@ class StageWork:
         self._declared: dict[TargetName, Mapping[str, str]] = {}
 
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
-        """Do what is asked. A full disk is an answer; what else goes wrong is raised."""
+        """Stage the request. A full disk is an answer; any other fault is raised."""
         target = request.route.name
         generation, decoder = self._decoders.get(target, (request.generation, None))
         if decoder is None or generation != request.generation:
@@ -123,12 +123,12 @@ class StageWork:
     def _declarations(
         self, target: TargetName, decoder: TableDecoder, again: pa.Table | None
     ) -> tuple[Mapping[str, str] | None, tuple[ColumnChange, ...]]:
-        """The types that differ from the last answer, those of the columns that the rows of
+        """The types that differ from the last answer, the types of the columns that the rows of
         ``again`` have, and the columns that changed without a statement."""
         changed, declared = decoder.take_column_changes(), dict(decoder.declared_types)
         was, self._declared[target] = self._declared.get(target, {}), declared
         fresh = {name: words for name, words in declared.items() if was.get(name) != words}
-        if all(each.kind == "filled" for each in changed):  # no list of columns says it better
+        if all(each.kind == "filled" for each in changed):  # no column list says it more precisely
             changed += tuple(changed_types(was, declared))
         if again is not None and declared:
             fresh |= {name: declared[name] for name in _in_rows(again) if name in declared}
@@ -136,7 +136,7 @@ class StageWork:
 
 
 def _in_rows(changes: pa.Table) -> Iterator[str]:
-    """The columns that some row has: others may be known of earlier messages alone."""
+    """The columns that some row has. Others may be known from earlier messages alone."""
     for name in changes.column_names:
         has = HAS_PREFIX + name
         if has not in changes.column_names or pc.any(changes[has]).as_py():
@@ -146,7 +146,7 @@ def _in_rows(changes: pa.Table) -> Iterator[str]:
 def _decode_all(
     decoder: TableDecoder, lanes: tuple[LaneMessages, ...]
 ) -> tuple[list[Changes], BadMessageAt | None]:
-    """Decode as far as it goes: the good messages' rows, and the first bad one."""
+    """Decode as far as possible: the good messages' rows, and the first bad one."""
     decoded: list[Changes] = []
     for place, lane in enumerate(lanes):
         changes, bad = _decode(decoder, lane)
@@ -158,7 +158,8 @@ def _decode_all(
 
 
 def _counted_on(changes: Changes, rows: int) -> Changes:
-    """A changelog numbers a message's rows: its first ``rows`` were staged before."""
+    """Add ``rows`` to a changelog's row numbers: the message's first ``rows`` were staged
+    before."""
     marks = [name for name, _ in CHANGELOG_COLUMNS]
     if not rows or changes.table.column_names[: len(marks)] != marks:
         return changes
@@ -174,6 +175,6 @@ def _decode(decoder: TableDecoder, lane: LaneMessages) -> tuple[Changes | None, 
         try:
             return decoder.decode(lane.source.partition, offsets, values), bad
         except BadRecord as error:
-            # Without it the layout may be another: the good part may be shorter.
+            # Without the bad one the layout may differ: the good part may be shorter.
             bad, offsets, values = error, offsets[: error.index], values[: error.index]
     return None, bad
