@@ -32,6 +32,7 @@ from daemon.runtime.edits import (
     recorded_of,
 )
 from daemon.runtime.topology import PipelineParts, stand_ins
+from daemon.sinks.single_writer import single_writer
 from daemon.sinks.tier import SinkTier
 from daemon.source.opening import open_source
 from daemon.source.port import BrokerUnreachable, NotAnswered, Start, TopicMissing
@@ -152,7 +153,8 @@ class StartUp:
         apply_force = force is not None and force != recorded.forced
         opened = open_source(config, name)
         try:
-            source = opened.consume(Start(recorded, store.get, apply_force))
+            alone = single_writer(config, name)
+            source = opened.consume(Start(recorded, store.get, apply_force, alone))
             group = opened.identity()
             ends = opened.ends() if self._until_end else None
         except NotAnswered as error:

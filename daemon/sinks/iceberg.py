@@ -38,10 +38,17 @@ CATALOG_TYPES: Mapping[str, tuple[str, ...]] = {
 """What Iceberg's ``type`` may be, and without what such a catalog can't be opened."""
 
 _HADOOP = (
-    "a hadoop catalog is for one daemon: two members of a group, or another tool that writes, may "
-    "overwrite each other's commits; and it renames no table"
+    "a hadoop catalog is for one daemon: its commit renames a file, so two members of a group, or "
+    "another tool that writes, may overwrite each other's commits. A pipeline stops when its group "
+    "has another member. And it renames no table"
 )
-"""Its commit is the renaming of a file, which only one process at a time does safely."""
+
+_SINGLE_WRITER = (
+    "the commit of a hadoop catalog renames a file, so two writers may overwrite each other's "
+    "commits: use a catalog of type rest, jdbc or hive, or run one daemon"
+)
+
+_HADOOP_CATALOG = "org.apache.iceberg.hadoop.HadoopCatalog"
 
 
 class IcebergSink:
@@ -74,7 +81,7 @@ class IcebergSink:
 
     def warnings(self, spark: SparkSection) -> Iterator[str]:
         """A catalog for one daemon; files that nobody waits for."""
-        if self._section.catalog.get("type") == "hadoop":
+        if self._is_hadoop:
             yield f"catalog.type: {_HADOOP}"
         local = is_local(spark.master)
         if local and spark.conf.get(FILE_SYSTEM, CLASS) == CLASS:
@@ -89,6 +96,18 @@ class IcebergSink:
                 f"catalog.warehouse: is a folder, and {why} are not waited for: after a"
                 " power cut a table may name some that are empty or not there"
             )
+
+    @property
+    def single_writer(self) -> str | None:
+        """A hadoop catalog has no compare-and-set."""
+        return _SINGLE_WRITER if self._is_hadoop else None
+
+    @property
+    def _is_hadoop(self) -> bool:
+        catalog = self._section.catalog
+        if "catalog-impl" in catalog:
+            return catalog["catalog-impl"] == _HADOOP_CATALOG
+        return catalog.get("type", "").lower() == "hadoop"
 
     def probe(self) -> bool:
         """The warehouse, if it is a folder, and the catalog, if it is a file of SQLite."""

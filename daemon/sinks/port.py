@@ -46,6 +46,11 @@ class Sink(Protocol):
         """What is legal but unwise. Keys below the section, one line each."""
         ...
 
+    @property
+    def single_writer(self) -> str | None:
+        """Why only one daemon may write it, and what to do instead; None where several may."""
+        ...
+
     def probe(self) -> bool:
         """Try what can be tried at once; whether that was all. Raises SinkUnavailable."""
         ...

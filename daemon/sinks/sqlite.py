@@ -27,6 +27,11 @@ class SqliteSink:
         """Nothing is unwise."""
         return iter(())
 
+    @property
+    def single_writer(self) -> str | None:
+        """SQLite's own locks keep writers apart."""
+        return None
+
     def probe(self) -> bool:
         """The file can be opened and written, or made."""
         try_file(f"sink {self._name}", self._section.path)

@@ -108,11 +108,13 @@ class Reader(Protocol):
 @dataclass(frozen=True, slots=True)
 class Start:
     """What reading begins from. ``recorded`` names the topics' ids. ``load`` returns the snapshot
-    at each assignment. ``apply_force``: the configured start overrules it, once."""
+    at each assignment. ``apply_force``: the configured start overrules it, once.
+    ``single_writer``: why the group may have no other member, None where it may."""
 
     recorded: Snapshot
     load: Callable[[], Loaded]
     apply_force: bool
+    single_writer: str | None = None
 
 
 class Source(Protocol):
