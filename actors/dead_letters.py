@@ -1,13 +1,13 @@
 """Dead letters: records that can't be applied are stored one by one, then count as done.
 
-One actor a pipeline, so that neither the fetcher nor a processor ever waits for the store. Two
-ways lead here, and in both the record is open until the store has confirmed it:
+Each pipeline has one actor for them, so that neither the fetcher nor a processor waits for the
+store. Two ways lead here, and in both the record is open until the store has confirmed it:
 
-* a message that can't even be looked at belongs to no target: the fetcher dispatches it in a lane
-  of its own of its partition, ``DEAD_LETTERS``, which holds the frontier;
+* a message that can't even be looked at belongs to no target: the fetcher dispatches it in its
+  partition's lane ``DEAD_LETTERS``, which holds the frontier;
 * a message that can't be decoded belongs to a target: what came before it is written, and nothing
-  of what follows is closed before the store has it. Were it only a lane's matter, the write of
-  what follows would move the target's mark past the record, and after a crash it would be dropped
+  of what follows is closed before the store has it. With a lane alone the write of what
+  follows would move the target's mark past the record, and after a crash it would be dropped
   as a replay: neither applied nor stored.
 """
 
@@ -29,7 +29,7 @@ WINDOW_S = 3600.0
 
 LOGGED_EVERY_S = 60.0
 LOGGED_AT_ONCE = 20
-"""How many are named one by one in the log each minute; the rest as a number."""
+"""Letters that the log names one by one each minute; the rest are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class DeadLetterLogic:
     ) -> None:
         """``recent_s``: how old, in seconds, those are that earlier runs stored in the last hour.
 
-        They count: or a daemon that is started again and again would take any number.
+        They count. Else a daemon that is restarted often would take any number.
         """
         self._pipeline = pipeline
         self._settings = settings

@@ -1,8 +1,8 @@
-"""The writer's rule: carry out one request for one target, tell everybody how it ended.
+"""The writer's rule: carry out one request for one target, report how it ended.
 
-Writers form a pool on one queue, so a slow target holds up no other while a writer is free. That
-there is one write per target at a time is the processor's care: it submits the next when it has
-heard of the last.
+Writers form a pool on one queue, so a slow target holds up no other while a writer is free. The
+processor sees to it that a target has one write at a time: it submits the next one when it has
+heard how the last one ended.
 """
 
 from __future__ import annotations

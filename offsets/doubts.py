@@ -1,6 +1,6 @@
-"""The mark of a target whose stored rows may differ from the source's: what happened, as a text.
+"""Mark of a target whose stored rows may differ from the source's: what happened, as a text.
 
-It stays with the target until that is filled again, so it is bounded, and says a thing once.
+It stays with the target until that is filled again. So it is bounded, and says a thing once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def noted(mark: str | None, events: Iterable[str]) -> str | None:
 
 
 def names(mark: str | None, event: str) -> bool:
-    """Tell whether the mark speaks of an event, be it as one of those that it has no room for."""
+    """Whether the mark names an event, or may: it has no room for all."""
     held = [] if mark is None else mark.split(_BETWEEN)
     return _short(event) in held or _MORE in held
 

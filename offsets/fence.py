@@ -1,8 +1,8 @@
-"""The rule of exactly once, for every sink: which writes a target's marks let land. Pure.
+"""The exactly-once rule of every sink: which writes a target's marks allow. Pure.
 
-A write names the stretch of each lane that it covers. The target shows up to where it contains each
-lane. Whoever comes late finds the target elsewhere: covered, so that there is nothing to do, or
-moved by another, so that the write must not land.
+A write names the range of each lane that it covers. The target shows up to where it contains each
+lane. A late write finds either that it is covered, so that there is nothing to do, or that another
+writer moved the marks, so that it must not be published.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from offsets.position import NO_OFFSET, Step, TopicPartition, still_open
 
 
 class Span(NamedTuple):
-    """The stretch of one lane that a write covers: above ``after``, up to ``through``.
+    """The range of one lane that a write covers: above ``after``, up to ``through``.
 
     ``after`` is the lane's high-water mark that the target must show before the write (NO_OFFSET
     where it has none), ``through`` is the one it shows afterwards.
@@ -31,9 +31,9 @@ class Fenced(Exception):
 
 
 class Straggler(Fenced):
-    """It was a member of the write's own group: by a write that was under way when its partition
-    went, or before it heard of that. Or the mark went back, which no writer does: whoever reads
-    it again sees that."""
+    """A member of the write's own group moved it: by a write that was under way when its partition
+    went, or before it heard of that. Or the mark went back, which no writer does: the next look
+    at the target shows that."""
 
 
 class FencedWrite(Protocol):
@@ -51,7 +51,7 @@ class FencedWrite(Protocol):
 
     @property
     def group(self) -> str:
-        """Whose members may write these lanes, empty where nobody's."""
+        """The group whose members may write these lanes, empty where there is none."""
         ...
 
     @property
@@ -84,15 +84,15 @@ class Marks:
     def cover(self, write: FencedWrite) -> bool:
         """Whether the target holds just this write already: its reply was lost.
 
-        Above that, somebody else has gone on: what waits behind this one would be written again.
+        Above that, another writer has gone on: what waits behind this one would be written again.
         """
         if is_amid(write):
             return self._show_step(write)
         return all(self.of(lane) == span.through for lane, span in write.lanes.items())
 
     def show_renaming(self, write: FencedWrite) -> bool:
-        """Whether the target shows a renaming, be it by the table that it got from another name:
-        that one's marks are short of the message's end, also where no more of it follows."""
+        """Whether the target shows a renaming, also by the table that it got from another name. The
+        marks of that table are below the message's end, even where no more of it follows."""
         return self._show_step(write) or self.cover(write)
 
     def are_past(self, write: FencedWrite) -> bool:
@@ -181,7 +181,7 @@ class Marks:
         """As sinks keep them: JSON ``{"topic:partition": [offset, group, step]}``, sorted, so that
         equal marks are equal text.
 
-        Where nobody knows the group there is the offset alone; a third place ``[offset, done,
+        Where the group is unknown there is the offset alone; a third place ``[offset, done,
         rows]`` is the step in the message above the mark. Then the mark may be -1.
         """
         entries: dict[str, object] = {}
@@ -224,7 +224,7 @@ class Marks:
 
 
 def is_amid(write: FencedWrite) -> bool:
-    """Whether a write ends amid its message: the mark is below that, the step tells how far."""
+    """Whether a write ends inside its message: the mark is below that, the step says how far."""
     step = write.step
     return step is not None and all(span.through < step.offset for span in write.lanes.values())
 

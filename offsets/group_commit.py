@@ -1,8 +1,8 @@
-"""What a group may hear of frontiers: not what one member alone keeps, in a spill on its disk.
+"""Frontiers that the group's commit may have: below what one member keeps in a spill on its disk.
 
-Whoever gets the partition next begins at the group's commit. Were that above the spilled messages,
-it would write the target on past them, with a mark that says that they are there: and the release
-would drop them. So it reads them as well, and what both have the marks tell.
+The next member that gets the partition begins at the group's commit. With a commit above the
+spilled messages it would move the target's mark past them, and the release would drop them as
+replays. So it reads them as well, and the marks decide which of both is written.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Inside a lane writes complete in order, so nothing per record is kept: what is pending of the lane's
 whole messages is one ``[first, through]``, however many there are. A message that came in parts is
-a run of its own, from its first part to its last: other messages stand between its parts and may be
+a separate run, from its first part to its last: other messages stand between its parts and may be
 done before it.
 
 A partition's lanes are kept sorted by their lowest pending offset: the first of them holds the
@@ -26,15 +26,15 @@ _NO_FRAGMENTS: Mapping[str, int] = {}
 
 
 class LedgerError(Exception):
-    """The ledger was told something that can't be true: a bug in the caller, never to be masked."""
+    """The caller registered something that can't be true: its bug, never to be masked."""
 
 
 class _Pending:
-    """What is pending of one lane: a stretch of whole messages, and runs of split ones.
+    """What is pending of one lane: a range of whole messages, and runs of split ones.
 
     ``runs`` are those that can be its lowest: each begins after the one before it and ends after
     it. A run that begins later than another and ends before it is no longer there: it goes first
-    and never was the lowest. Without a stretch ``first`` is above ``through``.
+    and never was the lowest. Without a range ``first`` is above ``through``.
     """
 
     __slots__ = ("first", "lowest", "runs", "through")
@@ -46,7 +46,7 @@ class _Pending:
         self.lowest = lowest
 
     def add(self, first: int, through: int) -> None:
-        """Whole messages, younger than those of the stretch."""
+        """Whole messages, younger than those of the range."""
         if self.first > self.through:
             self.first = first
         self.through = through
@@ -62,7 +62,7 @@ class _Pending:
         self.lowest = min(self.lowest, run.first)
 
     def lift(self, through: int) -> bool:
-        """All up to ``through`` is done. Tells whether anything is left."""
+        """All up to ``through`` is done. Returns whether anything is left."""
         if self.first <= through:
             self.first = through + 1
         left = self.first <= self.through
@@ -104,7 +104,7 @@ class _Partition:
 
 
 class LaneLedger:
-    """Tells, for each assigned partition, up to where everything is done.
+    """Knows, for each assigned partition, up to where everything is done.
 
     Contiguous means contiguous in dispatch order, never ``offset + 1``: gaps that transaction
     markers, aborted records and compaction leave in the log hold nothing up.

@@ -1,8 +1,8 @@
-"""Which leader epoch the log had below a position: what tells a log that was replaced.
+"""Leader epoch of the log below a position: it shows that a log was replaced.
 
 After an unclean election, or a broker that came back with an empty disk, a partition may be shorter
-than it was and grow past a recorded position again: topic id and watermarks look right, and what
-was written anew below the position would never be read. A position with the epoch of the message
+than it was and grow past a recorded position again: topic id and watermarks look right, and new
+messages below the position would never be read. A position with the epoch of the message
 before it can be checked by the broker (KIP-320), which the client does before its first fetch.
 """
 

@@ -1,4 +1,4 @@
-"""A target's marks that an operator moves: what a reset leaves to be done in the sink."""
+"""Moves of a target's marks by an operator: what a reset leaves to be done in the sink."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class MarkMoves:
     """``lower``: a lane's mark is this at most, so what lies above it is applied again. ``lift``:
     it is this at least, so what lies below it is skipped.
 
-    Said so, and not as new marks, repeating it changes nothing, and what was published between
-    the look and the deed is right. A lane that the target does not have gets none: a keyed target
+    In this form, not as new marks, repeating it changes nothing, and what was published between
+    plan and move stays right. A lane that the target does not have gets none: a keyed target
     would then look as if it held another partition's rows.
     """
 

@@ -1,7 +1,7 @@
 """Puts messages together that a producer cut into parts, each part a message of the log.
 
-Parts of one message come in order, in one partition; those of several streams (shards) may stand
-between each other. What is whole says from which offset to which it came: until then its first part
+Parts of one message come in order, in one partition; those of several streams (shards) may be
+mixed. A whole message names its first and last offset. Until then its first part
 holds the frontier (``LaneLedger.dispatched``, ``fragments``), so after a restart all parts of what
 was not applied are read again.
 """
@@ -37,7 +37,7 @@ class Whole(NamedTuple):
 class MissingPart(Exception):
     """A part is not where it must be: one line with partition, stream, offset, what was expected.
 
-    Something is missing in the log, or was read from a place in the midst of a message.
+    Something is missing in the log, or reading began in the middle of a message.
     """
 
 
@@ -91,7 +91,7 @@ class PartAssembler:
         return self._held
 
     def begin(self, source: TopicPartition, *, at_frontier: bool) -> None:
-        """A partition is read from anew: what was open there comes again.
+        """Start reading a partition, or start it again: what was open there comes again.
 
         ``at_frontier``: from a frontier that was recorded. What began below it was applied, so the
         first thing that a stream shows may be such a message's tail, which is dropped. From any

@@ -42,9 +42,9 @@ class Run(NamedTuple):
 
 
 class Step(NamedTuple):
-    """How much of one message a target holds, amid it: the first ``done`` of its entries.
+    """How much of an unfinished message a target holds: the first ``done`` of its entries.
 
-    They are those of the whole message, whatever target they are of. ``rows``: how many rows of the
+    Entries of all targets count. ``rows``: how many rows of the
     message a changelog has of them, so that the numbering goes on.
     """
 

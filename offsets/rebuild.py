@@ -1,8 +1,8 @@
-"""A target that is read again from its log into another table: what is recorded of it. Pure.
+"""Rebuild of a target, which is read again into another table: what is recorded of it. Pure.
 
 While a rebuild is recorded all of the target's messages go to the new table. The partitions that
-feed it are read again from the log's start; every other target drops what it has. Once everything
-that the old table held has come by, the new one takes its name.
+feed it are read again from the log's start; every other target drops what it has. Once the new
+table has everything that the old one held, it takes its name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The steps of a rebuild as changes of a pipeline's snapshot. Pure."""
+"""Steps of a rebuild, as changes of a pipeline's snapshot. Pure."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def ended(snapshot: Snapshot, target: str) -> Snapshot:
 def _moved(
     snapshot: Snapshot, to: Mapping[TopicPartition, int], rebuilds: Mapping[str, Rebuild]
 ) -> Snapshot:
-    """With frontiers moved back, never forward, and the group told to follow."""
+    """With frontiers moved back, never forward; the group's commit follows."""
     partitions = dict(snapshot.partitions)
     for source, offset in to.items():
         state = partitions.get(source)

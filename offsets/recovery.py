@@ -1,4 +1,4 @@
-"""Where a partition is read from: a pure function of what the file, broker and log say.
+"""Start position of a partition: a pure function of what the file, broker and log say.
 
 The rules are those of design section 5; each has a test of its own.
 """
@@ -31,7 +31,7 @@ class Watermarks:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The decision: the offset that is read first, whose word it is, a remark for the log."""
+    """The decision: the offset that is read first, where it is from, a remark for the log."""
 
     offset: int
     origin: str
@@ -43,7 +43,7 @@ class PositionError(Exception):
 
 
 class PositionUnknown(PositionError):
-    """Nobody could be asked, for as long as a member may ask: later it may be known."""
+    """The broker could not be asked in the time that a member has: later it may be known."""
 
 
 def start_position(
@@ -59,7 +59,7 @@ def start_position(
 ) -> Start:
     """Decide where to read a partition from.
 
-    ``recorded`` is the local file's word, ``committed`` the broker's (None: it has none, they
+    ``recorded`` is the local file's position, ``committed`` the broker's (None: there is none, they
     expire). ``configured_offset`` is the offset that ``timestamp`` or ``offset`` came to (None:
     nothing at or after that time, which is the end). ``forced``: the configuration overrules what
     is recorded, this once. ``topic_is_read``: another partition of the topic has a record or a

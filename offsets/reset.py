@@ -1,4 +1,4 @@
-"""What a reset of positions would do, and what it would lose: a pure plan.
+"""Plans a reset of positions: what it would do, and what it would lose. Pure.
 
 Reading again needs two things at once: the frontier goes back, and so do the marks of the targets,
 or they drop what is read again. Skipping is the same the other way round. The plan says both, the
@@ -172,7 +172,7 @@ class _Partition:
         return self._at is None or not self._log.low <= self._at <= self._log.high
 
     def refusals(self) -> Iterator[str]:
-        """Why not, whatever is forced."""
+        """Why it can't be done, even with force."""
         if self._at is None:
             yield f"{self._source}: nothing is recorded, so there is no frontier to stay at"
         elif self.refused:
@@ -251,7 +251,7 @@ class _Partition:
             )
 
     def _held(self) -> dict[str, int]:
-        """The concerned targets' marks of this partition."""
+        """The marks that the request's targets have of this partition."""
         return {
             name: mark.hwms[self._source]
             for name, mark in sorted(self._recorded.targets.items())
@@ -260,10 +260,7 @@ class _Partition:
 
 
 def _formats_left(recorded: Snapshot, moves: Iterable[PartitionMove]) -> Mapping[str, str]:
-    """The topics' formats, but for those that are read from another place: told anew there.
-
-    It is the way to have a topic that has got another format told again.
-    """
+    """The topics' formats; that of a topic that is read from another place is detected again."""
     moved = {move.source.topic for move in moves if move.before != move.after}
     return {topic: name for topic, name in recorded.formats.items() if topic not in moved}
 

@@ -1,8 +1,8 @@
-"""Whether a target shows less than it did: rolled back, restored, or made anew beneath us. Pure.
+"""Finds targets that show less than they did: rolled back, restored or recreated. Pure.
 
-A target's marks never go back by themselves: whoever publishes moves them on. So a mark below the
-recorded one tells that published changes are gone from the target; and they are gone for good
-where they are not read again either.
+A target's marks never go back by themselves: each publish moves them on. So a mark below the
+recorded one shows that published changes are gone from the target. They are gone for good where
+they are not read again either.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The running numbers that a producer gives its messages: what tells one sent again from a gap.
+"""Running numbers that a producer gives its messages: they show repeated messages, and gaps.
 
 They are recorded with a position only where they are of the messages just below it. With a number
-from further below, a producer that began to count anew between would have its messages dropped.
+from further below, messages of a producer that began to count again in between would be dropped.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MOST_SAMPLES = 1024
-"""A sample is a stretch that was sent on. At the bound every other one goes: then fewer positions
-have their numbers recorded, and what is recorded stays right."""
+"""A sample is a batch that was sent on. At the bound every other one is dropped: then fewer
+positions have their numbers recorded, and what is recorded stays right."""
 
 
 @dataclass(frozen=True, slots=True)

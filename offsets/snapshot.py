@@ -1,4 +1,4 @@
-"""What a pipeline must remember between two runs, as a value. Its text is ``snapshot_text``'s."""
+"""Snapshot: what a pipeline must remember between two runs. ``snapshot_text`` has its text."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from offsets.running import Running
 class PartitionState:
     """Where one partition stands.
 
-    ``frontier``: every message below it is done. ``confirmed``: the last frontier of which the
-    broker said that it has it, None before the first one. ``log``: the epoch of the log below it.
+    ``frontier``: every message below it is done. ``confirmed``: the last frontier that the broker
+    confirmed, None before the first one. ``log``: the epoch of the log below it.
     ``reset``: an operator put the frontier here, and until the broker has confirmed one the group's
     commit is what it was before: it says nothing. ``running``: the producer's numbers there.
     """
@@ -60,7 +60,7 @@ class Snapshot:
     """All that a pipeline must remember between two runs.
 
     ``forced`` is the configuration's force text that was carried out last: it works once.
-    ``formats``: by topic the format that was told from its messages (``format = "auto"``).
+    ``formats``: by topic the format that was detected from its messages (``format = "auto"``).
     """
 
     pipeline: str

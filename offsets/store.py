@@ -1,4 +1,4 @@
-"""What a store of positions must do, and how the words of several become one.
+"""Port of a store of positions, and how the records of several stores become one.
 
 Stores are of two strengths. ``file``, ``kafka-topic`` and ``memory`` keep all that a snapshot
 says; ``kafka-commit`` keeps the frontiers alone, as the group's commit.
@@ -21,7 +21,7 @@ class StoreError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a store holds: a snapshot or none, and what is worth telling about it."""
+    """What a store holds: a snapshot or none, and what is damaged in it, one line each."""
 
     snapshot: Snapshot | None
     damage: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class OffsetStore(Protocol):
         ...
 
     def get(self) -> Loaded:
-        """All that is recorded, whoever set it. Raises StoreError, also when not started."""
+        """All that is recorded, by any run. Raises StoreError, also when not started."""
         ...
 
     def set(self, batch: Snapshot) -> Future[None]:
@@ -58,7 +58,7 @@ class OffsetStore(Protocol):
         ...
 
     def stop(self) -> None:
-        """Finish or fail the sets under way, then let go. Again, it does nothing."""
+        """Finish or fail the sets under way, then close. A second call does nothing."""
         ...
 
 
@@ -81,10 +81,10 @@ def restricted(snapshot: Snapshot, owned: Collection[TopicPartition]) -> Snapsho
 
 
 def combined(found: Iterable[Snapshot]) -> Snapshot | None:
-    """What several stores say, the first one's word before the next one's.
+    """What several stores hold, an earlier one before a later one.
 
     Offsets of a topic mean nothing beside those of another topic of the same name, made before or
-    after: a later store's word counts only where its topic's id is the first one's.
+    after: a later store counts only where its topic's id is the first one's.
     """
     whole: Snapshot | None = None
     for other in found:

@@ -1,4 +1,4 @@
-"""When the messages of a partition were made: a few samples, kept for what is not done yet."""
+"""Times at which a partition's messages were made: a few samples, kept for what is not done."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Timeline:
         return self._times_ms[at] if at >= 0 else None
 
     def forget_below(self, frontier: int) -> None:
-        """Everything below is done: keep only the sample that tells how fresh that is."""
+        """Everything below is done: keep only the sample that shows how fresh that is."""
         at = bisect_right(self._ends, frontier) - 1
         if at > 0:
             del self._ends[:at]

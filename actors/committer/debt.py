@@ -1,7 +1,7 @@
-"""What one target's delay costs the others: frontier debt, and whose it is.
+"""Frontier debt: what one target's delay costs the others, and which target causes it.
 
-Messages of all targets above the frontier are read again after a restart, and can't leave the log
-before. So when the target at the frontier makes that debt large, it is named, once.
+After a restart the messages of all targets above the frontier are read again, and until then the
+log must keep them. When the target at the frontier makes that debt large, it is named, once.
 """
 
 from __future__ import annotations

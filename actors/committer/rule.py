@@ -22,7 +22,7 @@ from offsets.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Start the commit schedule (sent once by whoever starts the actors)."""
+    """Start the commit schedule (sent once, by the code that starts the actors)."""
 
 
 class CommitterLogic:
@@ -39,10 +39,10 @@ class CommitterLogic:
     ) -> None:
         """``recorded`` is the last run's snapshot (or an empty one), with this run's topic ids.
 
-        ``until``: say ``CaughtUp`` once the frontier of each of these partitions (all of the
-        topics', asked before any was assigned: they may come one by one) is there. None: never.
-        ``commits``: the group's commit is one of the configured stores, the last. ``debt``: from
-        where on the target that holds a frontier is named.
+        ``until``: report ``CaughtUp`` once the frontier of each of these partitions is there. They
+        are all of the topics', asked for before any was assigned. None: never. ``commits``: the
+        group's commit is one of the configured stores, the last. ``debt``: from where on the
+        target that holds a frontier is named.
         """
         self._pipeline = pipeline
         self._fetcher = Address(pipeline, "fetcher")
@@ -130,7 +130,7 @@ class CommitterLogic:
         self._running[source] = RunningTrail(started.running)
         self._until.setdefault(source, started.until)
         self._confirmed[source] = None if source in self._reset else started.confirmed
-        # File before data: a start that was configured or forced must not be decided anew, at
+        # File before data: a start that was configured or forced must not be decided again, at
         # another place, because the process died before the first regular save.
         return holes + self._save()
 
@@ -168,8 +168,8 @@ class CommitterLogic:
     def _written(self, written: msg.Written) -> list[object]:
         """Take an acknowledgement, unless the partition has gone since.
 
-        Between revoke and reassignment another member may have moved on from a frontier that
-        this acknowledgement knows nothing of: taking it would mark *its* offsets as done.
+        Between revoke and reassignment another member may have moved on from another frontier:
+        taking this acknowledgement would mark *its* offsets as done.
         """
         out: list[object] = []
         target = str(written.target)
@@ -194,7 +194,7 @@ class CommitterLogic:
         return out
 
     def _dead_lettered(self, letter: msg.DeadLettered) -> list[object]:
-        """A record of which no target is known is stored: as good as applied."""
+        """A record without a known target is stored: it counts as applied."""
         if self._epochs.get(letter.source) != letter.epoch:
             return self._drop_stale(letter.source, letter.epoch)
         self._ledger.done(Lane(letter.source, msg.DEAD_LETTERS), letter.offset)
@@ -234,7 +234,7 @@ class CommitterLogic:
         return [fx.Log("info", "stale_message_dropped", fields)]
 
     def _rebuilt(self) -> list[object]:
-        """Tell once, for each, that a new table holds all that its old one did."""
+        """Report once for each rebuild that the new table holds all that its old one did."""
         if not self._rebuilding:
             return []
         frontiers = self._frontiers()
@@ -255,7 +255,7 @@ class CommitterLogic:
     def _caught_up(self) -> list[object]:
         if not self._report_caught_up:
             return []
-        # Where the log ends amid a message the rest of that may never come: it is not waited for.
+        # Where the log ends inside a message its rest may never come: it is not waited for.
         applied = {source: self._ledger.applied(source) for source in self._ledger.sources}
         if any(applied.get(source, -1) < end for source, end in self._until.items()):
             return []
@@ -296,7 +296,7 @@ class CommitterLogic:
     def _save(self) -> list[object]:
         snapshot = self.snapshot()
         owned = tuple(self._epochs)
-        # The same words of more partitions are news: a store keeps those of the owned ones alone.
+        # The same text for more partitions is a change: a store keeps only those of the owned ones.
         if snapshot == self._on_disk and owned == self._owned:
             return self._saved_as(msg.Saved(self._ledger.frontiers()))
         self._saving = snapshot

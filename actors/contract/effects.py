@@ -106,7 +106,7 @@ class ReleaseSources:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Decide anew where these partitions are read from, as after an assignment (which is heard)."""
+    """Decide again where these partitions are read from; ``Assigned`` comes, as after a revoke."""
 
     sources: tuple[TopicPartition, ...]
 
@@ -133,9 +133,9 @@ class LaneMessages:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Decode messages, fold them after earlier pieces, in order, and write one staged file.
+    """Decode messages, fold them after earlier files, in order, and write one staged file.
 
-    ``Staged`` comes back. The pieces' files are removed once the new one is written.
+    ``Staged`` comes back. The earlier files are removed once the new one is written.
     """
 
     route: TargetRoute
@@ -145,27 +145,27 @@ class Stage:
     """Another number than the last: the target's columns were dropped, renamed or redefined since,
     so what is known of them from earlier messages is forgotten."""
     stored: TableSchema | None = None
-    """The target's columns, for messages that tell no types: with a generation's first batch."""
+    """The target's columns, for messages without types: with a generation's first batch."""
     all_types: bool = False
     """Answer with all types that the rows declare, also with those answered before."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveStaged:
-    """Remove staged files that nobody will write."""
+    """Remove staged files that will not be written."""
 
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Take no data from the mailbox (its sender will pause) until it is said again with False."""
+    """Take no data from the mailbox (its sender will pause) until a ``Hold`` with False."""
 
     held: bool
 
 
 class LogRange(NamedTuple):
-    """A stretch of the log whose messages of one target are wanted again."""
+    """A range of the log that is read again for one target's messages, first to last offset."""
 
     source: TopicPartition
     first: int
@@ -194,7 +194,7 @@ class ReadSpill:
 
 @dataclass(frozen=True, slots=True)
 class EndSpill:
-    """Let go of a spill that is written; ``SpillEnded`` or ``SpillFailed`` comes back."""
+    """Remove a spill that is written; ``SpillEnded`` or ``SpillFailed`` comes back."""
 
     target: TargetName
 
@@ -234,8 +234,8 @@ class Publish:
 class SaveSnapshot:
     """Have the stores record a snapshot; ``Saved`` or ``SaveFailed`` comes back.
 
-    ``owned`` are the partitions that are this member's to speak of: what the snapshot says of
-    others is of the past.
+    ``owned`` are the partitions that this member owns: what the snapshot says of others may be out
+    of date.
     """
 
     snapshot: Snapshot

@@ -1,4 +1,4 @@
-"""What the actors answer when they are asked how it stands: values, no clock but their own.
+"""Figures: what the actors answer when they are asked for their state. Values.
 
 Ages are in seconds of the monotonic clock, times of the source in Unix milliseconds. Counts begin
 with the process.
@@ -14,15 +14,15 @@ from offsets.position import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Say how it stands (an ``ask``): the answer is one of the values below."""
+    """The request for them (an ``ask``): the answer is one of the values below."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetcherFigures:
     """``dropped``: messages that no route wants, or that carry no change. ``unreachable_s``: since
-    when no broker is connected. ``repeated``: messages that the producer sent again, told by its
+    when no broker is connected. ``repeated``: messages that the producer sent again, by its
     running numbers: dropped. ``passed_over``: messages that may ask for a change, of a table
-    that they don't tell for sure. ``left_out``: messages of ``left_out_tables`` tables, whose
+    that they don't name for sure. ``left_out``: messages of ``left_out_tables`` tables, whose
     names no target can have."""
 
     assigned: bool
@@ -37,9 +37,9 @@ class FetcherFigures:
     left_out: int = 0
     left_out_tables: int = 0
     formats: Mapping[str, str] = field(default_factory=dict)
-    """By topic, where they are told from the messages."""
+    """By topic, where they are detected from the messages."""
     formats_awaited: Mapping[str, int] = field(default_factory=dict)
-    """Topics whose format is not told yet, with the messages that wait for it."""
+    """Topics whose format is not detected yet, with the number of messages that wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class WriteFigures:
 
 @dataclass(frozen=True, slots=True)
 class ErrorFigures:
-    """The last thing that went wrong. ``age_s`` None: it was so before this process began.
-    ``lasting``: it did not go well since."""
+    """The last thing that went wrong. ``age_s`` None: it was before this process began.
+    ``lasting``: nothing has succeeded since."""
 
     reason: str
     age_s: float | None
@@ -84,7 +84,7 @@ class TargetFigures:
     ``rows_read`` are the source's row changes as decoded, ``rows_written`` those that are
     published, ``rows_stored`` what they came to after folding. ``values_nulled`` are
     values that no lake can hold (zero dates), stored as null because configuration says so.
-    ``ddl_not_understood`` counts statements that nobody could read.
+    ``ddl_not_understood`` counts statements that could not be read.
     """
 
     target: str
@@ -153,7 +153,7 @@ class CommitterFigures:
     saved_age_s: float | None
     save_error: str | None
     rows_may_differ: Mapping[str, str] = field(default_factory=dict)
-    """The marks of that name that are recorded, also of targets that nobody has opened yet."""
+    """The marks of that name that are recorded, also of targets that are not opened yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class Tally:
     lasting: bool = field(default=False)
 
     def failed(self, reason: str, now: float | None) -> None:
-        """Note what went wrong; None: in an earlier run, nobody knows when."""
+        """Note what went wrong; None: in an earlier run, at an unknown time."""
         self.error, self.error_at, self.lasting = reason, now, True
 
     def last_error(self, now: float) -> ErrorFigures | None:

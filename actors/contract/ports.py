@@ -1,4 +1,4 @@
-"""What the actors need from the world, as Protocols, with the thread that may call each.
+"""Ports: what the actors need from outside, as Protocols, with the thread that may call each.
 
 Nothing here knows Kafka's client or Spark: the adapters live in ``daemon`` and ``sparkwriter``. The
 errors beside a protocol are those that its methods raise.
@@ -33,7 +33,7 @@ class BatchWriter(Protocol):
         """Read the target's schema and marks, from the sink itself, never from a cache.
 
         ``recorded`` is what we know to have been published last. Where the sink has lost its marks
-        since (its old versions were expired), they are these, if it can tell that nobody moved
+        since (its old versions were expired), they are these, if it is sure that no writer moved
         them in between. Raises SinkUnavailable (try again) or TargetRefused (it can't be had as it
         is).
         """
@@ -121,7 +121,7 @@ class Spills(Protocol):
         ...
 
     def end(self, target: TargetName) -> None:
-        """The spill is written: let it go, durably."""
+        """The spill is written: remove it, durably."""
         ...
 
 
@@ -136,7 +136,7 @@ class DeadLetterStore(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         ...
 
 
@@ -161,7 +161,7 @@ class TargetRefused(Exception):
 
 
 class SourceListener(Protocol):
-    """What a source tells the fetcher from inside ``poll``, on the fetcher's thread."""
+    """What a source reports to the fetcher from inside ``poll``, on the fetcher's thread."""
 
     def assigned(self, assigned: Assigned) -> None:
         """Partitions were given, and are being read from their starts already."""
@@ -229,7 +229,7 @@ class Stager(StagedFiles, Protocol):
     """What stages one processor's batches. Called by its thread alone."""
 
     def stage(self, request: Stage) -> Staged | StageFailed:
-        """Decode, fold after earlier pieces in order, write one file, remove the pieces.
+        """Decode, fold after the earlier files in order, write one file, remove the earlier ones.
 
         It remembers each target's columns from batch to batch.
         """

@@ -1,4 +1,4 @@
-"""What a spill holds of a target in quarantine."""
+"""Values of a spill: the raw messages of a target in quarantine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SpillRecord(NamedTuple):
     ddl: bool
     value: bytes
     table: TableName | None = None
-    """See ``Share.table``: told when it is read, by the routes of then."""
+    """See ``Share.table``: set when the spill is read, by the routes of that time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from offsets.position import Step, TopicPartition
 class Doubt:
     """Why a target's stored rows may differ from the source's from a write on, in one line.
 
-    ``if_null``: only if a stored row has a null in this column. ``amid``: of rows that are written
-    with it, too, so that it counts in a table without rows.
+    ``if_null``: only if a stored row has a null in this column. ``amid``: it is true of rows
+    that are written with it, too, so that it counts in a table without rows.
     """
 
     what: str
@@ -56,24 +56,24 @@ class StagedBatch:
     """The target has this name afterwards. Then, and with ``takes_from``, the write's lanes are
     one: the DDL's."""
     takes_from: TargetName | None = None
-    """That target has this one's name afterwards: its own write sees to that, this one waits
-    (WaitsForName) until it is so."""
+    """That target has this one's name afterwards. Its own write does that, and this one waits
+    (WaitsForName) for it."""
     group: str = ""
     """Whose members may write these lanes: the consumer group and its cluster. The target keeps
-    it beside each mark that the write moves. Empty: nobody's, and told from every other."""
+    it beside each mark that the write moves. Empty: of no group, and different from each."""
     step: Step | None = None
     """The write is part of a message of several entries, and this is what the target holds of that
     afterwards. Then the lanes are one; before the last part its mark is just below the message."""
     begun: int = 0
     """Of the step's message: how many entries the target must show before the write."""
     options: SinkOptions = ()
-    """What the route asks of this kind of sink alone, by name."""
+    """The route's options for this kind of sink, by name."""
     doubts: tuple[Doubt, ...] = ()
     """What it says of the rows that are stored already: the target's mark ``rows_may_differ`` names
     it afterwards, published in the same step."""
     table: TableName | None = None
     """Whose rows or statement it is, where the target is meant to be of one table alone: the sink
-    keeps it with the target, and refuses those of another. None: no matter whose."""
+    keeps it with the target, and refuses those of another. None: of any."""
     becomes: TableName | None = None
     """What that table is named afterwards, where a statement renames it."""
 
@@ -85,7 +85,7 @@ class StagedBatch:
 
     @property
     def amid(self) -> bool:
-        """Whether it ends amid its message: the mark is below that, the step tells how far."""
+        """Whether it ends inside its message: the mark is below that, the step says how far."""
         return is_amid(self)
 
     @property

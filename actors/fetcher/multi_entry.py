@@ -31,10 +31,10 @@ class TargetPart:
 
 @dataclass(frozen=True, slots=True)
 class EntryGroup:
-    """What is applied at once of a message, of one target: neighbouring rows, or one statement.
+    """What one target applies at once of a message: neighbouring rows, or one statement.
 
-    ``value`` is a message of these entries. ``done``: so many of the whole message's entries, be
-    they of whatever target, are behind it; so the targets of one statement name the same place.
+    ``value`` is a message of these entries. ``done``: so many of the whole message's entries, of
+    whichever target, are behind it; so all targets of one statement name the same place.
     ``table``: see ``Share.table``.
     """
 
@@ -87,8 +87,8 @@ def _target_part(
 def _shown_by_rows(ddl: Ddl) -> bool:
     """Rows name their columns, with their types; the formats of several entries all do.
 
-    They don't tell of a column that is added whether it is the one that was dropped before, whose
-    values may be kept under the name, nor what became of stored values in one that is redefined.
+    They don't show whether an added column is one that was dropped before (whose values may be kept
+    under the name), nor what became of stored values in a column that is redefined.
     """
     return not (ddl.steps or ddl.redefined or ddl.refused or ddl.unread)
 

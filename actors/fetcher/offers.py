@@ -1,4 +1,4 @@
-"""Batches on their way from the fetcher to the processors: one offer at a time, the rest parked."""
+"""Offers of batches to the processors: one at a time for each, the rest parked."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Offers:
 
     @property
     def settled(self) -> bool:
-        """Whether all that was given has been taken."""
+        """Whether the processors have taken all that was offered."""
         return not self._asked and not self.waiting
 
     @property
     def waited_for(self) -> list[str]:
-        """Whom something is parked for."""
+        """The processors that something is parked for."""
         return [str(to) for to, parked in self._parked.items() if parked]
 
     @property
@@ -62,36 +62,36 @@ class Offers:
         return fx.Offer(to, batch)
 
     def answered(self, offered: msg.Offered) -> None:
-        """An offer was taken, or counts as none."""
+        """Note how an offer ended; a refused one does not count as sent."""
         self._asked.discard(offered.to)
         if not offered.taken:
             self._sent[offered.to] -= 1
 
     def park_refused(self, offered: msg.Offered, now: float) -> None:
-        """What was refused is the first to be offered when there is room."""
+        """Park what was refused, first in the queue: it is offered when there is room."""
         if not self._refused:
             self.blocked_at = now
         self._refused.add(offered.to)
         self._parked[offered.to].appendleft(offered.batch)
 
     def keep(self, sources: Container[TopicPartition]) -> None:
-        """Let go of what is parked of other partitions."""
+        """Drop what is parked of other partitions."""
         for to, parked in self._parked.items():
             self._parked[to] = deque(batch for batch in parked if batch.source in sources)
 
     def clear(self) -> None:
-        """Let go of all that is parked."""
+        """Drop all that is parked."""
         for parked in self._parked.values():
             parked.clear()
 
     def drain(self, to: Address) -> fx.Tell:
-        """Tell a processor how many batches it has been given in all, the last one among them."""
+        """Have a processor write everything; says how many batches it was sent in all."""
         return fx.Tell(to, msg.Drain(self._sent[to]))
 
     def flush(self) -> Iterator[fx.Tell]:
-        """Tell them all that nothing follows what they have been given."""
+        """Have all processors write at once: nothing follows what they were sent."""
         return (fx.Tell(to, msg.Flush(sent)) for to, sent in self._sent.items())
 
     def drains(self) -> Iterator[fx.Tell]:
-        """Tell them all."""
+        """``drain`` for all processors."""
         return map(self.drain, self._parked)

@@ -1,7 +1,7 @@
-"""What the fetcher does about messages that come in parts, and about those that come again.
+"""Reassembles messages that come in parts, and drops those that the producer sent again.
 
-Parts are put together before anything is routed; the whole stands at its last part's offset, and
-its first part holds the frontier until then (``offsets.parts``).
+Parts are put together before anything is routed. The whole message stands at its last part's
+offset, and its first part holds the frontier until then (``offsets.parts``).
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class ReassembledBatch:
     """The producer's numbers after it."""
 
     def completed(self, sent: msg.Dispatched, *, last: bool) -> msg.Dispatched:
-        """What the committer is told of it, with the runs and what is still open.
+        """What the committer hears of it: ``sent`` with the runs and what is still open.
 
-        ``last``: nothing more of it is sent. A message that is bad comes after all before it: until
-        then it is open.
+        ``last``: nothing more of it is sent. A bad message is sent after all before it, and is open
+        until then.
         """
         fragments = self.open_after if self.run is None or last else self.open_before
         sent = replace(sent, fragments=fragments)
@@ -62,10 +62,10 @@ class _RunningNumbers:
         return self._last
 
     def is_new(self, place: str, stream: str, number: int | None) -> bool:
-        """Tell a new message from one that was sent again; raises SequenceGap.
+        """Whether a message is new, not sent again; raises SequenceGap.
 
-        1 stands for a producer that counts anew: what it sends is taken, for to drop it would be
-        a loss, and to apply a message again in its order is none.
+        Number 1 means that the producer began to count again. Its messages are taken: dropping one
+        would be a loss, and applying one again in its order is none.
         """
         last = self._last.get(stream)
         shard = f", shard {stream}" if stream else ""
@@ -102,7 +102,7 @@ class Reassembly:
     def begin(
         self, source: TopicPartition, *, at_frontier: bool, running: Running | None = None
     ) -> None:
-        """A partition is read from anew (``PartAssembler.begin``); the numbers just below it."""
+        """Start a partition (``PartAssembler.begin``); ``running``: the numbers just below it."""
         self._running[source] = _RunningNumbers(running)
         self._assembler.begin(source, at_frontier=at_frontier)
 
@@ -120,7 +120,7 @@ class Reassembly:
         return self._running[source].numbers if source in self._running else {}
 
     def _is_repeated(self, source: TopicPartition, offset: int, value: bytes | None) -> bool:
-        """Tell a message that was sent again, be it good or bad; raises SequenceGap."""
+        """Whether a message, good or bad, was sent again; raises SequenceGap."""
         assert self._format is not None
         if value is None:
             return False
@@ -132,7 +132,7 @@ class Reassembly:
         return not self._running[source].is_new(place, stream, number)
 
     def moved(self, source: TopicPartition, position: int) -> ReassembledBatch:
-        """The stretch of no message at a position."""
+        """A batch without messages: the position moved on."""
         held = self.open(source)
         return ReassembledBatch(
             msg.Fetched(source, [], [], position), None, held, held, self.numbers(source)
@@ -189,7 +189,7 @@ class Reassembly:
 
 
 def _part(format_: Chunked, value: bytes | None) -> tuple[str, Part] | None:
-    """The part that a message is; what else is wrong with it, its routing tells."""
+    """The part that a message is, None where it is whole or bad: routing reports bad ones."""
     try:
         return None if value is None else format_.part(value)
     except BadMessage:

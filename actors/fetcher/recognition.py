@@ -1,7 +1,7 @@
-"""What the fetcher does about topics whose formats have to be told: it holds what comes first.
+"""Detects topics' formats from their first messages, and holds these until then.
 
-Nothing of a topic goes on before its format is known, so nothing is out of order, and the frontier
-stays below: after a crash the same messages are read, and tell the same.
+No message of a topic goes on before its format is known, so the order stays, and the frontier stays
+below: after a crash the same messages are read, and the same format is detected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from offsets.position import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class RecognitionBounds:
-    """How much of a topic is held, of all its partitions, until its format is told.
+    """How much of a topic is held, of all its partitions, until its format is detected.
 
     ``messages``: more only puts off the error that names what came; fewer, and a compacted topic
     that begins with the ends of many keys stops the pipeline. ``bytes`` bound the memory.
@@ -32,12 +32,12 @@ class RecognitionBounds:
 
 
 class NotRecognised(Exception):
-    """A topic's format can't be told, or can't be read: one line."""
+    """A topic's format can't be detected, or can't be read: one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """What may go on: batches, each in its partition's order, and the format that was just told."""
+    """Batches that may go on, in their partitions' order, and the format that was just detected."""
 
     batches: tuple[msg.Fetched, ...]
     detected: msg.FormatDetected | None = None
@@ -132,8 +132,8 @@ class Recognition:
 
 
 def _first_detected(topic: str, records: Iterable[Packed]) -> str | None:
-    """The format of the first record that tells it. Raises NotRecognised for one of a writer that
-    is not read, however many others may follow."""
+    """The format of the first record that shows one. Raises NotRecognised for a record of a writer
+    that is not read, however many others may follow."""
     for record in records:
         if (name := recognised(confidences(record))) is not None:
             return name

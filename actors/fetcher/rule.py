@@ -1,4 +1,4 @@
-"""The fetcher's rule: glance at each message, split batches by target, never block.
+"""The fetcher's rule: look at each message, split batches by target, never block.
 
 Where a processor's mailbox is full its share is parked and nothing is polled until there is room;
 where that takes long all partitions are paused and polling goes on, so the group keeps this
@@ -38,8 +38,8 @@ class FetcherSettings:
     ``patience_s`` are the partitions paused, for a pause throws away what the client has fetched
     ahead (a third of all traffic under load, measured). While paused, polls return nothing and
     only keep the membership: every ``paused_poll_s`` is plenty, and room in a mailbox wakes the
-    fetcher by itself. ``ddl_not_understood_stops``: so does a statement about no table that can't
-    be read; else it is told.
+    fetcher by itself. ``ddl_not_understood_stops``: a statement about no table that can't be
+    read stops the pipeline; else it is reported.
     """
 
     ddl_not_understood_stops: bool = False
@@ -52,8 +52,8 @@ class FetcherSettings:
     stops the pipeline. More only costs memory."""
     recognition: RecognitionBounds = field(default_factory=RecognitionBounds)
     until: Mapping[TopicPartition, int] | None = None
-    """Where a run ends that reads what is there: a topic whose format is not told by then never
-    is. None: it goes on."""
+    """Where a run ends that reads only what is there. A topic whose format is not detected by then
+    ends the run with an error. None: the run goes on."""
     dead_letters: bool = False
     """Messages that can't be looked at are stored and passed over, instead of ending it all."""
 
@@ -188,7 +188,7 @@ class FetcherLogic:
         return out + self._undetected(polled.positions) + self._flush()
 
     def _flush(self) -> list[object]:
-        """Say so where the end is reached of a run that reads what is there, and all is taken."""
+        """Report the end of a run that reads only what is there, once all is taken."""
         ends, assigned = self._settings.until, self._partitions
         if ends is None or self._flushed or self._stopped or not self._offers.settled:
             return []
@@ -213,7 +213,7 @@ class FetcherLogic:
         return out
 
     def _undetected(self, positions: Mapping[TopicPartition, int]) -> list[object]:
-        """The end of a run that reads what is there, where a topic's messages still wait."""
+        """Fail a run that reads only what is there, where messages still wait for a format."""
         if self._settings.until is None or self._stopped:
             return []
         ends = self._settings.until
@@ -247,10 +247,10 @@ class FetcherLogic:
     def _route(
         self, reassembled: ReassembledBatch, fetched: msg.Fetched
     ) -> tuple[list[object], msg.Fetched | None]:
-        """Split what is left of a stretch by target: first ``Dispatched``, then a share for each
+        """Split what is left of a batch by target: first ``Dispatched``, then a share for each
         processor.
 
-        Gives what is left behind a message that became a dead letter, too.
+        Also returns what is left behind a message that became a dead letter.
         """
         found = self._sorter.sort(fetched)
         good, problem, source = found.good, found.problem, fetched.source
@@ -402,7 +402,7 @@ class FetcherLogic:
         return out if self._blocked else out + self._resume()
 
     def _reread(self, epochs: Mapping[TopicPartition, int]) -> list[object]:
-        """A hand-over to oneself: let go of everything, then begin at the frontier as ever.
+        """A hand-over to oneself: drop everything, then begin at the frontier, as after a revoke.
 
         After a stop nothing is read: the next run begins at the frontier.
         """
@@ -494,7 +494,7 @@ class FetcherLogic:
         return [*self._offers.drains()]
 
     def _stop(self) -> list[object]:
-        """Read no more. What is parked will be read again after a restart, so it is let go."""
+        """Read no more. What is parked is dropped: it is read again after a restart."""
         if self._stopped:
             return []
         self._stopped = True

@@ -1,4 +1,4 @@
-"""What the fetcher does with a batch of messages: each goes to the targets that want it."""
+"""Sorts a fetched batch: each message goes to the targets that want it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Sorted:
 
     ``shares`` are in lane order, ``good`` the number of messages that they and those without
     anything to apply were, ``problem`` what is wrong with the next. ``unread`` are statements
-    that nobody understands and that are passed over, ``passed_over`` the reasons for which other
+    that can't be understood and are passed over, ``passed_over`` the reasons for which other
     messages are, ``notes`` tables whose names are not sure.
     """
 
@@ -119,7 +119,7 @@ class Sorter:
         self.dropped = 0
         """Messages that no route wants, or that carry no change."""
         self.passed_over = 0
-        """Messages that may ask for a change, of a table that they don't tell for sure."""
+        """Messages that may ask for a change, of a table that they don't name for sure."""
         self._why: dict[str, PassedOver] = {}
         self.left_out: Counter[TableName] = Counter()
         """Messages of each table that is left out."""
@@ -234,7 +234,7 @@ class Sorter:
         return [_Slot(route, [offset], [value], ddl=True) for route in routes.values()]
 
     def _report_unread(self, why: str, statement: Ddl) -> None:
-        """Note a statement that somebody has to look at. Raises _NotFollowed where that stops."""
+        """Report a statement that an operator must look at. Raises _NotFollowed where it stops."""
         if self._ddl_not_understood_stops:
             raise _NotFollowed(f"{why}: {' '.join(statement.sql.split())}")
         self._unread.append(why)
@@ -247,7 +247,7 @@ class Sorter:
         concerned = self._router.targets(statement.table)
         if not concerned:
             return ()
-        # Of a whole database, or of one that is not told: there is no one target whose lane could
+        # Of a whole database, or of an unknown one: there is no one target whose lane could
         # carry it.
         reason = statement.refused or statement.unread
         name = _shown(statement.table)
@@ -294,6 +294,6 @@ class Sorter:
 
 
 def _shown(table: TableName) -> str:
-    """The database, or the table of one that is not told, as the beginning of a message."""
+    """The database, or the table of an unknown one, as the beginning of a message."""
     name = table.database or (f"{table.table} of an unknown database" if table.table else "")
     return f"{name}: " if name else ""

@@ -1,8 +1,8 @@
-"""Statements that spell a table otherwise than its rows do.
+"""Finds statements that spell a table's name in another case than its rows do.
 
 A server with ``lower_case_table_names`` keeps names in small letters and logs statements as they
-were typed: ``TRUNCATE TABLE Orders`` is of ``orders`` there, and of another table on a server that
-tells case. Nothing in the log says which one it is.
+were typed: ``TRUNCATE TABLE Orders`` is of ``orders`` there, and of another table on a server with
+case-sensitive names. Nothing in the log says which kind of server it is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Trying again: what may pass waits and is offered once more, each target by itself.
+"""Retries: a write, an opening or a staging that failed is tried again, each target by itself.
 
-Its changes pile up meanwhile, and the others go on.
+The target's changes pile up meanwhile, and other targets go on.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Attempts:
         return _retry_log(buffer, "sink_unavailable", reason, attempt, wait)
 
     def waits(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
-        """Another target's write comes first: said once, for nothing is wrong."""
+        """Another target's write comes first: logged once at info, because nothing is wrong."""
         said = buffer.tally.lasting and buffer.tally.error == reason
         log = self.failed(buffer, reason, now)
         return fx.Log("debug" if said else "info", "waits_for_name", log.fields)

@@ -1,9 +1,9 @@
-"""Waiting in a renaming for a target that is in quarantine: nothing comes of that.
+"""Targets that wait, in a renaming, for a target in quarantine: they go into quarantine too.
 
-A quarantine is to hold up nobody. So whoever waits for another target's write asks that one's
-processor at each attempt, and where it is in quarantine the one that waits goes there as well, its
-messages with it; so does, in turn, whoever waits for that one. Nothing is remembered between two
-attempts: a restart, or a release that begins or breaks off, needs no word of it.
+A quarantine must not hold up other targets. So a target that waits for another one's write asks
+that one's processor at each attempt. Where the other one is in quarantine, the one that waits goes
+there too, with its messages, and so do those that wait for it. Nothing is remembered between two
+attempts, so a restart, or a release that begins or breaks off, needs no message about it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Awaited:
         self._processors = processors
 
     def ask(self, buffer: TargetBuffer, other: TargetName) -> list[object]:
-        """Ask how it stands with the target that this one's write waits for."""
+        """Ask whether the target that this one's write waits for is in quarantine."""
         write = buffer.life.write
         if write is None:
             return []
@@ -37,8 +37,8 @@ class Awaited:
     def answer(
         self, asked: msg.WaitsFor, other: TargetBuffer | None, draining: bool
     ) -> list[object]:
-        """Say so where the target is in quarantine. Not while it may still write what is waited
-        for: by a write that was under way, or by a release; that one stops with its daemon."""
+        """Answer where the target is in quarantine, unless what is waited for may still be written:
+        by a write under way, or by a release that does not stop with the daemon."""
         quarantine = None if other is None else other.quarantine
         if other is None or quarantine is None or other.life.write is not None:
             return []

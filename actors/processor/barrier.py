@@ -1,4 +1,4 @@
-"""What a DDL message asks of one target, by the pipeline's policy: one write, or nothing."""
+"""Plans a DDL message for one target, by the pipeline's policy: one write, or nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Barrier:
 
     ``batch`` is None where nothing is to be written. ``forget``: what is known of the columns
     from the rows of before is out of date. ``notes`` are for the log: what is not followed by
-    choice. ``unread`` are the statements that nobody understands. ``types`` are the columns' as
+    choice. ``unread`` are the statements that can't be understood. ``types`` are the columns' as
     they are known afterwards, in the source's words; ``added`` those of them that are new.
     """
 
@@ -47,7 +47,7 @@ class Barrier:
 
 
 def notes_of(buffer: TargetBuffer, barrier: Barrier) -> list[object]:
-    """Note what a barrier changes beside its write, and what is to be told of it."""
+    """Note what a barrier changes beside its write, and report what is not followed."""
     buffer.columns.generation += barrier.forget
     buffer.columns.types = dict(barrier.types)
     buffer.columns.stated |= barrier.added
@@ -116,7 +116,7 @@ class BarrierPlanner:
     ) -> None:
         """Note what the statement may change in stored rows without a row. Raises NotFollowed.
 
-        Where several tables share the target, what was told of one column is not true of all.
+        Where several tables share the target, what is known of one column is not true of all.
         """
         known, stored = barrier.types, buffer.state.schema
         steps = statement.steps if statement.refused is None else statement.lenient
@@ -170,7 +170,7 @@ class BarrierPlanner:
     def _lenient(
         self, statement: Ddl, barrier: Barrier, place: str, *, changelog: bool, lanes: bool
     ) -> Ddl:
-        """The statement as it is followed where stored values can't be told. Raises NotFollowed.
+        """The statement as it is followed where stored values are unknown. Raises NotFollowed.
 
         A changelog needs none: events of the past did not have the column. Nor does a table without
         rows, but where other lanes may lag behind, those of before may come after the statement.

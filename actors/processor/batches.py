@@ -1,4 +1,4 @@
-"""A target's batches: closed, staged, handed to the writers. When, is the processor's matter."""
+"""Closes a target's batches, has them staged, hands them to writers; the processor says when."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from offsets.position import NO_OFFSET, TopicPartition
 class Batches:
     """Makes one processor's batches. Deterministic: it answers with effects.
 
-    ``batch_bytes`` bounds what is decoded at once, in raw messages or staged pieces.
+    ``batch_bytes`` bounds what is decoded at once, in raw messages or staged files.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Batches:
     def _rows(
         self, buffer: TargetBuffer, chunks: list[Chunk], behind_write: TopicPartition | None
     ) -> list[object]:
-        """Have chunks decoded and staged: as the batch, or as a piece of ``behind_write``."""
+        """Have chunks decoded and staged: as the batch, or as a file behind the write."""
         staged_files = () if behind_write is not None else self._files_of_one_write(buffer)
         others = bool(chunks and staged_files) and chunks[0].table != staged_files[0].table
         if (len(staged_files) < len(buffer.staged_files) or others) and behind_write is None:
@@ -111,7 +111,7 @@ class Batches:
         return [self.stage(buffer)]
 
     def _covered(self, buffer: TargetBuffer, closing: Closing) -> list[object]:
-        """There is no row in it: all but a piece, which waits for the write, is done with that."""
+        """It holds no row: then it is done, unless it waits behind the write."""
         closing.cover(None)
         buffer.cover(closing.through, closing.epochs)
         return self.nothing_to_write(buffer) if closing.behind_write is None else []
@@ -141,7 +141,7 @@ class Batches:
         return [fx.Tell(self._committer, done)] if done.through else []
 
     def _files_of_one_write(self, buffer: TargetBuffer) -> tuple[StagedFile, ...]:
-        """The oldest pieces, as many as may be read back at once: after a long outage there may
+        """The oldest files, as many as may be read back at once: after a long outage there may
         be gigabytes of them."""
         taken: list[StagedFile] = []
         size = 0
@@ -164,7 +164,7 @@ class Batches:
         return fx.Stage(buffer.route, paths, lanes, generation, stored, all_types=forgotten)
 
     def stage_behind(self, buffer: TargetBuffer) -> list[object]:
-        """Decode and stage what waits behind the write, one lane a piece, up to a barrier."""
+        """Decode and stage what waits behind the write, a file for each lane, up to a barrier."""
         chunks: list[Chunk] = []
         while buffer.queue.chunks and not buffer.queue.barrier_first:
             first = buffer.queue.chunks[0]
@@ -185,7 +185,7 @@ class Batches:
         changed = self._columns(buffer, closing, staged)
         if closing.entry_group is not None:
             return changed + self._entry_groups.staged(buffer, staged, now)
-        # A refusal leaves the batch's messages at hand. A piece waits behind a write, maybe the one
+        # A refusal leaves the batch's messages at hand. A file waits behind a write, maybe the one
         # that ends such a message.
         if closing.behind_write is None:
             check_steps(buffer, closing, staged)
@@ -217,15 +217,15 @@ class Batches:
         return note_column_changes(buffer, staged, place, shared=shared, behind_write=behind)
 
     def _restarts(self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt) -> bool:
-        """Whether a message only does not go together with those before it. One that does not
-        though nothing was known before it is a bad one."""
+        """Whether a message is only of other columns than those before it. Where nothing was known
+        before it, it is a bad one."""
         return bad.of_table and buffer.columns.restarted_at != record_at(closing, bad)
 
     def _restart_columns(
         self, buffer: TargetBuffer, closing: Closing, bad: msg.BadMessageAt, now: float
     ) -> list[object]:
         """Have what came before it written, and it and the rest decoded as if it were the first:
-        the sink then tells what becomes of the stored columns, and refuses by name what can't."""
+        the sink then decides what becomes of the stored columns, and names those it refuses."""
         for chunk in reversed(after_bad(closing, bad, now, restarts_columns=True)):
             buffer.queue.give_back(chunk)
         buffer.columns.restart(record_at(closing, bad))
@@ -287,7 +287,7 @@ class Batches:
             batch = replace(batch, doubts=(*batch.doubts, *buffer.columns.doubts.values()))
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)
         for source, last in through.items():
-            if buffer.through.get(source, last + 1) <= last:  # no piece waits behind this write
+            if buffer.through.get(source, last + 1) <= last:  # no file waits behind this write
                 buffer.through.pop(source)
                 buffer.epochs.pop(source)
         buffer.life.submit(write)

@@ -1,4 +1,4 @@
-"""One target's changes on their way: raw messages, staged pieces, the write in flight.
+"""One target's changes on their way: raw messages, staged files, the write in flight.
 
 A passive record with the small rules that need nothing but it; the processor decides when.
 """
@@ -61,7 +61,7 @@ class TargetBuffer:
     fed: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     """Of each lane, its assignment and the first offset that still comes under it."""
     unrecorded: set[TopicPartition] = field(default_factory=set)
-    """Those of these lanes of which nobody knows how far they were read before."""
+    """Those of these lanes without a record of how far they were read before."""
     fenced_at: Mapping[TopicPartition, int] | None = None
     """The marks as they were known when a write was fenced, until they are read again."""
     write_from: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class TargetBuffer:
         return self.queue.size + closing + (self.quarantine.waiting_bytes if self.quarantine else 0)
 
     def drop_all(self) -> list[str]:
-        """Hold nothing any more but a write; the staged files that it leaves."""
+        """Drop all but the write in flight. Returns the staged files that are to be removed."""
         gone = [file.path for file in self.staged_files]
         self.queue.clear()
         self.staged_files.clear()
@@ -122,7 +122,7 @@ class TargetBuffer:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is held: no message, no piece, no write, nothing to be spilled."""
+        """Whether nothing is held: no message, no file, no write, nothing to be spilled."""
         return self.settled and (self.quarantine is None or self.quarantine.idle)
 
     @property
@@ -145,7 +145,7 @@ class TargetBuffer:
     def cover(
         self, through: Mapping[TopicPartition, int], epochs: Mapping[TopicPartition, int]
     ) -> None:
-        """The next write holds this as well: a piece, a barrier, or messages without a row."""
+        """The next write covers this as well: a file, a barrier, or messages without a row."""
         self.through.update(through)
         self.epochs.update(epochs)
 
@@ -157,7 +157,7 @@ class TargetBuffer:
         }
 
     def waits_of(self, source: TopicPartition, epoch: int) -> bool:
-        """Tell whether something waits of a lane under that assignment: all that does, or none."""
+        """Whether messages of a lane wait under that assignment: all that wait are of one."""
         closing = self.life.closing
         parts = () if closing is None else closing.parts
         read = {c.epoch for c in self.queue.chunks if c.source == source}

@@ -22,8 +22,8 @@ from offsets.position import TopicPartition
 class DataError(Exception):
     """The target can't go on with what the source sent: one line with the record's place.
 
-    ``files``: what was staged before that was seen. ``quarantine``: it goes there, whatever
-    becomes of targets that are refused.
+    ``files``: what was staged before that was seen. ``quarantine``: it goes there, also where
+    a refused target stops the pipeline.
     """
 
     def __init__(self, reason: str, *files: str, quarantine: bool = False) -> None:
@@ -57,7 +57,7 @@ def close_rows(
         parts=tuple(parts),
         size=sum(chunk.messages.size for chunk in chunks),
         staged_files=staged_files,
-        # A piece covers its own messages; the batch also what came before it without a write.
+        # A file covers its own messages; the batch also what came before it without a write.
         through=dict(buffer.through) if whole else {},
         epochs=dict(buffer.epochs) if whole else {},
         behind_write=behind_write,
@@ -67,7 +67,7 @@ def close_rows(
 
 
 def close_staged_files(buffer: TargetBuffer, staged_files: tuple[StagedFile, ...]) -> Closing:
-    """A batch of the oldest pieces alone; what is younger waits for the next one."""
+    """A batch of the oldest files alone; what is younger waits for the next one."""
     through = {file.source: file.through for file in staged_files}
     epochs = {source: buffer.epochs[source] for source in through}
     return Closing((), 0, staged_files, through, epochs, None, table=staged_files[0].table)
@@ -96,7 +96,7 @@ def after_bad(
 ) -> list[Chunk]:
     """The messages behind a bad one as they came: to be decoded again, they were not staged.
 
-    ``restarts_columns``: the bad one is the first of them, and begins the columns anew.
+    ``restarts_columns``: the bad one is the first of them, and its columns replace those before.
     """
     chunks: list[Chunk] = []
     for place, part in enumerate(closing.parts[bad.lane_index :]):

@@ -1,7 +1,7 @@
-"""What a target makes of columns that change in the rows, of which no statement told.
+"""Reports columns that change in the rows without a statement, and marks the target.
 
-Rows that are stored already may have got other values with it: in a new column its default, in one
-of another type what the source made of them. Nobody tells, so it is reported and marks the target.
+The source may have given stored rows other values with such a change: a new column's default, or
+values converted to another type. No message says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from changes.model import Mode, TableSchema
 from changes.types import widen
 
 _Report = tuple[str, tuple[str, bool]]
-"""By a key that tells it once, what is told, and whether of rows that are written now, too."""
+"""A key, so that it is reported once; the text; whether it is true of rows written now, too."""
 
 _KEEP_NULLS = (
     "value.converter.replace.null.with.default=false in Kafka Connect 3.5 or later, the same for"
@@ -43,8 +43,8 @@ def note_column_changes(
 ) -> list[object]:
     """Note what is new, for the next write to carry, and report it.
 
-    ``shared`` tells whether rows of several tables come to the target: columns may differ from row
-    to row then. ``behind_write``: the file waits behind a write that may change the stored columns.
+    ``shared``: whether rows of several tables come to the target; then columns may differ from row
+    to row. ``behind_write``: the file waits behind a write that may change the stored columns.
     """
     out = _take_beginning(buffer, staged, place) + _take_filled(buffer, staged.column_changes)
     if (staged.mode or buffer.route.mode) is Mode.APPEND:
@@ -63,7 +63,7 @@ def note_column_changes(
         buffer.columns.doubts[key] = Doubt(text, amid=amid)
         fields = {"target": buffer.name, "what": text, "help": WAY_OUT}
         out.append(fx.Log("warning", "columns_changed", fields))
-    # A column that is new, beside rows of before it, is told as such.
+    # A new column beside rows of before it is reported as new.
     left_out = [
         change
         for change in staged.column_changes
@@ -75,11 +75,11 @@ def note_column_changes(
 
 
 def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[object]:
-    """Tell of a target that begins with a row which the source had before.
+    """Report a target that begins with a row which the source had before.
 
-    So it is where a table was left out at first, or reading began amid its changes. Without the
-    mark: of a compacted topic the first changes are gone, and its rows are all there. With
-    positions an older change may come after it, in another partition.
+    That happens where a table was left out at first, or reading began in the middle of its changes.
+    It sets no mark: the first changes of a compacted topic are gone, though its rows are all there.
+    With positions an older change may come after it, in another partition.
     """
     if buffer.columns.begun or not staged.begins:
         return []
@@ -92,7 +92,7 @@ def _take_beginning(buffer: TargetBuffer, staged: Staged, place: str) -> list[ob
 
 
 def _take_defaults(buffer: TargetBuffer, left_out: Sequence[ColumnChange]) -> list[object]:
-    """Columns that took a default in rows which are written now: told once in a run."""
+    """Columns that took a default in rows which are written now: reported once in a run."""
     out: list[object] = []
     for change in left_out:
         name = change.column.lower()
@@ -110,10 +110,11 @@ def _take_defaults(buffer: TargetBuffer, left_out: Sequence[ColumnChange]) -> li
 
 
 def _take_filled(buffer: TargetBuffer, changes: Sequence[ColumnChange]) -> list[object]:
-    """Columns whose NULLs may come as their defaults: told once for each table in a run.
+    """Columns whose NULLs may come as their defaults: reported once for each table
+    in a run.
 
-    Without the mark: nobody knows whether a row differs, and it would stand on nearly all tables
-    of a source, so that it told nothing there of what did happen.
+    It sets no mark: it is unknown whether a row differs, and nearly all tables of a source would
+    have the mark, which would hide what did happen.
     """
     found: dict[str, list[str]] = {}
     for each in changes:
@@ -150,7 +151,7 @@ def _listed(buffer: TargetBuffer, staged: Staged) -> Iterator[_Report]:
 
 
 def _seen(buffer: TargetBuffer, staged: Staged, behind_write: bool) -> Iterator[_Report]:
-    """What is told by types, and by columns that the table has not."""
+    """What types show, and columns that the table has not."""
     stored, about = buffer.state.schema, buffer.name
     for change in staged.column_changes:
         if not change.table and change.kind != "default":

@@ -1,7 +1,7 @@
 """What is known of a target's columns beside what the target itself shows.
 
-It goes with what is planned and staged, ahead of the target. Written by its own methods, by
-``column_changes`` (what rows told) and ``barrier`` (what statements did).
+It follows what is planned and staged, ahead of the target. Written by its own methods, by
+``column_changes`` (what rows show) and by ``barrier`` (what statements do).
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ class Columns:
     stated: set[str] = field(default_factory=set)
     """Those that statements added, after their tables: rows that have them are no change."""
     defaulted: set[str] = field(default_factory=set)
-    """Those of which it was said that inserts don't carry their default."""
+    """Those reported because inserts don't carry their default."""
     filled: set[str] = field(default_factory=set)
-    """Those of which it was said that their NULLs may come as the default, after their tables."""
+    """Those reported because their NULLs may come as the default, after their tables."""
     begun: bool = False
-    """The target's first change of this run was looked at."""
+    """Whether the target's first change of this run was looked at."""
     doubts: dict[str, Doubt] = field(default_factory=dict)
     """Changes that rows show and no statement announced, until a write has published them."""
     generation: int = 0
     """How often what is known was out of date, by a DDL or by other columns."""
     _reminded: int | None = None
-    """The last generation of which whoever decodes was told the stored columns."""
+    """The last generation for which the decoder got the stored columns."""
     restarted_at: DeadRecord | None = None
-    """The latest message with which they began anew."""
+    """The latest message whose columns replaced those before."""
 
     def learn(self, declared: Mapping[str, str]) -> None:
         """Types that came with rows."""
@@ -52,11 +52,11 @@ class Columns:
         self.generation += 1
 
     def restart(self, record: DeadRecord) -> None:
-        """Rows do not go together with those before: they are decoded as if the first."""
+        """Rows have other columns than those before: they are decoded as if they were the first."""
         self.restarted_at = record
 
     def reminder(self, stored: TableSchema | None) -> TableSchema | None:
-        """What a decoder must be told of the stored columns. Once is enough, and cheaper: it
+        """The stored columns, where the decoder needs them. Once is enough, and cheaper: it
         remembers, and a hundred types take 1 ms to send."""
         known = self._reminded == self.generation
         self._reminded = self.generation

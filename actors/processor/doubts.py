@@ -1,4 +1,4 @@
-"""What a statement leaves in doubt: stored values that it may change, and no row tells."""
+"""Finds stored values that a statement may have changed without a row in the log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WAY_OUT = (
 """What helps, for logs and errors."""
 
 Known = Mapping[str, str]
-"""Types in the source's words, by columns in small letters: as rows and statements told them."""
+"""Types in the source's words, by columns in small letters, from rows and statements."""
 
 
 def doubts_of(
@@ -63,7 +63,7 @@ def doubts_of(
 
 
 def remarks_of(buffer: TargetBuffer, shown: TargetState) -> list[object]:
-    """What is told of a statement once its target carries the mark."""
+    """What is reported of a statement once its target carries the mark."""
     batch = None if buffer.life.write is None else buffer.life.write.batch
     if batch is None or not batch.is_barrier:
         return []

@@ -93,8 +93,8 @@ class EntryGroups:
     def staged(self, buffer: TargetBuffer, staged: msg.Staged, now: float) -> list[object]:
         """An entry group's rows are staged. Raises DataError.
 
-        Also of a bad record: what stands behind it may be a statement, which is never reached by
-        leaving rows out.
+        A bad record raises too: a statement may stand behind it, and leaving rows out must not lead
+        to it.
         """
         closing = buffer.life.closing
         assert closing is not None
@@ -161,7 +161,7 @@ class EntryGroups:
         return self._writes.submit(buffer, batch, {source: epoch}, through, now)
 
     def _end(self, buffer: TargetBuffer, chunk: Chunk, now: float) -> list[object]:
-        """Nothing is left to be done of the message: the mark moves over it, if it is amid."""
+        """Nothing is left to be done of the message: the mark moves past it, if a part is in."""
         source, epoch, offset = _place(chunk)
         shown = _shown(buffer, chunk)
         if not shown.done or buffer.hwm(source) >= offset:
@@ -180,7 +180,7 @@ class EntryGroups:
 
 
 def _restart_columns(buffer: TargetBuffer, record: DeadRecord, what: str | None) -> list[object]:
-    """The rows only do not go together with those before: they are decoded as if the first."""
+    """The rows have other columns than those before: they are decoded as if the first."""
     buffer.life.staged()
     buffer.columns.restart(record)
     buffer.columns.change()
@@ -199,5 +199,5 @@ def _shown(buffer: TargetBuffer, chunk: Chunk) -> Step:
 
 
 def _pass(buffer: TargetBuffer, chunk: Chunk, group: EntryGroup) -> None:
-    """An entry group does nothing: there is no write that would tell."""
+    """An entry group does nothing: no write records that."""
     buffer.passed = Passed(*_place(chunk), _shown(buffer, chunk), group.done)

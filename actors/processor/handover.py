@@ -1,14 +1,14 @@
-"""A processor's part when partitions go and come: what is waited for, what is given up.
+"""A processor's part of a rebalance: which writes are waited for, which are given up.
 
 A write belongs to the assignments (epochs) that its messages were read under. Once one of them is
 over, the write may still land, for its marks fence it, but it is never offered again: the next
-owner of that lane would find the mark moved under its hands. Its other lanes have their messages
-nowhere but in that batch, so they are read again from the log.
+owner of that lane would find that the mark has moved. The messages of its other lanes are only in
+that batch, so they are read again from the log.
 
-A mark that moved under an owner's hands tells by whose: each is kept with the group that moved it.
-A straggler of the own group is forgiven, however often: the coordinator gives a partition to one
-member, so whoever else writes the lane ends at its next poll, and has no more than it holds by
-then. The marks are read anew, and the lanes of the batch with them.
+Each mark is kept with the group that moved it. A straggler of the own group is forgiven, however
+often: the coordinator gives a partition to one member, so another writer of the lane ends at its
+next poll, and writes no more than it holds by then. Then the marks are read again, and so are the
+lanes of the batch.
 
 So a mark that was read while rows of its lane are staged is none to go on from (``as_staged``).
 """
@@ -41,9 +41,9 @@ def over(write: msg.WriteBatch, epochs: Epochs) -> bool:
 
 
 def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[object]:
-    """Let the write go, and all that waits behind it in the lanes that are still owned.
+    """Drop the write, and all that waits behind it in the lanes that are still owned.
 
-    What comes of these lanes before they are read again has a gap before it: stale from now on.
+    What these lanes bring before they are read again has a gap before it: it is stale from now on.
     """
     write = buffer.life.write
     assert write is not None
@@ -69,17 +69,16 @@ def give_up(buffer: TargetBuffer, epochs: Epochs, fetcher: Address) -> list[obje
 
 
 def as_staged(buffer: TargetBuffer, found: TargetState) -> TargetState:
-    """What a look at the target tells: but a lane whose mark has come past what is staged of it
-    stays where that began.
+    """What the target shows, but a lane whose mark is past what is staged of it keeps its mark.
 
-    Another member has it by now, and this one was not told. Its rows must be fenced by the mark
-    that they were staged above: from the new one on they would be written a second time.
+    Another member has that lane by now, and this one has not heard of it yet. Its rows must be
+    fenced by the mark that they were staged above: above the new one they would be written twice.
     """
     hwms, steps = dict(found.hwms), dict(found.steps)
     for file in buffer.staged_files:
         if found.hwms.get(file.source, NO_OFFSET) >= file.first:
             hwms[file.source] = buffer.hwm(file.source)
-            steps.pop(file.source, None)  # nothing is staged of a lane that is amid a message
+            steps.pop(file.source, None)  # nothing is staged of a lane inside a message
     return replace(found, hwms=hwms, steps=steps)
 
 
@@ -105,12 +104,12 @@ class Settlements:
         self._asked: list[msg.Settle] = []
 
     def ask(self, settle: msg.Settle) -> None:
-        """Somebody waits."""
+        """Note that a revoke waits."""
         self._asked.append(settle)
 
     def answers(self, buffers: Iterable[TargetBuffer]) -> list[object]:
-        """Word for those whose writes have all ended. A write between two attempts is no more
-        under way: it was given up when the partitions went."""
+        """``Settled`` for each revoke whose writes have all ended. A write between two attempts is
+        not under way: it was given up when the partitions went."""
         if not self._asked:
             return []
         flying = {

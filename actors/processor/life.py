@@ -1,8 +1,8 @@
-"""Where a target stands: its life, and while it is open at most one write beside one staging.
+"""State machine of one target: while it is open, at most one write beside one staging.
 
-Nobody else assigns this; what is not allowed can't be written down. A write and the staging of a
-piece behind it overlap. A write that is in flight outlives the beginning of a quarantine: its end
-is still to come, and before that no release may begin.
+Only its methods change it, and a state that is not allowed can't be expressed. A write and the
+staging of a file behind it overlap. A write that is in flight outlives the beginning of a
+quarantine: its end is still to come, and before that no release may begin.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The sink is asked for its state; ``retry_at``: or will be, it was away."""
+    """The sink is asked for its state, or, with ``retry_at``, will be again: it was away."""
 
     retry_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A batch with a writer; ``retry_at``: or between two attempts, then nobody has it."""
+    """A batch with a writer, or, with ``retry_at``, between two attempts: no writer has it then."""
 
     batch: msg.WriteBatch
     retry_at: float | None = None
@@ -47,7 +47,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """What is closed is being staged; ``retry_at``: or will be, the disk did not take it."""
+    """What is closed is being staged, or, with ``retry_at``, will be: the disk did not take it."""
 
     closing: Closing
     retry_at: float | None = None
@@ -246,8 +246,8 @@ class Life:
     # --- its ends
 
     def quarantine(self) -> None:
-        """Nothing more is written until it is released; a write that waits is let go, nobody would
-        end it."""
+        """Nothing more is written until it is released. A write that waits for its next attempt is
+        dropped: it would never end."""
         match self._state:
             case Opening(None) | Quarantined(_, True):
                 self._become(Quarantined(None, asked=True))

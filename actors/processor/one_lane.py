@@ -1,8 +1,8 @@
-"""A keyed table's rows come in one partition, unless positions of the source put them in order.
+"""Refuses rows of a second partition for a keyed table, unless source positions give an order.
 
 Partitions have no order between them: an older row of a second one would be written over a newer
-one. One rule, asked twice: by the processor where it has staged rows, and by the sink inside the
-publish, for only there the lanes of the group's other members are known. A lane is known by its
+one. The rule is asked twice: by the processor where it has staged rows, and by the sink inside the
+publish, because only there the lanes of the group's other members are known. A lane is known by its
 mark, whatever moved it there.
 """
 
@@ -49,8 +49,8 @@ def check_one_lane(
 ) -> None:
     """Raise TargetRefused where a batch's rows would come beside another lane's, without an order.
 
-    For a sink, which shows ``marks`` now and keeps the positions ``kept``: that nothing comes
-    between this look and the publish, the publish's compare-and-set has to see to.
+    For a sink, which shows ``marks`` now and keeps the positions ``kept``. The publish's
+    compare-and-set must make sure that nothing comes between this look and the publish.
     """
     if batch.path is None or has_order(batch.mode, batch.positions, kept):
         return

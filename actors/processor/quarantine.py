@@ -1,10 +1,10 @@
-"""Quarantine: a target that its sink refuses holds up nobody, and loses nothing.
+"""Quarantine: a target that its sink refuses holds up no other, and loses nothing.
 
 Its raw messages, from the first unwritten one on, go to a spill on disk and count as done once
 they are there. A release replays the spill through the normal way of a change, in order, before
 anything younger; the target's marks drop what of it was written already, so a release that breaks
-off is simply begun again. While it runs, what comes meanwhile goes on being spilled, until the
-replay has come to the end of the spill: the rest waits in memory for the last write of it.
+off is simply started again. While it runs, new messages are spilled too, until the replay has come
+to the end of the spill: the rest waits in memory for the last write of it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Quarantines:
         replaying = quarantine.releasing and not quarantine.ending
         if not replaying or sources.isdisjoint(quarantine.spill.lanes):
             return []
-        # Messages of the spill may have been dropped with the partition: the replay begins anew.
+        # Messages of the spill may have been dropped with the partition: the replay starts again.
         return self.relapse(buffer, "partitions were taken away during the release", now)
 
     # --- on disk

@@ -28,7 +28,7 @@ class Quarantine:
     position: int | None = None
     """How far the spill is replayed, in bytes; None: it is not being released."""
     ending: bool = False
-    """It is replayed and written, and the disk is to let it go: nothing more goes into it."""
+    """It is replayed and written, and the disk is to remove it: nothing more goes into it."""
     full: bool = False
     dropped: bool = False
     """What has no room in the spill is dropped, and that was said."""

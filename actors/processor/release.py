@@ -1,6 +1,6 @@
-"""A release: a target's spill is replayed in order, and then its quarantine is over.
+"""Release of a target: its spill is replayed in order, then its quarantine is over.
 
-What drives it, page by page, and what breaks it off, is in ``quarantine``.
+``quarantine`` drives it, page by page, and breaks it off.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Releases:
         ]
 
     def passed(self, buffer: TargetBuffer) -> str | None:
-        """Why the spill can't be replayed: somebody wrote younger changes of its lanes."""
+        """Why the spill can't be replayed: another member wrote younger changes of its lanes."""
         quarantine = buffer.quarantine
         if quarantine is None:
             return None

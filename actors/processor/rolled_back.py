@@ -1,7 +1,7 @@
-"""A processor's part of finding out that a target was rolled back while nobody looked.
+"""Detects that a target was rolled back or replaced since it was last looked at.
 
 What a target is known to have published (by the last run's file, then by this run's own writes) is
-held against what it shows whenever it is opened: at its first data, after each assignment, and
+compared with what it shows whenever it is opened: at its first data, after each assignment, and
 when it is released from quarantine.
 """
 
@@ -34,7 +34,7 @@ def published(buffer: TargetBuffer, written: msg.Written, renamed: bool) -> None
     """Note what a write of ours published: from now on nothing below may be missing.
 
     Another table has the name once it was ``renamed``: what the former one held counts no more.
-    Amid a message no version is told: marks that were put back from there would lack the step.
+    Inside a message no version is recorded: marks that were restored from it would lack the step.
     """
     assert written.state is not None
     own = {source: written.state.hwms[source] for source in written.epochs}
@@ -91,8 +91,8 @@ def _skipped(
 
 
 def remarks(buffer: TargetBuffer, found: TargetState) -> list[object]:
-    """What is no harm and worth a warning: nothing is missing, but the history is another's; or
-    its rows may differ, which a crash, or another member, did not come to say here."""
+    """Warnings: nothing is missing, but the target's history was replaced; or its rows may differ,
+    which was not reported here because of a crash, or because another member wrote it."""
     out: list[object] = []
     recorded, mark = buffer.recorded, found.rows_may_differ
     if mark is not None and (recorded is None or recorded.rows_may_differ != mark):

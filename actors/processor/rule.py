@@ -1,4 +1,4 @@
-"""The processor's rule: one buffer per target; a batch closes when it is due and nothing flies.
+"""The processor's rule: a buffer for each target, closed when due and no write is in flight.
 
 While a write is in flight the buffer grows, so the size of a batch follows the sink's speed: few
 large writes under load, small fresh ones when idle. A buffer at its bound is decoded and staged
@@ -256,7 +256,7 @@ class ProcessorLogic:
     def _may_stage_behind(self, buffer: TargetBuffer) -> bool:
         """Behind a write or while no writer is free; but not when partitions were revoked: what is
         read again must wait for the marks as they will be, or rows of a write in flight would be
-        staged anew."""
+        staged again."""
         waits = buffer.life.phase is Phase.READY and not self._writer_free
         free = not buffer.reopen and buffer.pending_letter is None
         return (buffer.life.phase is Phase.WRITING or waits) and free
@@ -336,8 +336,8 @@ class ProcessorLogic:
                 buffer.reopen = True
         buffer.life.ended()
         buffer.life.calm()
-        # Its own lanes' marks only: one who writes a lane from another's mark, whose partition
-        # went without his noticing, would fence its owner.
+        # Its own lanes' marks only. A member that lost a partition unnoticed, and wrote its lane
+        # from the new owner's mark, would fence that owner.
         own = {source: written.state.hwms[source] for source in written.epochs}
         steps = {s: step for s, step in buffer.state.steps.items() if s not in written.epochs}
         steps |= {s: step for s, step in written.state.steps.items() if s in written.epochs}
@@ -353,7 +353,7 @@ class ProcessorLogic:
             buffer.life.ended()
             return [fx.RemoveStaged((path,))] if path is not None else []
         if buffer.life.phase is Phase.STOPPED:
-            return []  # what it held was let go, and that was said
+            return []  # what it held was dropped, and that was reported
         kind = failed.kind
         straggler = kind is msg.FailureKind.STRAGGLER
         fenced = straggler or kind is msg.FailureKind.FENCED
@@ -383,7 +383,7 @@ class ProcessorLogic:
         path = _path(buffer.life.write)
         out = self._refused(buffer, reason)
         buffer.life.ended()
-        # Where it stops altogether that is said already.
+        # Where the target stops the file is removed already.
         if path is not None and buffer.quarantine is not None:
             out.append(fx.RemoveStaged((path,)))
         return out
@@ -433,7 +433,7 @@ class ProcessorLogic:
     def _refused(
         self, buffer: TargetBuffer, reason: str, *, quarantine: bool = False
     ) -> list[object]:
-        """The target can't be had as it is: into quarantine, or back into it, or all stops."""
+        """The target is refused: into quarantine, or back into it, or the pipeline stops."""
         if buffer.quarantine is not None:
             return self._quarantines.relapse(buffer, reason, self._now)
         if not (self._settings.quarantine or quarantine) or buffer.life.phase is Phase.STOPPED:
@@ -462,7 +462,7 @@ class ProcessorLogic:
                 return self._releases.ended(buffer)
 
     def _stop_target(self, buffer: TargetBuffer, reason: str) -> list[object]:
-        """Apply nothing more: the frontier stays below, and the pipeline is told to stop."""
+        """Apply nothing more: the frontier stays below, and the pipeline stops."""
         if buffer.life.phase is Phase.STOPPED:
             return []
         buffer.tally.failed(reason, self._now)

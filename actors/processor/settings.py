@@ -14,7 +14,7 @@ class ProcessorSettings:
     """When a batch is due, and how much may be held.
 
     ``memory_bytes`` bounds the raw messages of all this processor's buffers; at that bound the
-    largest is staged. ``staged_bytes`` bounds its pieces on disk; beyond it data is left waiting.
+    largest is staged. ``staged_bytes`` bounds its staged files; beyond it data is left waiting.
     """
 
     batch_messages: int = 50_000

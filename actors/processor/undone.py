@@ -1,6 +1,6 @@
-"""What a target holds that is not written: which of it is messages still, which must be read again.
+"""Finds what a target holds unwritten: messages at hand, and ranges to be read again.
 
-Staged rows are no messages: a spill takes what is at hand, and names the rest by its offsets.
+Staged rows are not messages: a spill takes the messages at hand and names the rest by offsets.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from offsets.position import TopicPartition
 
 
 def into_quarantine(buffer: TargetBuffer) -> list[str]:
-    """Let go of all but a write in flight. Gives the files that are to be removed."""
+    """Drop all but a write in flight. Returns the files that are to be removed."""
     gone = buffer.drop_all()
     waiting = buffer.life.waiting
     if waiting is not None and waiting.batch.path is not None:
@@ -22,15 +22,15 @@ def into_quarantine(buffer: TargetBuffer) -> list[str]:
 
 
 def no_more_at_hand(buffer: TargetBuffer) -> list[tuple[TopicPartition, int, int, int]]:
-    """Of each lane the stretch that is unwritten and of which only staged rows are left: source,
-    epoch, first, last. A bad record that waits for its store is among it: it is not stored yet."""
+    """Of each lane the unwritten range of which only staged rows are left: source, epoch, first,
+    last. A bad record that waits for its store is among it: it is not stored yet."""
     found: dict[TopicPartition, tuple[int, int, int]] = {}
     write = buffer.life.write
     if write is not None:
         for source, first in buffer.write_from.items():
             found[source] = (write.epochs[source], first, write.through[source])
     for file in buffer.staged_files:
-        # A lane that was taken away has no piece, but maybe a write of its earlier epoch.
+        # A lane that was taken away has no file, but maybe a write of its earlier epoch.
         epoch, first = buffer.epochs[file.source], file.first
         before = found.get(file.source)
         if before is not None and before[0] == epoch:
@@ -46,7 +46,7 @@ def no_more_at_hand(buffer: TargetBuffer) -> list[tuple[TopicPartition, int, int
 
 def covered(buffer: TargetBuffer) -> dict[TopicPartition, tuple[int, int]]:
     """The epoch of each lane and how far it is decoded: those messages are in the write, in
-    pieces, without rows, or the last one is the bad record that waits for its store."""
+    files, without rows, or the last one is the bad record that waits for its store."""
     found: dict[TopicPartition, tuple[int, int]] = {}
     for held in (buffer.life.write, buffer.life.closing, buffer):
         if held is None:

@@ -1,4 +1,4 @@
-"""What of a target's messages waits, and what a batch is closed from: chunks, parts, pieces."""
+"""A target's waiting messages (chunks), staged files, and the batch that is closed from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from offsets.position import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A share as it waits: a stretch of one lane, undecoded."""
+    """A share as it waits: neighbouring messages of one lane, undecoded."""
 
     source: TopicPartition
     epoch: int
@@ -25,7 +25,7 @@ class Chunk:
     since: float
     restarts_columns: bool = False
     """The columns or the key are others from here on: what came before is written first, and what
-    was known of the columns is forgotten. Then the sink tells whether it can follow."""
+    was known of the columns is forgotten. Then the sink decides whether it can follow."""
     table: TableName | None = None
     """See ``Share.table``. A batch is of one."""
 
@@ -91,7 +91,7 @@ class Queue:
             self.add(chunk)
 
     def clear(self) -> None:
-        """Let go of all: it will be read again after a restart."""
+        """Drop all: it is read again after a restart."""
         self.chunks.clear()
         self.messages = self.size = 0
 
@@ -122,7 +122,7 @@ class StagedFile:
 class ClosingPart(NamedTuple):
     """Neighbouring chunks of one lane in a closing: what of them is new, and how far they go.
 
-    ``through`` is the last message, be it a replay: then ``lane`` holds less, or nothing.
+    ``through`` is the last message. Where it is a replay ``lane`` holds less, or nothing.
     """
 
     lane: LaneMessages
@@ -149,9 +149,9 @@ class Closing:
     through: dict[TopicPartition, int]
     epochs: dict[TopicPartition, int]
     behind_write: TopicPartition | None
-    """None: the batch itself. Else: a piece that will wait behind the write, of this partition."""
+    """None: the batch itself. Else: a file of this partition, which will wait behind the write."""
     entry_group: EntryGroup | None = None
-    """It is a part of the message that waits at the front, and is not held for itself."""
+    """It is a part of the message that waits at the front: that one holds it."""
     table: TableName | None = None
 
     def firsts(self) -> dict[TopicPartition, int]:
@@ -180,7 +180,7 @@ class Closing:
         )
 
     def cover(self, bad: msg.BadMessageAt | None) -> None:
-        """Note what the staged file covers besides the pieces: all parts, or those before ``bad``.
+        """Note what the new file covers besides earlier ones: all parts, or those before ``bad``.
 
         Each lane's marks move in the order of its parts. Behind ``bad`` that is still true of other
         lanes' replays: they are no messages that could be closed again.

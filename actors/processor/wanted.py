@@ -1,4 +1,4 @@
-"""What the statements of a message come to, for one target."""
+"""Sum of the statements of one message, for one target."""
 
 from __future__ import annotations
 

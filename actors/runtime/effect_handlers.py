@@ -1,4 +1,4 @@
-"""What each actor's own effects do to the world: one small class for each kind of actor."""
+"""Carries out the effects of each kind of actor: one small class for each."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from offsets.position import TopicPartition
 from offsets.store import OffsetStore, StoreError, restricted
 
 RELEASE_TIMEOUT_S = 10.0
-"""How long a revoke waits for the committer's word. It writes one small file: seconds mean that
+"""How long a revoke waits for the committer's answer. It writes one small file: longer means that
 the disk hangs, and then the commit is given up rather than the membership."""
 
 SETTLE_SHARE = 0.75
-"""Of a revoke's time, what writes under way may take; the rest is for the file and the commit."""
+"""The part of a revoke's time that writes under way may take: the commit needs the rest."""
 
 
 class Settling:
-    """Where processors leave word that their writes have ended, and a revoke waits for it.
+    """Where processors report that their writes have ended, and a revoke waits for that.
 
     ``tell`` from any thread, ``wait`` on the fetcher's.
     """
@@ -53,7 +53,7 @@ class Settling:
         self._said: queue.SimpleQueue[msg.Settled] = queue.SimpleQueue()
 
     def tell(self, message: object) -> None:
-        """Leave word."""
+        """Take a report."""
         assert isinstance(message, msg.Settled)
         self._said.put(message)
 
@@ -120,7 +120,7 @@ class FetcherEffects:
         self._run(assigned)
 
     def revoked(self, revoked: msg.Revoked) -> None:
-        """Partitions go away when this returns: the logic lets them go and commits."""
+        """Partitions go away when this returns: the logic releases them and commits."""
         self._run(revoked)
 
     def confirmed(self, confirmed: msg.Confirmed) -> None:

@@ -2,7 +2,7 @@
 
 It replaces pykka's queue (inbox protocol: ``put``, ``get``, ``empty``). With a plain bounded queue
 ``stop`` would block when it is full, senders would stay blocked after the actor's death, and an
-actor telling itself would deadlock; so there are two lanes here, and a full one *refuses*.
+actor sending to itself would deadlock; so there are two lanes here, and a full one *refuses*.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class DataQueue:
         self.used_bytes += size
 
     def take(self) -> tuple[Any, list[Callable[[], None]]]:
-        """The next item, and whom to tell that there is room again. Hold ``changed``."""
+        """The next item, and callbacks to call as there is room again. Hold ``changed``."""
         message, size = self.items.popleft()
         self.used_bytes -= size
         if self.waiting and self.used_bytes * 2 <= self.capacity_bytes:
@@ -107,7 +107,7 @@ class Mailbox:
         self._held = held
 
     def get(self) -> Envelope[Any]:
-        """The next message: control first, then a due ``Tick``, then data; waits for one."""
+        """The next message: control first, then a due ``Tick``, then data. Waits for one."""
         on_rooms: list[Callable[[], None]] = []
         with self._data.changed:
             while True:

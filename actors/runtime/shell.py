@@ -43,8 +43,8 @@ class Endpoint(Protocol):
 
 
 class Directory:
-    """Who is where. Read from all threads; an address is filled before anybody may tell it
-    something, and again when other actors take the place of those that have ended."""
+    """The actors by their addresses. Read from all threads. An address is filled before anything is
+    sent to it, and again when other actors take the place of those that have ended."""
 
     def __init__(self) -> None:
         self._endpoints: dict[Address, Endpoint] = {}
@@ -92,8 +92,8 @@ class Directory:
 class _InTurns(DataQueue):
     """Requests in their order, but a write has one opening before it, not a thousand.
 
-    After a restart all tables that have news are opened at once. In plain order the first write
-    would wait until the last of them is open, and the frontier with it.
+    After a restart all tables with changes are opened at once. In plain order the first write, and
+    the frontier with it, would wait until the last of them is open.
     """
 
     def add(self, message: Any, size: int) -> None:
@@ -108,7 +108,7 @@ class _InTurns(DataQueue):
 
 
 class WorkQueue:
-    """The writers' common queue as an endpoint: whoever is free takes what comes next.
+    """The writers' common queue as an endpoint: a free writer takes what comes next.
 
     Openings and writes take turns where both wait; among themselves the oldest is first.
     Unbounded in count, yet small: a target has one request in flight, and a request is a path.
@@ -218,5 +218,5 @@ class Shell(pykka.ThreadingActor):
             self._supervisor.tell(ActorCrashed(self._address, reason))
 
     def on_stop(self) -> None:
-        """Called by pykka on the actor's thread when it was told to stop."""
+        """Called by pykka on the actor's thread when it is to stop."""
         self._mailbox.close()

@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt: growing waits, in one place for all who try again."""
+"""Growing waits before the next attempt, in one place for all that retry."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ MOST_DOUBLINGS = 20
 class Waits:
     """Seconds: ``base_s`` after the first failure, doubling up to ``max_s``. Pure, any thread.
 
-    ``jitter`` gives 0..1 and takes up to half of a wait away, so that many who failed at once
-    don't ask at once; without it waits are whole.
+    ``jitter`` gives 0..1 and takes up to half of a wait away, so that many that failed at once
+    don't retry at once; without it waits are whole.
     """
 
     base_s: float

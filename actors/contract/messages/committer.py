@@ -35,7 +35,7 @@ class Dispatched:
     ``lanes``: target -> first and last message offset it gets. Empty: only the position moved.
     ``runs``: target -> the split messages for it that became whole with this batch.
     ``fragments``: all messages that lack parts after it, by name, with their first part's offset.
-    ``running``: the producer's numbers after it, by stream, where it tells any.
+    ``running``: the producer's numbers after it, by stream, where it gives any.
     """
 
     epoch: int
@@ -51,7 +51,7 @@ class Dispatched:
 
 @dataclass(frozen=True, slots=True)
 class FormatDetected:
-    """A topic's format was told from its messages; it comes before any ``Dispatched`` of them."""
+    """A topic's format was detected from its messages. Comes before any ``Dispatched`` of them."""
 
     topic: str
     format: str

@@ -17,8 +17,8 @@ from offsets.running import Running
 class Fetched:
     """Records of one partition, in log order, as columns. ``next_offset``: the position after.
 
-    No ``Messages``: a value may be None here (a tombstone), and nobody needs the size before it is
-    known which targets get which of them.
+    No ``Messages``: a value may be None here (a tombstone), and no size is needed before it is
+    known which target gets which of them.
     """
 
     source: TopicPartition
@@ -28,12 +28,12 @@ class Fetched:
     time_ms: int | None = None
     """When the last one was made, in Unix milliseconds, as the log has it."""
     epochs: tuple[EpochSpan, ...] = ()
-    """Their leader epochs, where the broker tells them."""
+    """Their leader epochs, where the broker gives them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """What the client said of its brokers: whether it is connected to any."""
+    """The client's state: whether it is connected to any broker."""
 
     connected: bool
 
@@ -48,7 +48,7 @@ class Polled:
     error: str | None = None
     """The source can't be read on (a position outside the log...): why, in one line."""
     state: SourceState | None = None
-    """Now and then, when there is something new to tell."""
+    """From time to time, when it has changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ class Share:
 class RecordBatch:
     """The shares of one processor, of one partition, under one assignment epoch.
 
-    ``start`` is where the partition's reading began with that assignment; ``unrecorded``: nobody
-    knows how far it was read before.
+    ``start`` is where the partition's reading began with that assignment; ``unrecorded``: there
+    is no record of how far it was read before.
     """
 
     epoch: int
@@ -135,12 +135,12 @@ class Drain:
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """This is all that a run reads which ends where the log ended: from the last of so many
-    ``batches`` on no batch need wait for its age."""
+    """The run ends where the log ended, and all is read: after this many ``batches`` no batch waits
+    for its age."""
 
     batches: int
 
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """Name what is not written yet (an ``ask``): the answer is a tuple of lines."""
+    """The request to name what is not written yet (an ``ask``): the answer is a tuple of lines."""

@@ -62,7 +62,7 @@ class SourceClosed:
 
 @dataclass(frozen=True, slots=True)
 class ActorCrashed:
-    """An actor failed in a way nobody foresaw: the process ends, a restart replays harmlessly."""
+    """An actor failed unexpectedly: the process ends, and a restart replays harmlessly."""
 
     sender: Address
     reason: str

@@ -25,7 +25,7 @@ class OpenTarget:
 
 @dataclass(frozen=True, slots=True)
 class WriteBatch:
-    """Publish a batch; tell the processor and the committer how it ended.
+    """Publish a batch; the processor and the committer hear how it ended.
 
     ``through`` is what the batch covers of each lane, which is what may be acknowledged. A lane
     of which everything was a replay is covered to less than its mark in ``batch.lanes``.
