@@ -1,4 +1,4 @@
-"""``binlogd dead-letters list`` and ``show``: what is stored, as people and programs read it."""
+"""``binlogd dead-letters list`` and ``show``: print letters for people and as JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from offsets.store import StoreError
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 LONGEST_ERROR = 100
-"""Characters of an error in the table; ``show`` and ``--json`` have it whole."""
+"""Characters of an error in the table. ``show`` and ``--json`` print it whole."""
 
 
 def parse_since(text: str, now: datetime) -> datetime:
@@ -50,7 +50,7 @@ def wanted_of(
     since: str | None = None,
     state: str | None = None,
 ) -> Wanted:
-    """What the options mean. Raises ValueError."""
+    """The filter that the options describe. Raises ValueError."""
     if state not in (None, "open", "replayed"):
         raise ValueError(f"--state {state!r} is neither open nor replayed")
     begin = None if since is None else parse_since(since, datetime.now(UTC))
@@ -58,7 +58,7 @@ def wanted_of(
 
 
 def indexes(config: Config, pipelines: Iterable[str]) -> Iterator[LetterIndex]:
-    """Each pipeline's letters; what is damaged is told on standard error. Raises Unreadable."""
+    """Each pipeline's letters. Damage is reported on standard error. Raises Unreadable."""
     for pipeline in pipelines:
         index = read_index(config, pipeline)
         for line in index.damage:
@@ -69,7 +69,7 @@ def indexes(config: Config, pipelines: Iterable[str]) -> Iterator[LetterIndex]:
 def list_letters(
     config: Config, pipelines: Iterable[str], wanted: Wanted, console: Console, as_json: bool
 ) -> int:
-    """Print one line for each letter; the exit status, 1 where some can't be read."""
+    """Print one line for each letter. Returns the exit status, 1 if some can't be read."""
     try:
         found = list(indexes(config, pipelines))
     except Unreadable as error:
@@ -83,7 +83,7 @@ def list_letters(
 
 
 def show_letter(config: Config, pipelines: Iterable[str], wanted: Wanted, as_json: bool) -> int:
-    """Print the letters of one record in full; the exit status, 2 where there is none."""
+    """Print the letters of one record in full. Returns the exit status, 2 if there is none."""
     try:
         found = list(indexes(config, pipelines))
     except Unreadable as error:
@@ -149,7 +149,7 @@ def _print_table(console: Console, stored: Iterable[Stored]) -> None:
 
 
 def full(config: Config, stored: Stored) -> dict[str, Any]:
-    """All that is known of a letter, and what its format says of it now."""
+    """Everything known about a letter, and what its format makes of it now."""
     letter = stored.letter
     return {
         **_listed(stored),
@@ -162,7 +162,7 @@ def full(config: Config, stored: Stored) -> dict[str, Any]:
 
 
 def readable(value: bytes | None) -> dict[str, str] | None:
-    """Bytes as text where they are text of UTF-8, else in base64; null where there are none."""
+    """Bytes as text if they are UTF-8 text, else in base64. None for None."""
     if value is None:
         return None
     try:
@@ -170,12 +170,12 @@ def readable(value: bytes | None) -> dict[str, str] | None:
         if text.isprintable() or all(c.isprintable() or c in "\r\n\t" for c in text):
             return {"text": text}
     except UnicodeDecodeError:
-        pass  # these are no text
+        pass  # not text
     return {"base64": base64.b64encode(value).decode("ascii")}
 
 
 def explained(config: Config, letter: Letter) -> dict[str, Any]:
-    """What ``binlogd decode`` says of it, by the pipeline's format and options as they are now."""
+    """What ``binlogd decode`` prints for it, with the pipeline's present format and options."""
     try:
         format_ = format_of(config, letter.id.pipeline)
         changes = format_.explain(letter.message(format_))
@@ -217,7 +217,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def one_line(text: str) -> str:
-    """What a terminal may be given: whoever wrote the record does not steer it."""
+    """Text that is safe for a terminal: the record's author must not control it."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 

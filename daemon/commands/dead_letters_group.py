@@ -112,7 +112,7 @@ def letters_replay(
 
 
 def _letters_of(config: Path, pipeline: str | None) -> tuple[Config, list[str]]:
-    """The pipelines that are meant. Secrets are needed only where a topic is to be read."""
+    """The chosen pipelines. Secrets are needed only to read a topic."""
     settings = load_config(config, lenient=True)
     names = list(settings.pipeline) if pipeline is None else [chosen_pipeline(settings, pipeline)]
     if any(settings.pipeline[name].dead_letter_topic is not None for name in names):

@@ -1,4 +1,4 @@
-"""``binlogd decode``: what messages say, one line of JSON for each change. Needs no broker."""
+"""``binlogd decode``: prints messages as one line of JSON for each change. Needs no broker."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from offsets.position import TopicPartition
 STDIN = "-"
 
 _LONGEST_DOCUMENT = 64 * 1024 * 1024
-"""Bytes of one message laid out over lines; Kafka's own limit is far below."""
+"""Bytes of one message that spans lines. Kafka's own limit is far below."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-"""What some editors put before a text."""
+"""The byte order mark that some editors put before a text."""
 
 _READER_GONE = 128 + 13
-"""The status of a program that SIGPIPE ended."""
+"""The exit status of a program that SIGPIPE ended."""
 
 _NOT_TEXT = {
     b"\x1f\x8b": "is compressed by gzip; unpack it first, such as zcat FILE | binlogd decode -",
@@ -41,24 +41,24 @@ _NOT_TEXT = {
     b"\xff\xfe": "is UTF-16 text; UTF-8 is wanted, such as iconv -f UTF-16 -t UTF-8 FILE | …",
     b"\xfe\xff": "is UTF-16 text; UTF-8 is wanted, such as iconv -f UTF-16 -t UTF-8 FILE | …",
 }
-"""How files begin of which every line would be told as bad, and what to do with them."""
+"""First bytes of files that are no messages at all, and what to do with such a file."""
 
 
 class NotText(Exception):
-    """A whole file that can't hold messages: one line."""
+    """The file can't hold messages: one line."""
 
 
 class OutputFailed(Exception):
-    """What was decoded can't be written: one line. No fault of the input, so nothing goes on."""
+    """The output can't be written: one line. Not the input's fault, so nothing goes on."""
 
 
 _whole = msgspec.json.Decoder(msgspec.Raw)
 
 
 def run_decode(files: Sequence[str], format_: Format) -> int:
-    """Decode to the standard output, bad input to the standard error; give the exit status.
+    """Decode to standard output, report bad input on standard error. Returns the exit status.
 
-    A reader that has seen enough (``| head``) ends it quietly.
+    A reader that closes the pipe (``| head``) ends it quietly.
     """
     if sys.stdout is None:
         print("binlogd: the standard output is closed", file=sys.stderr)
@@ -69,7 +69,7 @@ def run_decode(files: Sequence[str], format_: Format) -> int:
             good = decode_files(files, format_, out, sys.stderr)
     except BrokenPipeError:
         return _READER_GONE
-    except (OutputFailed, OSError) as error:  # OSError: the last of it, when it is closed
+    except (OutputFailed, OSError) as error:  # OSError: the last part, when it is closed
         reason = error.strerror if isinstance(error, OSError) else error
         print(f"binlogd: the standard output can't be written: {reason}", file=sys.stderr)
         return 1
@@ -77,9 +77,9 @@ def run_decode(files: Sequence[str], format_: Format) -> int:
 
 
 def decode_files(files: Sequence[str], format_: Format, out: TextIO, errors: TextIO) -> bool:
-    """Decode them one after another; ``-`` is the standard input. Tell whether all was good.
+    """Decode the files one after another; ``-`` is standard input. Returns whether all was good.
 
-    What is bad goes to ``errors`` with file and line, the rest is decoded all the same. Raises
+    Bad input is reported on ``errors`` with file and line, and the rest is decoded. Raises
     OutputFailed, BrokenPipeError.
     """
     good = True
@@ -129,9 +129,9 @@ def _decode_file(file: BinaryIO, shown: str, format_: Format, out: TextIO, error
 
 
 def _detected(file: BinaryIO, auto: AutoFormat) -> tuple[Format | None, Iterable[bytes]]:
-    """Tell a file's format from what it begins with; gives all its lines, too. Raises NotText.
+    """Detect a file's format from its first messages. Returns it with all the file's lines.
 
-    None: the file holds no message.
+    None: the file holds no message. Raises NotText.
     """
     taken: list[bytes] = []
     rest = iter(file)
@@ -164,7 +164,7 @@ def _is_binary(line: bytes) -> bool:
 
 
 def _values(lines: Iterable[bytes], format_: Format) -> Iterator[tuple[int, bytes]]:
-    """What the format is to explain, each with its place in the file. Raises NotText."""
+    """The values for the format, each with its place in the file. Raises NotText."""
     if format_.binary:
         content = b"".join(lines)
         found = list(binary_messages(content))
@@ -172,7 +172,7 @@ def _values(lines: Iterable[bytes], format_: Format) -> Iterator[tuple[int, byte
             content = pack(None, content)
             found = [(place, pack(None, each)) for place, each in found]
         if not _all_good(format_, [each for _, each in found]) and _all_good(format_, [content]):
-            # One message, whose first bytes happen to be lengths that lead to its end.
+            # One message whose first bytes happen to be lengths that lead to its end.
             found = [(1, content)]
         yield from _whole_ones(format_, found)
         return
@@ -195,9 +195,9 @@ _FILE = TopicPartition("", 0)
 def _whole_ones(
     format_: Format, values: Iterable[tuple[int, bytes]]
 ) -> Iterator[tuple[int, bytes]]:
-    """Messages that come in parts, put together where all of them follow each other.
+    """Chunked messages, reassembled where all parts follow each other.
 
-    A part that lacks the others is given as it is: the format says what is missing.
+    A part without the others is returned as it is: the format reports what is missing.
     """
     parts = PartAssembler(_LONGEST_DOCUMENT)
     parts.begin(_FILE, at_frontier=False)
@@ -232,10 +232,10 @@ _record = msgspec.json.Decoder(_Record)
 
 
 def keyed_record(line: bytes) -> bytes:
-    """Pack a record of a format that needs keys (``Format.keyed``).
+    """Pack a record for a format that needs keys (``Format.keyed``).
 
-    A line with ``key`` and ``value``, perhaps ``headers``, and nothing else is a whole record
-    where its value is an object, null, or a text that holds one; any other line is a value.
+    A line with ``key`` and ``value``, perhaps ``headers``, and nothing else is a whole record if
+    its value is an object, null, or a text that holds one. Any other line is a value.
     """
     try:
         record = _record.decode(with_text_for_bare_numbers(line))
@@ -249,7 +249,7 @@ def keyed_record(line: bytes) -> bytes:
 
 
 def _part(raw: msgspec.Raw) -> bytes | None:
-    """A key or value: JSON as it stands, or as a text; null is none."""
+    """A key or value: JSON unchanged, or as a text. None for null."""
     text = bytes(raw)
     if text == b"null":
         return None
@@ -257,7 +257,7 @@ def _part(raw: msgspec.Raw) -> bytes | None:
 
 
 def _text(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines, if the first does not show that the file is no text. Raises NotText."""
+    """The lines, unless the first one shows that the file is not text. Raises NotText."""
     rest = iter(lines)
     for line in rest:
         for beginning, problem in _NOT_TEXT.items():
@@ -269,7 +269,7 @@ def _text(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _write(line: str, out: TextIO) -> None:
-    """Raises OutputFailed: a full disk must not be told as the fault of the file that is read."""
+    """Raises OutputFailed: a full disk must not be reported as a fault of the input."""
     try:
         print(line, file=out)
     except BrokenPipeError:
@@ -279,10 +279,10 @@ def _write(line: str, out: TextIO) -> None:
 
 
 def messages(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Give each message with the number of its first line, from 1.
+    """Yield each message with the number of its first line, from 1.
 
-    A message is a line, or a document laid out over several. What begins like such a one but
-    does not become one is given line by line, so that each is told as bad.
+    A message is a line, or a document over several lines. What begins like a document but does not
+    become one is returned line by line, so that each is reported as bad.
     """
     pending: list[tuple[int, bytes]] = []
     for number, line in enumerate(lines, 1):
@@ -291,7 +291,7 @@ def messages(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         if not pending and not line.strip():
             continue
         pending.append((number, line))
-        # Only what begins in the first column ends a document that is laid out by indenting.
+        # Only a line that begins in the first column ends an indented document.
         if len(pending) > 1 and line[:1].isspace() and _small(pending):
             continue
         yield from _take(pending)
@@ -305,7 +305,7 @@ def _small(pending: Sequence[tuple[int, bytes]]) -> bool:
 
 
 def _take(pending: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """Empty ``pending`` unless it is the beginning of a document."""
+    """Return and clear ``pending`` unless it is the beginning of a document."""
     text = b"".join(line for _, line in pending)
     try:
         _whole.decode(text)
@@ -313,7 +313,7 @@ def _take(pending: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
         if "truncated" in str(error) and _small(pending):
             return
         yield from _one_by_one(pending)
-    except RecursionError:  # too deep to be read; the format says so, too
+    except RecursionError:  # too deep to be parsed; the format reports it, too
         yield from _one_by_one(pending)
     else:
         yield pending[0][0], text
@@ -347,7 +347,8 @@ def _image(image: Mapping[str, object] | None) -> dict[str, object] | None:
 
 
 def _plain(value: object) -> object:
-    """Decimals, NaN, infinities as text, bytes in base64, times by ISO 8601; JSON has the rest."""
+    """Decimals, NaN and infinities as text, bytes in base64, times in ISO 8601. JSON has the
+    rest."""
     match value:
         case Decimal():
             return f"{value:f}"

@@ -1,4 +1,4 @@
-"""The types that ``binlogd decode`` is told, for columns whose types no message tells."""
+"""Parses ``--type`` of ``binlogd decode``: types of columns whose types no message declares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from changes.formats import check_types
 from changes.model import ColumnTypes
 
 _UNTYPED = ("canal-json", "debezium-json", "maxwell-json", "ogg-json")
-"""The formats whose messages may not tell a column's type."""
+"""The formats whose messages may not declare a column's type."""
 
 
 def configured_types(format_name: str, texts: Iterable[str]) -> ColumnTypes:

@@ -1,4 +1,4 @@
-"""Tells a file's format from its first records, as a pipeline does a topic's."""
+"""Detects a file's format from its first records, as a pipeline does for a topic."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from changes.formats.base import Format, Packed
 from changes.formats.recognise import confidences, not_read, recognised, unclear
 
 FIRST = 1000
-"""Records that are looked at: of a file whose first thousand tell nothing the others won't."""
+"""How many records are examined. If a file's first thousand show nothing, the others won't."""
 
 
 class FormatUnclear(Exception):
-    """A file's format can't be told, or not be read with the options: one line."""
+    """A file's format can't be detected, or can't be read with the options: one line."""
 
 
 def detected_format(auto: AutoFormat, records: Iterable[Packed]) -> Format | None:
-    """The format of the first record that tells it, with the options of ``auto``.
+    """The format of the first record that shows it, with the options of ``auto``.
 
     None without any record. Raises FormatUnclear.
     """

@@ -1,4 +1,4 @@
-"""What a format is given of a record that the log has: as the consumer would give it."""
+"""Turns a log's record into what its format gets, as the consumer does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from daemon.source.port import LogRecord
 
 
 def as_consumed(format_: Format, topic: str, record: LogRecord) -> bytes | None:
-    """The value, the packed record where the format wants that, with its mark under ``auto``."""
+    """The value, or the packed record if the format needs that, with its mark under ``auto``."""
     if not format_.keyed:
         return record.value
     packed = pack(record.key, record.value, record.headers)
@@ -22,16 +22,17 @@ def as_consumed(format_: Format, topic: str, record: LogRecord) -> bytes | None:
 
 
 def topics_format(format_: Format, topic: str) -> Format:
-    """The format of one topic's records: under ``auto`` the one that was told, else itself."""
+    """The format of one topic's records: the detected one under ``auto``, else the format
+    itself."""
     auto = detector(format_)
     name = None if auto is None else auto.topics.of(topic)
     return format_ if auto is None or name is None else auto.named(name)
 
 
 def format_of(config: Config, pipeline: str) -> Format:
-    """A pipeline's format for a command; under ``auto`` by what is recorded of its topics.
+    """A pipeline's format for a command. Under ``auto`` it uses the recorded formats of its topics.
 
-    Raises StoreError where that can't be read.
+    Raises StoreError if they can't be read.
     """
     section = config.pipeline[pipeline]
     topics = None

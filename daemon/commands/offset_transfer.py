@@ -1,7 +1,7 @@
-"""``binlogd offsets export`` and ``import``: the recorded positions as a file that people can edit.
+"""``binlogd offsets export`` and ``import``: the recorded positions as a file to edit.
 
-An import is checked against what the next start would make of it: what that would refuse, or
-overrule by the broker's commit, is refused here, before anything is written.
+An import is checked as the next start would check it: what the start would refuse, or overrule with
+the broker's commit, is refused here, before anything is written.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from offsets.store import Loaded, OffsetStore, StoreError
 
 
 class TransferRefused(Exception):
-    """Nothing was written: one line that says why."""
+    """Nothing was written: one line with the reason."""
 
 
 def export_snapshot(config: Config, pipeline: str) -> Loaded:
     """What a pipeline's stores hold, also while its daemon runs. Raises StoreError.
 
-    Where the group's commit is the only store, its frontiers are the whole snapshot.
+    If the group's commit is the only store, its frontiers are the whole snapshot.
     """
     section = config.pipeline[pipeline]
     store: OffsetStore = make_stores(config, pipeline)
@@ -42,11 +42,11 @@ def export_snapshot(config: Config, pipeline: str) -> Loaded:
 
 
 def import_snapshot(config: Config, text: str) -> Iterator[str]:
-    """Make an exported file's text what is recorded; yields lines that say what was done.
+    """Record an exported file's text. Yields lines about what was done.
 
-    The checksum may be wrong, as after an edit: it is made anew. A file store is replaced and its
-    previous file kept; in a topic the entries that the text names are. Raises TransferRefused
-    before anything is written, StoreError when writing failed.
+    The checksum may be wrong, as after an edit: it is computed again. A file store is replaced and
+    its previous file kept. In a topic only the entries in the text are replaced. Raises
+    TransferRefused before anything is written, StoreError when writing failed.
     """
     try:
         snapshot = decode(text, edited=True)
@@ -103,7 +103,7 @@ def _check_broker(config: Config, snapshot: Snapshot) -> Iterator[str]:
 def _check_positions(config: Config, snapshot: Snapshot, opened: Source) -> None:
     topics, questions = config.pipeline[snapshot.pipeline].topics, opened.questions()
     there = set(questions.partitions(topics))
-    # A topic that is read no more stays in the file: nothing is read from it, nothing checked.
+    # A topic that is no longer read stays in the file: nothing is read from it, nothing checked.
     for source in snapshot.partitions:
         if source.topic in topics and source not in there:
             raise PositionError(f"{source}: the topic has no such partition")

@@ -55,7 +55,7 @@ def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
 
 
 def _recorded(settings: Config, name: str) -> Loaded:
-    """What a pipeline's stores hold together; damage is told, a store that is away ends it."""
+    """What a pipeline's stores hold together. Damage is reported; a store that is away ends it."""
     from daemon.commands.offset_transfer import export_snapshot
 
     try:
@@ -68,7 +68,7 @@ def _recorded(settings: Config, name: str) -> Loaded:
 
 
 def _show_stored(console: Console, settings: Config, name: str) -> bool:
-    """Show what a pipeline's other stores hold; gives whether some of it is damaged."""
+    """Print what a pipeline's other stores hold. Returns whether some of it is damaged."""
     loaded = _recorded(settings, name)
     if loaded.snapshot is None:
         console.print(f"pipeline {name}: nothing recorded", highlight=False)

@@ -1,4 +1,4 @@
-"""``binlogd offsets reset`` as people see it: what would be done, and doing it."""
+"""``binlogd offsets reset``, the command: prints the plan, or has it carried out."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from offsets.snapshot import Snapshot
 from offsets.store import StoreError
 
 LOOK_EVERY_S = 0.5
-"""While the daemon is at it: it drains, writes, and asks the broker, seconds mostly."""
+"""Between two queries to the daemon: a reset drains, writes and asks the broker, mostly seconds."""
 
 
 def run_reset(config: Config, pipeline: str, wish: ResetWish, execute: bool) -> int:
-    """Print what a reset would do, or do it; the exit status."""
+    """Print what a reset would do, or do it. Returns the exit status."""
     try:
         if not config.pipeline[pipeline].remembers:
             raise EditRefused(
@@ -71,7 +71,7 @@ def _plan(config: Config, pipeline: str, wish: ResetWish) -> ResetPlan:
 
 
 def _show(config: Config, plan: ResetPlan, force: bool) -> bool:
-    """Print a plan; whether it may be carried out."""
+    """Print a plan. Returns whether it may be carried out."""
     if plan.nothing and not plan.refusals and not plan.losses:
         print("nothing to do: all stands there already")
         return True
@@ -99,17 +99,17 @@ def _offline(config: Config, pipeline: str, wish: ResetWish) -> int:
 
 
 def _running(config: Config, pipeline: str, wish: ResetWish) -> int:
-    """Have the daemon do it. Raises NotRunning where there is none."""
+    """Have the daemon reset. Raises NotRunning if there is none."""
     folder = config.daemon.state_dir
     status = control.ask(folder, {"ask": "status"})
     plan = _plan(config, pipeline, wish)
     stages = {found["pipeline"]: found["stage"] for found in status["pipelines"]}
     stands = stages.get(pipeline) == "ended"
-    # One that has stopped is started again though nothing is to be moved any more.
+    # A stopped pipeline is started again even if nothing is to be moved.
     if (plan.nothing and not stands) or not _allowed(plan, wish.force):
         return Exit.OK.value if _show(config, plan, wish.force) else Exit.UNUSABLE.value
-    # What stands still has left the group; another is a member itself. Asked before it is
-    # stopped in vain; when it stands still it asks again.
+    # A stopped pipeline has left the group; a running one is a member itself. Checked first, so
+    # that a pipeline is not stopped in vain; checked again once it stands still.
     ours = instance_ids(config, pipeline)
     refuse_members(config, pipeline, ours, own=0 if stands or ours else 1)
     begun = control.ask(folder, {"ask": BEGIN, "pipeline": pipeline, **asdict(wish)})

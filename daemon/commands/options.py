@@ -1,4 +1,4 @@
-"""What the command groups share: the configuration, the pipeline that is meant, a refusal."""
+"""Shared by the command groups: the configuration, the chosen pipeline, a refusal."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ConfigOption = Annotated[
 
 
 def make_console() -> Console:
-    """For standard output; as wide as tables need where nobody looks on."""
+    """A console for standard output, as wide as tables need if it is no terminal."""
     return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
 
 
 def load_config(path: Path, lenient: bool = False) -> Config:
-    """The configuration, or the end with a line for each problem. ``lenient``: without secrets."""
+    """The configuration. Exits with a line for each problem. ``lenient``: without secrets."""
     try:
         return load(path, lenient=lenient)
     except ConfigError as error:
@@ -34,7 +34,7 @@ def load_config(path: Path, lenient: bool = False) -> Config:
 
 
 def chosen_pipeline(settings: Config, name: str | None) -> str:
-    """The pipeline that is meant: the only one need not be named."""
+    """The chosen pipeline. The only one need not be named."""
     known = ", ".join(sorted(settings.pipeline))
     if name is None and len(settings.pipeline) > 1:
         refuse(f"--pipeline is wanted, one of: {known}")
@@ -45,6 +45,6 @@ def chosen_pipeline(settings: Config, name: str | None) -> str:
 
 
 def refuse(reason: str) -> NoReturn:
-    """End with status 2 and one line that says why."""
+    """Exit with status 2 and one line with the reason."""
     print(f"binlogd: {reason}", file=sys.stderr)
     sys.exit(Exit.UNUSABLE.value)

@@ -1,4 +1,4 @@
-"""What a person at a terminal sees of a run: a bar with rate and lag, a failure's reason."""
+"""Shows a run's progress at a terminal: a bar with rate and lag, and the reasons of failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN_INTERVAL_S = 5.0
 
 
 class Show(Protocol):
-    """Where the main thread shows how it goes."""
+    """The main thread's display."""
 
     visible: bool
 
@@ -34,12 +34,12 @@ class Show(Protocol):
         ...
 
     def close(self) -> None:
-        """Draw no more."""
+        """Stop drawing."""
         ...
 
 
 class Quiet:
-    """No bar: only failures are told, on standard error."""
+    """No bar: only failures are shown, on standard error."""
 
     visible = False
 
@@ -54,11 +54,11 @@ class Quiet:
         print(f"binlogd: {name}: {reason}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Nothing to stop."""
 
 
 class Bar(Quiet):
-    """One line per pipeline: what is applied of what the log held at the start, rows/s, lag."""
+    """One line per pipeline: applied changes of those in the log at the start, rows/s, lag."""
 
     visible = True
 
@@ -79,7 +79,7 @@ class Bar(Quiet):
         self._most[name] = max(self._most.get(name, 0), progress.lag)
 
     def draw(self, elapsed_s: float) -> None:
-        """Draw the lines anew; without a terminal print them now and then."""
+        """Redraw the lines. Without a terminal, print them now and then."""
         self._elapsed_s = elapsed_s
         if self._live.is_started:
             self._live.update(self._table(), refresh=True)

@@ -51,13 +51,13 @@ def run(
         show.close()
         refuse(settings.redactor.text(str(error)))
     if status is Exit.KILLED:
-        # No thread is waited for, and no library's clean-up: the next start replays harmlessly.
+        # No thread is awaited and no library cleans up: the next start replays harmlessly.
         os._exit(status.value)
     sys.exit(status.value)
 
 
 def _redact_tracebacks(redactor: Redactor) -> None:
-    """What nobody foresaw ends in a traceback on standard error: without secrets, too."""
+    """An unexpected error prints a traceback on standard error, without secrets, too."""
 
     def show(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
         text = "".join(traceback.format_exception(kind, error, at))

@@ -1,4 +1,4 @@
-"""What is recorded of a pipeline, as tables for people."""
+"""Prints a pipeline's snapshot as tables for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from offsets.snapshot import Snapshot
 
 
 def print_snapshot(console: Console, snapshot: Snapshot) -> None:
-    """Partitions, targets with their marks, and rebuilds under way."""
+    """Print partitions, targets with their marks, and running rebuilds."""
     console.print(f"pipeline {snapshot.pipeline}, group {snapshot.group}", highlight=False)
     for topic, name in sorted(snapshot.formats.items()):
         console.print(f"topic {topic} is {name}", highlight=False, markup=False)

@@ -1,4 +1,4 @@
-"""``binlogd status``: how the running daemon does."""
+"""``binlogd status``: the state of the running daemon."""
 
 from __future__ import annotations
 

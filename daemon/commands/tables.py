@@ -1,4 +1,4 @@
-"""``binlogd tables``: the targets, and the release of one that is in quarantine."""
+"""``binlogd tables``: lists the targets, and releases one from quarantine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def list_tables(settings: Config, console: Console, as_json: bool) -> int:
-    """Print all targets, of the running daemon or else as they are recorded; the exit status."""
+    """Print all targets, of the running daemon or else as recorded. Returns the exit status."""
     try:
         status = control.ask(settings.daemon.state_dir, {"ask": "status"})
         open_ = list(_running(status))
@@ -42,7 +42,7 @@ def list_tables(settings: Config, console: Console, as_json: bool) -> int:
 
 
 def retry(settings: Config, target: str) -> int:
-    """Have a target released; the exit status."""
+    """Have a target released. Returns the exit status."""
     try:
         answer = control.ask(settings.daemon.state_dir, {"ask": "tables-retry", "target": target})
     except control.NotRunning as error:
@@ -55,8 +55,8 @@ def retry(settings: Config, target: str) -> int:
 
 
 def rebuild(settings: Config, target: str, flags: Mapping[str, bool]) -> int:
-    """Have a target read again from its log, by the running daemon or by the next one; the exit
-    status. ``flags``: force, keep_old, cancel."""
+    """Have a target read again from its log, by the running daemon or by the next one. Returns the
+    exit status. ``flags``: force, keep_old, cancel."""
     try:
         request = {"ask": "tables-rebuild", "target": target, **flags}
         answer = control.ask(settings.daemon.state_dir, request, timeout_s=60.0)
@@ -69,7 +69,7 @@ def rebuild(settings: Config, target: str, flags: Mapping[str, bool]) -> int:
 
 
 def _answered(answer: Mapping[str, Any]) -> int:
-    """Print what the daemon says to a request to begin something; the exit status."""
+    """Print the daemon's answer to a request that starts something. Returns the exit status."""
     if not answer["begun"]:
         print(f"binlogd: {answer['line']}", file=sys.stderr)
         return Exit.UNUSABLE.value
@@ -94,7 +94,7 @@ def _rebuild_offline(settings: Config, target: str, flags: Mapping[str, bool]) -
 
 
 def _list(settings: Config, open_: list[Row] | None, console: Console, as_json: bool) -> int:
-    """Print what a daemon has open (None: there is none), and what is recorded besides."""
+    """Print a daemon's open targets (None: no daemon), and the other recorded ones."""
     rows: list[Row] = []
     damaged = False
     for name in settings.pipeline:
@@ -111,14 +111,14 @@ def _list(settings: Config, open_: list[Row] | None, console: Console, as_json: 
             print(f"binlogd: {damage}", file=sys.stderr)
         mine = None if open_ is None else [row for row in open_ if row["pipeline"] == name]
         rows += _with_recorded(name, mine, loaded.snapshot)
-    # A daemon may run by another configuration than the one at hand.
+    # A daemon may run with another configuration than this one.
     rows += [row for row in open_ or () if row["pipeline"] not in settings.pipeline]
     _print(console, rows, as_json)
     return Exit.PIPELINE_FAILED.value if damaged else Exit.OK.value
 
 
 def _recorded(settings: Config, name: str) -> Loaded:
-    """What is recorded of a pipeline. Raises OSError, StoreError."""
+    """A pipeline's snapshot. Raises OSError, StoreError."""
     section = settings.pipeline[name]
     if "file" in section.offset_stores:
         return OffsetFile(settings.daemon.state_dir, name).load()
@@ -127,7 +127,7 @@ def _recorded(settings: Config, name: str) -> Loaded:
 
 
 def _with_recorded(name: str, open_: list[Row] | None, snapshot: Snapshot | None) -> list[Row]:
-    """A pipeline's targets: those that are open, and those that had no news since the start."""
+    """A pipeline's targets: the open ones, and those without a change since the start."""
     recorded = [] if snapshot is None else list(recorded_rows(name, snapshot))
     if open_ is None:
         return recorded
@@ -136,14 +136,14 @@ def _with_recorded(name: str, open_: list[Row] | None, snapshot: Snapshot | None
     for target in rows.keys() & filled.keys():
         rows[target] |= {"phase": f"rebuilding {filled[target]}"}
     for row in recorded:
-        # Those in quarantine are open from the start on, where a route leads to them.
+        # Targets in quarantine are open from the start, if a route leads to them.
         gone = {"phase": "quarantined, no route"} if row["phase"] == "quarantined" else {}
         rows.setdefault(row["target"], row | gone)
     return [rows[target] for target in sorted(rows)]
 
 
 def recorded_rows(pipeline: str, snapshot: Snapshot) -> Iterable[Row]:
-    """What an offset file says of the targets."""
+    """The targets in an offset file."""
     emptied = {name for name, mark in snapshot.targets.items() if mark == TargetMark(None, {})}
     for target in sorted({*snapshot.targets, *snapshot.spills} - emptied):
         mark, spill = snapshot.targets.get(target), snapshot.spills.get(target)

@@ -1,4 +1,4 @@
-"""``binlogd tables discard`` as people see it: what would be lost, and doing it."""
+"""``binlogd tables discard``, the command: prints what would be lost, or gives it up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from offsets.store import StoreError
 
 
 def discard(settings: Config, target: str, execute: bool) -> int:
-    """Print what would be given up, or have it given up, by a daemon that runs; the exit status."""
+    """Print what would be given up, or give it up, through a running daemon. Returns the exit
+    status."""
     try:
         wanted, snapshot = _wanted(settings, target)
         _, lines = wanted.look(snapshot)
@@ -35,7 +36,7 @@ def discard(settings: Config, target: str, execute: bool) -> int:
 
 
 def _wanted(settings: Config, target: str) -> tuple[Discard, Snapshot]:
-    """Whose target it is, by what is recorded and by the spills that lie there."""
+    """The pipeline that owns the target, by snapshots and by existing spills."""
     known: set[str] = set()
     for name in settings.pipeline:
         snapshot = export_snapshot(settings, name).snapshot

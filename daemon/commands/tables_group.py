@@ -27,7 +27,7 @@ def tables_list(
 
     settings = load_config(config, lenient=True)
     if any("file" not in section.offset_stores for section in settings.pipeline.values()):
-        settings = load_config(config)  # another store is asked, which may want a secret
+        settings = load_config(config)  # another store is read, which may need a secret
     sys.exit(list_tables(settings, make_console(), as_json))
 
 

@@ -1,7 +1,7 @@
-"""``binlogd check-config``: what is wrong, what is unwise, and what would be done.
+"""``binlogd check-config``: lists what is wrong, what is unwise, and what the daemon would do.
 
-``daemon.config.pipelines`` has checked the file already; here is what needs a library, the disk
-or, with ``--connect``, the broker and the catalog.
+``daemon.config.pipelines`` has checked the file already. Here is what needs a library, the disk or,
+with ``--connect``, the broker and the catalog.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ StartTier = Callable[[], None]
 """Starts the real sinks and stops them again. Raises SinkUnavailable."""
 
 MOST_KAFKA_PROBLEMS = 20
-"""librdkafka tells one wrong property at a time: so many are looked for, then it is enough."""
+"""librdkafka reports one wrong property at a time. So many are looked for."""
 
 
 def problems(config: Config) -> Iterator[str]:
-    """What would keep the daemon from starting, as far as this machine can tell. One line each."""
+    """What would keep the daemon from starting, as far as this machine shows it. One line each."""
     yield from _unusable_folders(config)
     for name in config.pipeline:
         yield from _kafka_problems(config, name)
@@ -59,7 +59,7 @@ def warnings(config: Config, path: Path) -> Iterator[str]:
     held = config.memory.buffer_bytes(processors)
     asked = "max_bytes" in config.batch.model_fields_set
     asked = asked or "budget_bytes" in config.memory.model_fields_set
-    if asked and config.batch.max_bytes > held:  # what nobody set is nobody's to change
+    if asked and config.batch.max_bytes > held:  # what nobody set, nobody has to change
         yield (
             f"batch.max_bytes: {config.batch.max_bytes} is more than the {held} bytes that "
             "memory.budget_bytes leaves each processor: a batch of that size is staged in pieces"
@@ -92,7 +92,8 @@ def _weak_stores(pipeline: PipelineSection) -> Iterator[str]:
 
 
 def connect_problems(config: Config, start_tier: StartTier) -> Iterator[str]:
-    """What broker and sinks say. They are started only where one can't be tried otherwise."""
+    """Problems that broker and sinks report. Sinks are started only if they can't be tried
+    otherwise."""
     for name, pipeline in config.pipeline.items():
         try:
             open_source(config, name).topic_ids()
@@ -118,7 +119,7 @@ def connect_problems(config: Config, start_tier: StartTier) -> Iterator[str]:
 
 
 def plan(config: Config) -> Iterator[str]:
-    """What would be done, in lines without secrets."""
+    """Lines about what the daemon would do, without secrets."""
     where = config.redactor.text(str(config.kafka["bootstrap.servers"]))
     yield f"broker {where}"
     for name, sink in config.sink.items():
@@ -147,7 +148,7 @@ def plan(config: Config) -> Iterator[str]:
 
 
 def _catalogs(config: Config) -> dict[str, Mapping[str, str]]:
-    """Those that Spark must know, by the sinks' names."""
+    """The catalogs that Spark must know, by the sinks' names."""
     catalogs = {name: sink.catalog() for name, sink in sinks_of(config).items()}
     return {name: properties for name, properties in catalogs.items() if properties is not None}
 
@@ -167,7 +168,7 @@ def _unusable_folders(config: Config) -> Iterator[str]:
 
 
 def _kafka_problems(config: Config, name: str) -> Iterator[str]:
-    """What the client refuses of the settings, by the place where each one stands."""
+    """Settings that the client refuses, by the place where each one stands."""
     pipeline = config.pipeline[name]
     settings: dict[str, Any] = dict(config.kafka_of(name))
     for _ in range(MOST_KAFKA_PROBLEMS):

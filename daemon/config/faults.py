@@ -1,4 +1,4 @@
-"""The part of a pipeline's section that says what happens to what can't be applied."""
+"""Settings for what can't be applied: a part of a pipeline's section."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from daemon.config.sections import Section
 
 
 class FaultSection(Section):
-    """Nothing is ever passed over unless it is asked for here; then it is kept, never dropped."""
+    """Nothing is skipped unless these settings ask for it. Then it is kept, never dropped."""
 
     on_bad_record: Literal["stop", "dead-letter"] = "stop"
     dead_letters: str = "file"
@@ -30,5 +30,5 @@ class FaultSection(Section):
 
     @property
     def dead_letter_topic(self) -> str | None:
-        """The topic's name, None where letters are kept in a file."""
+        """The topic's name, None if letters are kept in a file."""
         return None if self.dead_letters == "file" else self.dead_letters.removeprefix("topic:")

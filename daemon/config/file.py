@@ -1,6 +1,7 @@
-"""A configuration file: read, interpolated, checked; every error names its key and what is allowed.
+"""Reads a configuration file: interpolates and checks it.
 
-Relative paths count from the file's folder, so the daemon's working directory does not matter.
+Every error names its key and what is allowed. Relative paths are relative to the file's folder, so
+the daemon's working directory does not matter.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _OTHERS_REFERENCES = "spark.conf."
 
 
 class ConfigError(Exception):
-    """The configuration can't be used: one line for each thing that is wrong."""
+    """The configuration can't be used: one line for each error."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -159,7 +160,7 @@ def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
 
 
 def _explain(error: ValidationError) -> Iterator[str]:
-    """Pydantic's findings as lines that name the key and what is allowed there."""
+    """Pydantic's errors as lines that name the key and what is allowed there."""
     for found in error.errors():
         model, path = _place(found["loc"])
         at = ".".join(path)
@@ -184,7 +185,7 @@ def _explain(error: ValidationError) -> Iterator[str]:
 
 
 def _place(location: tuple[int | str, ...]) -> tuple[type[Section], list[str]]:
-    """The section in which a finding's last part stands, and its path as it is written."""
+    """The section of an error's last part, and its path as the file spells it."""
     sections: dict[str, type[Section]] = {
         "daemon": DaemonSection,
         "log": LogSection,

@@ -1,4 +1,4 @@
-"""One owner for each target: patterns of routes are compared, since no table is known yet."""
+"""Finds targets with two owners, by the routes' patterns, since no table is known yet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from changes.routing import Route
 
 
 def shared_targets(pipelines: Mapping[str, Sequence[Route]]) -> Iterator[str]:
-    """A line for each two pipelines whose routes could lead to the same target.
+    """One line for each two pipelines whose routes could lead to the same target.
 
     A target has one owner: two would fence each other for ever.
     """

@@ -1,7 +1,7 @@
-"""The configuration as a value: its pipelines, and what must fit together in the whole.
+"""The configuration as a value: its pipelines, and the checks across all of it.
 
-The other sections are in ``daemon/config/sections.py``; how a file becomes a configuration is
-``daemon/config/file.py``.
+The other sections are in ``daemon/config/sections.py``. ``daemon/config/file.py`` turns a file into
+a configuration.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from offsets.recovery import StartAt
 DAEMON_OWNED_KAFKA = frozenset(
     {"group.id", "enable.auto.commit", "enable.auto.offset.store", "auto.offset.reset"}
 )
-"""librdkafka settings on which exactly-once rests: binlogd sets them, a configuration may not."""
+"""librdkafka settings on which exactly-once rests. binlogd sets them, a configuration may not."""
 
 SPARK_OWNED = {
     "spark.master": "spark.master is a key of its own, beside [spark.conf]",
     "spark.sql.session.timeZone": "instants are written in UTC",
     "spark.submit.deployMode": "the driver is this process's own",
 }
-"""Spark settings on which being right rests: setting them would be without effect, or wrong."""
+"""Spark settings on which correctness rests. Setting them would have no effect, or a wrong one."""
 
 
 OffsetStoreName = Literal["file", "kafka-topic", "kafka-commit", "memory"]
@@ -88,7 +88,7 @@ class StartSection(Section):
 
     @property
     def start_at(self) -> StartAt:
-        """The setting as the position function knows it."""
+        """The setting in the terms of ``offsets``."""
         return StartAt(self.at)
 
 
@@ -193,7 +193,7 @@ class PipelineSection(FaultSection):
 
     @model_validator(mode="after")
     def _options_fit(self) -> Self:
-        make_format(self.format, self.format_options())  # says what it can't meet
+        make_format(self.format, self.format_options())  # the sink reports what it can't satisfy
         return self
 
     @model_validator(mode="after")
@@ -231,11 +231,12 @@ class PipelineSection(FaultSection):
 
     @property
     def remembers(self) -> bool:
-        """Whether whole snapshots outlive the process: topic ids, marks, a force carried out."""
+        """Whether whole snapshots outlive the process: topic ids, marks, a force that was carried
+        out."""
         return bool({"file", "kafka-topic"} & set(self.offset_stores))
 
     def format_options(self) -> FormatOptions:
-        """The options as the format takes them."""
+        """The options for the format."""
         named = {
             "default_database": self.default_database,
             "default_table": self.default_table,
@@ -248,7 +249,7 @@ class PipelineSection(FaultSection):
         return FormatOptions(self.time_zone, self.zero_dates, extra)
 
     def routes(self) -> list[Route]:
-        """The routes as the router takes them."""
+        """The routes for the router."""
         if self.target is not None:
             own = RouteSection(
                 target=self.target,
@@ -302,7 +303,7 @@ class Config(Section):
             return value
         spark, daemon = dict(spark), value.get("daemon", {})
         writers = spark.pop("writers")
-        if not isinstance(daemon, dict):  # the section's own check says so
+        if not isinstance(daemon, dict):  # the section's own check reports it
             return value | {"spark": spark}
         if "writers" in daemon:
             raise ValueError("daemon.writers and spark.writers say the same: set daemon.writers")
@@ -331,7 +332,7 @@ class Config(Section):
         return self.pipeline[pipeline].group or f"binlogd-{pipeline}"
 
     def routes(self, pipeline: str) -> list[Route]:
-        """The routes of a pipeline, each with what its sink is asked for all of them."""
+        """The routes of a pipeline, each with the options of its sink."""
         return [self._with_options(route) for route in self.pipeline[pipeline].routes()]
 
     def _with_options(self, route: Route) -> Route:
@@ -340,7 +341,7 @@ class Config(Section):
         return replace(route, options=tuple(options.items()))
 
     def kafka_of(self, pipeline: str) -> dict[str, str | int | float | bool]:
-        """The client's settings of a pipeline: its own before the common ones."""
+        """The client's settings for a pipeline. Its own overrule the common ones."""
         return {**self.kafka, **self.pipeline[pipeline].kafka}
 
     def remember(self, secrets: frozenset[str], file: Path) -> None:
@@ -360,7 +361,7 @@ class Config(Section):
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What must never be said: values from files and credentials, and of telling names."""
+        """The secrets: values from files and credentials, and of settings whose name says so."""
         tables: list[Mapping[str, Any]] = [
             self.kafka,
             self.spark.conf,
@@ -372,7 +373,7 @@ class Config(Section):
 
     @property
     def redactor(self) -> Redactor:
-        """What takes the secrets out of a text."""
+        """Removes the secrets from texts."""
         if self._redactor is None:
             self._redactor = Redactor(self.secrets)
         return self._redactor

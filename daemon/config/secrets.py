@@ -1,4 +1,4 @@
-"""Secrets: where a configuration takes them from, and how they are kept out of everything said.
+"""Reads secrets for a configuration, and keeps them out of all output.
 
 A value may be ``${file:/path}`` or ``${credential:NAME}`` (a file in ``$CREDENTIALS_DIRECTORY``,
 which systemd fills from ``LoadCredential=``).
@@ -15,11 +15,11 @@ from typing import Any
 MASK = "***"
 
 SHORTEST = 4
-"""Characters. A shorter secret is not looked for in texts: masking every ``ab`` would leave nothing
-to read. ``check-config`` warns of one."""
+"""Characters. Shorter secrets are not masked: masking every ``ab`` would leave nothing to read.
+``check-config`` warns of one."""
 
 LONGEST_BYTES = 1 << 20
-"""A key or a certificate chain is some kilobytes: more is the wrong file."""
+"""A key or a certificate chain is some kilobytes. A larger file is the wrong one."""
 
 _SECRET_KEY = re.compile(
     r"password|passphrase|secret|token|credential|sasl\.jaas|(^|[.\-_])key", re.I
@@ -33,18 +33,19 @@ _EMBEDDED = (
 
 
 class SecretMissing(Exception):
-    """A secret can't be had: one line that says from where and why, never what it holds."""
+    """A secret can't be read: one line with the place and the reason, never with the content."""
 
 
 def looks_secret(key: str) -> bool:
-    """Whether a setting of that name holds a secret, as far as its name tells."""
+    """Whether a setting of that name holds a secret, as far as the name shows."""
     if re.search(r"access[.\-_]?key[.\-_]?id$", key, re.I):
         return True
     return bool(_SECRET_KEY.search(key)) and not _NOT_SECRET_KEY.search(key)
 
 
 def secrets_in(settings: Mapping[str, Any]) -> Iterator[str]:
-    """The secrets among settings: values of telling names, passwords inside URIs and JAAS lines."""
+    """The secrets among settings: values of settings with such names, passwords in URIs and JAAS
+    lines."""
     for key, value in settings.items():
         if isinstance(value, int) and not isinstance(value, bool) and looks_secret(key):
             yield str(value)  # a password of digits, written without quotes
@@ -88,7 +89,7 @@ def read_secret(kind: str, name: str, environment: Mapping[str, str], folder: Pa
 
 
 class Redactor:
-    """Replaces known secrets by ``***`` in whatever is about to be said. Any thread."""
+    """Replaces known secrets by ``***`` in all output. Any thread."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: list[str] = []
@@ -124,5 +125,5 @@ class Redactor:
 
 
 def _forms(secret: str) -> tuple[str, ...]:
-    """As it is, and as ``repr`` and JSON spell it."""
+    """The secret itself, and as ``repr`` and JSON spell it."""
     return secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]
