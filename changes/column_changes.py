@@ -44,7 +44,7 @@ class ListedType(NamedTuple):
 
 
 def left_out(names: Iterable[str]) -> tuple[ColumnChange, ...]:
-    """Columns that inserts lack."""
+    """The changes of kind ``default``: columns that inserts lack."""
     what = "has a default at the source that inserts don't carry: NULL here"
     return tuple(
         ColumnChange("default", name, f"column {name} {what}", amid=True)
@@ -53,7 +53,7 @@ def left_out(names: Iterable[str]) -> tuple[ColumnChange, ...]:
 
 
 def filled(table: str, names: Iterable[str]) -> tuple[ColumnChange, ...]:
-    """Columns whose NULLs may come as their default."""
+    """The changes of kind ``filled``: columns whose NULLs may come as their default."""
     what = "has a default, and a NULL may have come as that"
     return tuple(ColumnChange("filled", name, f"column {name} {what}", table) for name in names)
 
@@ -75,9 +75,9 @@ def changed_columns(
     now: Mapping[str, ListedType],
     amid: bool = False,
 ) -> Iterator[ColumnChange]:
-    """How two lists of all columns of a table, with their types, differ.
+    """The differences between two lists of all columns of a table, with their types.
 
-    Also a wider type counts: what a source makes of stored values may be anything (PostgreSQL's
+    A wider type counts, too: the source may have changed stored values in any way (PostgreSQL's
     ``ALTER COLUMN … TYPE … USING``).
     """
     for name, type_ in now.items():

@@ -1,4 +1,4 @@
-"""Inserts that lack columns: MINIMAL row images leave out what took its default."""
+"""Finds inserts that lack columns: MINIMAL row images leave out those with their default."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from changes.model import HAS_PREFIX
 
 
 def lacking_inserts(table: pa.Table, ops: bytes) -> tuple[str, ...]:
-    """Name the columns that some insert among the rows does not carry, by a letter for each row.
+    """The columns that some insert among the rows lacks; ``ops`` has a letter for each row.
 
-    Only columns that some row lacks are looked at: of whole rows nothing is.
+    Only columns that some row lacks are checked: whole rows cost nothing.
     """
     flags = [name for name in table.column_names if name.startswith(HAS_PREFIX)]
     if not flags or b"I" not in ops:

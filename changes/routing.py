@@ -163,10 +163,10 @@ class Router:
         self._owners: dict[tuple[TableName, TargetName], TableName | None] = {}
 
     def targets(self, table: TableName) -> tuple[TargetRoute, ...]:
-        """Name the targets of a table; none where no route takes it.
+        """The targets of a table; none where no route takes it.
 
-        An empty table name stands for a whole database, as in DROP DATABASE, an empty database for
-        any: then each route that could take such a table answers. Raises RouteConflict.
+        An empty table name means a whole database, as in DROP DATABASE, an empty database any: then
+        the result has each route that could take such a table. Raises RouteConflict.
         """
         known = self._known.get(table)
         if known is None:
@@ -182,7 +182,7 @@ class Router:
         return self._left_out[table]
 
     def reaches(self, target: TargetName) -> bool:
-        """Whether any table there may be leads to the target, which may stand for another."""
+        """Whether any table could lead to the target, also where it stands in for another one."""
         name = self._stand_ins.get(target, target)
         nobody = TableName("", "")
         return any(route.feeds(name, nobody) for route in self._routes)

@@ -8,7 +8,7 @@ from enum import Enum
 import pyarrow as pa
 
 TIMESTAMP = pa.timestamp("us")
-"""MySQL's DATETIME: a wall-clock reading without a zone."""
+"""MySQL's DATETIME: a local date and time without a zone."""
 
 TIMESTAMP_UTC = pa.timestamp("us", tz="UTC")
 """MySQL's TIMESTAMP: a point in time."""
@@ -27,7 +27,7 @@ class TextForm(Enum):
     """An integer of at most 64 bits, none of them a sign; a decimal where no integer is wide
     enough."""
     BYTES = "bytes"
-    """Each character stands for the byte of its number (ISO-8859-1)."""
+    """Each character is the byte of its code (ISO-8859-1)."""
     UTF8 = "utf8"
     """The same, and those bytes are a text in UTF-8."""
     BASE64 = "base64"
@@ -57,10 +57,10 @@ TEXT = SourceType(pa.string())
 
 
 def widen(stored: pa.DataType, seen: pa.DataType) -> pa.DataType | None:
-    """Give the type that holds both without loss, None where the lakes have no way there.
+    """The type that holds both without loss, None where the lakes can't widen ``stored``.
 
-    A narrower ``seen`` keeps ``stored``: its values are cast up. int32 grows to int64, float32 to
-    float64, a decimal in precision at the same scale, as lakes let a stored column grow.
+    A narrower ``seen`` leaves ``stored``: its values are cast up. int32 widens to int64, float32 to
+    float64, a decimal in precision at the same scale, as lakes allow for a stored column.
     """
     if _holds(stored, seen):
         return stored

@@ -47,7 +47,7 @@ class Values(Sequence[bytes]):
 
     @cached_property
     def _bounds(self) -> array[int]:
-        """Where each record begins, and where the last ends; computed at the first look at one."""
+        """Where each record begins, and where the last ends; computed when first needed."""
         return array("q", accumulate(self.sizes, initial=self._begin))
 
     def stretch(self, start: int, end: int) -> memoryview:

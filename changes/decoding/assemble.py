@@ -51,7 +51,7 @@ class Text(NamedTuple):
     carried: pa.Array | None
 
     def part(self, start: int, end: int) -> Text:
-        """Give some of the rows, without a copy."""
+        """Some of the rows, without a copy."""
         carried = None if self.carried is None else self.carried[start:end]
         return Text(self.values[start:end], carried)
 

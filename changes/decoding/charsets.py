@@ -34,7 +34,7 @@ _CODECS = {
 
 
 def decode_text(raw: bytes, charset: str) -> str:
-    """Read bytes as text of a character set; raises Refused. No name stands for UTF-8."""
+    """Decode bytes as text of a character set; raises Refused. An empty name means UTF-8."""
     charset = charset.lower()
     try:
         return raw.decode(_codec(charset))

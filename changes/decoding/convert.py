@@ -17,7 +17,7 @@ from changes.types import TIMESTAMP, SourceType, TextForm
 _DIGITS = b"0123456789-"
 
 _YEAR_ONE_DAYS = -719_162
-"""0001-01-01 in days since 1970. Arrow reads the year 0000, neither Python nor Spark has it."""
+"""0001-01-01 in days since 1970. Arrow reads the year 0000, which Python and Spark don't have."""
 
 _YEAR_ONE_US = _YEAR_ONE_DAYS * 86_400_000_000
 

@@ -21,7 +21,7 @@ Image = dict[str, object]
 
 
 def key_of(keys: Sequence[str], image: Image) -> Image:
-    """Give the key of a row; raises Refused where a part of it is null or missing."""
+    """The key of a row; raises Refused where a part of it is null or missing."""
     for name in keys:
         if image.get(name) is None:
             raise Refused(f"key column {name} is {'null' if name in image else 'missing'}")

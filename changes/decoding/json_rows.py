@@ -208,10 +208,10 @@ class _DecodePass:
         return decoded(layout.decode, self._dialect.bodies(values))
 
     def _add_alike(self, messages: Sequence[Any], values: Sequence[bytes]) -> bool:
-        """Add messages that are all of the layout; False, and none, if one is not.
+        """Add messages that all fit the layout; False, and none of them, if one does not.
 
-        A loop over them would cost as much as their decoding, so each member is looked at as a
-        column. True also where the layout has to be another first: then none was added.
+        A loop over them would cost as much as their decoding, so each member is read as a column.
+        True also where the layout has to change first: then none was added.
         """
         kinds, nows, wases, names, odds = zip(*map(astuple, messages), strict=True)
         row, letters = self.layout.row, self._dialect.letters
@@ -253,8 +253,8 @@ class _DecodePass:
         return self._fixed or self.names.issuperset(self._dialect.key_texts(names, values))
 
     def _add(self, ops: bytes, rows: Sequence[Struct], olds: Sequence[Any]) -> None:
-        """Add rows with what they replaced, each of a message; where a column turns out to hold
-        documents, the layout is another afterwards, and nothing was added."""
+        """Add rows with their old images, one for each message. Where a column turns out to hold
+        documents, only the layout changes, and nothing is added."""
         layout = self.layout
         records: Sequence[int] = range(self.place, self.place + len(rows))
         after = self.place + len(rows)

@@ -1,4 +1,4 @@
-"""JSON values as text, exactly as they stood in the message."""
+"""Reads JSON values as text, exactly as in the message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BEGINNINGS = {
     b"\0": "it begins with a zero byte, as what a schema registry's serializers write",
     b"\x1f\x8b": "it is compressed by gzip",
 }
-"""What else than JSON a value may be."""
+"""Beginnings of values that are no JSON, with their errors."""
 
 
 def why_not(text: bytes, error: Exception) -> str:
@@ -25,7 +25,7 @@ def why_not(text: bytes, error: Exception) -> str:
 
 
 def text_of(raw: bytes, kind: SourceType) -> str | None:
-    """Give a JSON value's text: a string's own, a number as written, a document as it stands."""
+    """A JSON value as text: a string's contents, a number or a document as written."""
     if raw == b"null":
         return None
     try:

@@ -78,7 +78,7 @@ class Layout(abc.ABC):
         return msgspec.json.Decoder(message).decode
 
     def cell(self, field: str) -> Any:
-        """Tell the type of a field's values in a message; UNSET stands for one that is absent."""
+        """The type of a field's values in a message; UNSET is an absent value."""
         return str | None | UnsetType
 
     def rebuilt(
@@ -116,7 +116,7 @@ class Layout(abc.ABC):
         return operator.attrgetter(self.fields[name])
 
     def gone(self, before: Struct, after: Struct) -> Struct:
-        """Make the row that stands for the key which an update left."""
+        """Make the row that deletes the old key of an update."""
         row = self.row(**dict.fromkeys(self.fields.values()))
         for field in self.key_fields:
             old = getattr(before, field)
@@ -124,7 +124,7 @@ class Layout(abc.ABC):
         return row
 
     def complete_key(self, before: Struct, after: Struct) -> None:
-        """Give an updated row the parts of its key that it lacks: they did not change."""
+        """Add the parts of its key that an updated row lacks: they did not change."""
         for field in self.key_fields:
             if getattr(after, field) is UNSET:
                 setattr(after, field, getattr(before, field))
@@ -180,7 +180,7 @@ class Layout(abc.ABC):
                 self.known.clear()
             self.known.add(text)
             return self
-        # Where a number stands for another label now, the blocks known so far mean other columns.
+        # Where a number means another label now, the blocks known so far are of other columns.
         known = (*self.known, text) if same_words else (text,)
         return self.rebuilt(columns, spelled(self.keys, columns), known)
 

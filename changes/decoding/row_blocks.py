@@ -1,7 +1,7 @@
-"""Rows of the protobuf formats on their way to columns: lists of text, cut by column.
+"""Collects rows of the protobuf formats as lists of text, and cuts them into columns.
 
-Their messages are no JSON, so no struct is made for them: an event's cells stand in one list, row
-behind row, and each column is every n-th of them.
+The cells of an event are one list, row after row, and a column is every n-th of them. There are no
+structs, as for JSON.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ class RowBlocks:
 
 
 def _placed(cells: Sequence[Cell], names: tuple[str, ...], every: tuple[str, ...]) -> list[Cell]:
-    """Rows of some columns as rows of all; UNSET stands for what they do not hold."""
+    """Rows of some columns as rows of all; UNSET for the missing ones."""
     if names == every:
         return list(cells)
     width, where = len(names), {name: place for place, name in enumerate(names)}

@@ -1,8 +1,8 @@
-"""Columns cut out of cells that are still protobuf's bytes, many cells by one call.
+"""Cuts columns out of cells that are still protobuf's bytes, many cells in one call.
 
-The cells of a column are mostly alike but for their value: the same bytes before it, its length,
-the value, the same bytes behind it. Each such likeness is found by one cell that is looked at, and
-all cells that have it are cut at once; what is cut was compared byte by byte with what it must be.
+Most cells of a column differ only by their value: the same bytes before it, its length, the value,
+the same bytes after it. One parsed cell defines such a likeness, and all cells that have it are cut
+at once, after a comparison of all their other bytes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from msgspec import UNSET, UnsetType
 from changes.decoding.assemble import Text
 
 _MOST_LIKENESSES = 8
-"""In one column: null, empty, updated or not, and what a type may drift between. Each costs as
-much as the column; with more the cells are looked at one by one."""
+"""Likenesses in one column: null, empty, updated or not, and variants of a type. Each costs as much
+as the column; with more of them the cells are parsed one by one."""
 
 _ONE_BYTE = 128
 """Values below this many bytes have a length of one byte on the wire; behind it stand two."""
@@ -41,7 +41,7 @@ class Odd(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands before the length of a value, and behind the value."""
+    """The bytes before the length of a value, and after the value."""
 
     head: bytes
     tail: bytes

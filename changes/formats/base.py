@@ -66,7 +66,7 @@ def pack(key: bytes | None, value: bytes | None, headers: Headers = ()) -> bytes
 
 _MARK = struct.Struct("<iB")
 _MARKED = -2
-"""In the place of a value's size, where no packed record has it: a format's name comes first."""
+"""In the place of a value's size, which is never this: a format's name comes first."""
 
 _MARKED_BYTES = _MARKED.to_bytes(4, "little", signed=True)
 

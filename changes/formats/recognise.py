@@ -34,7 +34,7 @@ def recognised(found: Mapping[str, Confidence]) -> str | None:
 
 
 def not_read(record: Packed) -> str | None:
-    """The writer of a record, where it is for sure one that binlogd does not read."""
+    """The writer of a record, where it is certainly one that binlogd does not read."""
     return foreign(members(record.value))
 
 

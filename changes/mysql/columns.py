@@ -47,7 +47,7 @@ class Definition:
     nullable: bool | None = None
     default: tuple[Token, ...] | None = None
     computed: bool = False
-    """The DEFAULT stands in parentheses."""
+    """The DEFAULT is in parentheses."""
     primary: bool = False
     auto_increment: bool = False
     generated: bool = False
@@ -188,5 +188,5 @@ def kind_of(column: Definition) -> SourceType:
 
 
 def as_changed(column: Definition) -> Column:
-    """Give the column as it is from now on."""
+    """The column as defined from now on."""
     return Column(column.name, kind_of(column).arrow)

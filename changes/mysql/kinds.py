@@ -73,10 +73,10 @@ def skip_set_statement(cursor: Cursor) -> None:
 
 
 def kind_of_object(cursor: Cursor) -> str:
-    """Find what a CREATE, ALTER or DROP is about, and stand before that word.
+    """The kind of object of a CREATE, ALTER or DROP; the cursor stops before that word.
 
-    ``TABLE``, ``TABLES``, ``INDEX``, one of ``WITH_BODY``, or another one without rows as it is.
-    Raises NotUnderstood where a word is not known to stand there.
+    ``TABLE``, ``TABLES``, ``INDEX``, one of ``WITH_BODY``, or another kind without rows. Raises
+    NotUnderstood at an unknown word.
     """
     while True:
         if any(cursor.is_words(*pair) for pair in _NO_ROWS_OF_TWO):

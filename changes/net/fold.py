@@ -127,7 +127,7 @@ def _codes(column: pa.Array) -> tuple[pa.Array, int]:
 
 
 def _last_places(groups: pa.Array, places: pa.Array) -> pa.Table:
-    """Give each group's highest place, as columns ``group`` and ``place``."""
+    """Each group's highest place, as columns ``group`` and ``place``."""
     table = pa.table({_GROUP: groups, _PLACE: places})
     return table.group_by(_GROUP).aggregate([(_PLACE, "max")]).rename_columns([_GROUP, _PLACE])
 

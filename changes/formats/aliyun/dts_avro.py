@@ -127,7 +127,7 @@ def _header(record: Record) -> TableName:
 
 
 def _text(record: Record) -> str:
-    """The statement, which stands in place of the row after; raises Refused."""
+    """The statement, in the place of the image after; raises Refused."""
     if not isinstance(record.after, str):
         raise Refused("a DDL record without its statement")
     return record.after

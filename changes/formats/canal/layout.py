@@ -104,7 +104,7 @@ class CanalLayout(Layout):
         """
         if not self.names_key(list(itertools.chain.from_iterable(filter(None, olds)))):
             return True
-        # Some tools send the whole old row. Only where each row has one do they stand in pairs.
+        # Some tools send the whole old row. Only where each row has one are they pairs.
         updates = [op == "U" for op in ops]
         after = list(itertools.compress(data, updates))
         before = [old or () for old in itertools.compress(olds, updates)]

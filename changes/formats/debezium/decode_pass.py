@@ -128,7 +128,7 @@ class DecodePass:
         return messages
 
     def _take_alike(self, messages: Sequence[Any]) -> bool:
-        """Add inserts and updates without a look at each; False, and none, if one is more.
+        """Add inserts and updates at once; False, and none of them, if one is anything else.
 
         A loop over them would cost as much as their decoding.
         """
@@ -160,7 +160,7 @@ class DecodePass:
         return True
 
     def _take(self, message: Any, packed: bytes) -> bool:
-        """Add a record of a known shape; False if it has to be read with care."""
+        """Add a record of a known shape; False if it has to be read slowly."""
         size, key_size, _ = sizes(packed)
         layout, row, letter = self.state.layout, message.after, _LETTERS.get(message.op)
         ended = None
@@ -203,7 +203,7 @@ class DecodePass:
         known = None not in key.values() and UNSET not in key.values()
         return layout.gone(key) if known and len(key) == len(layout.keys) else None
 
-    # --- with care
+    # --- the slow path
 
     def _read_careful(self, packed: bytes) -> None:
         record = careful.read(packed, self._names)

@@ -13,7 +13,7 @@ _json = msgspec.json.Decoder(str)
 
 
 def unquoted(raw: str) -> str:
-    """A JSON string's own text; anything else as it stands."""
+    """The contents of a JSON string; anything else unchanged."""
     return _json.decode(raw) if raw.startswith('"') else raw
 
 

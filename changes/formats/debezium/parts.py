@@ -42,7 +42,7 @@ class Key:
     members: Members
     field: Field | None
     prefix: bytes | None
-    """What stands before its payload, as of ``Record``."""
+    """The bytes before its payload, as in ``Record``."""
 
     @cached_property
     def columns(self) -> Members:

@@ -56,7 +56,7 @@ class Tombstone:
 
     @property
     def text(self) -> str:
-        """The key, for a look at the names in it."""
+        """The key as text, to search it for names."""
         return (self.key or b"").decode(errors="replace")
 
 
@@ -143,7 +143,7 @@ def _name_foreign(found: Members, refused: Refused | None = None) -> None:
 
 
 def is_envelope(found: Members) -> bool:
-    """Tell an envelope from a flattened row whose columns have the same names."""
+    """Whether it is an envelope, not a flattened row whose columns have the same names."""
     if "op" not in found:
         return False
     if any(_is_object(found, name) for name in ("before", "after")):

@@ -120,7 +120,7 @@ def _integers(values: Sequence[Any]) -> pa.Array:
 
 
 def _text(values: Sequence[Any]) -> Text:
-    """One column's values: UNSET stands for one that was not carried."""
+    """One column's values; UNSET is a value that was not carried."""
     texts = pa.array([_plain(value) for value in values], pa.string())
     return Text(texts, _carried(values))
 

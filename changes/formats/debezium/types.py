@@ -118,8 +118,8 @@ _DOCUMENT = WireType(pa.string(), sense=Sense.DOCUMENT, wire=Wire.RAW)
 LARGEST_SCALE = 1000
 """PostgreSQL's; no other source has a larger one."""
 _PG_SCALES = 2048
-"""PostgreSQL keeps a scale in eleven bits, and Debezium reads a negative one as it stands there:
-2046 is -2, and the value comes with so many digits behind its point, all of them zero."""
+"""PostgreSQL stores a scale in eleven bits, and Debezium sends a negative one as stored there: 2046
+is -2, and the value comes with that many digits after its point, all of them zero."""
 
 _WHOLE_64 = pa.decimal128(20, 0)
 _LONG_BITS = 63

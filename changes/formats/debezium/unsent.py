@@ -109,8 +109,7 @@ class Unavailable:
         return cls(frozenset(texts), frozenset(raws), configured is not None)
 
     def among(self, values: Sequence[Any]) -> set[int]:
-        """The places of values, text or raw JSON, that may stand for one that was not sent: see
-        ``stands_in``."""
+        """The places of values, text or raw JSON, that may be placeholders: see ``stands_in``."""
         if isinstance(next((v for v in values if v is not None and v is not UNSET), ""), str):
             if self.texts.isdisjoint(values):
                 return set()
@@ -122,19 +121,19 @@ class Unavailable:
         }
 
     def spares(self, rows: Sequence[Struct]) -> bool:
-        """Whether all values of these rows were sent for sure, and none is missing."""
+        """Whether all values of these rows were certainly sent, and none is missing."""
         columns = zip(*map(astuple, rows), strict=True)
         return not any(UNSET in values or self.among(values) for values in columns)
 
     def doubts(self, records: Iterable[bytes]) -> bool:
-        """Whether any of these packed records may have such a value as text.
+        """Whether any of these packed records may have such a value as stored text.
 
-        One search for all: most records of PostgreSQL's may have a value that was not sent.
+        One search for all: most records of PostgreSQL may have a value that was not sent.
         """
         return not self.configured and _HINT.search(b"".join(records)) is not None
 
     def stands_in(self, packed: bytes) -> bool:
-        """Whether such a value of this record was not sent. Raises Refused."""
+        """Whether such a value of this record is a placeholder. Raises Refused."""
         if not self.doubts((packed,)):
             return True
         found = members(unpack(packed).value or b"", "the value")
@@ -143,7 +142,7 @@ class Unavailable:
         return self.within(found) is self
 
     def within(self, payload: Members) -> Unavailable:
-        """What stands so in this record. Raises Refused."""
+        """The placeholders of this record. Raises Refused."""
         if not self.configured and connector_of(payload) in _WHOLE:
             return NOTHING_UNAVAILABLE
         return self

@@ -49,7 +49,7 @@ _times = msgspec.json.Decoder(_Times)
 
 
 _UNNAMED = Raw()
-"""What stands for ``primary_key_columns`` in a message without."""
+"""The value of ``primary_key_columns`` in a message without it."""
 
 
 def _shape(names: Sequence[str]) -> Callable[[bytes], object]:

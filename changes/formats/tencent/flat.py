@@ -109,7 +109,7 @@ def _heads_of(entry: Any, count: int) -> Sequence[Head | None] | None:
     known: dict[tuple[object, ...], Head | None] = {}
     found = []
     for parts in zip(*apart, strict=True):
-        # Most messages of a table differ in nothing that is looked at.
+        # Most messages of a table have the same head.
         key = (parts[0], *map(tuple, parts[1:]))
         if key not in known:
             known[key] = _head(*parts, tables)

@@ -1,4 +1,4 @@
-"""Tencent DTS's envelopes and entries: what a message is without a look at its rows."""
+"""Reads Tencent DTS's envelopes and entries, without their rows."""
 
 from __future__ import annotations
 

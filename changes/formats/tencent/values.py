@@ -116,7 +116,7 @@ def _any(value: Any, way: Way, zone: str) -> Cell:
 
 
 def _column(values: Sequence[Any], kinds: set[int], way: Way) -> list[Cell] | None:
-    """A column's values of one common kind; None where each has to be looked at."""
+    """A column's values of one common kind; None where each has to be read singly."""
     if way is not Way.TEXT or len(kinds) > 1:
         return None
     if kinds == _STRINGS:
