@@ -15,7 +15,7 @@ from rich.table import Table
 
 from changes.formats.base import RowChange
 from changes.model import BadMessage
-from daemon.commands.decode import as_line
+from daemon.commands.change_json import as_line
 from daemon.commands.detected_records import format_of
 from daemon.config.pipelines import Config
 from daemon.letters.index import LetterIndex, Stored, Unreadable, Wanted, read_index

@@ -193,7 +193,7 @@ class PipelineSection(FaultSection):
 
     @model_validator(mode="after")
     def _options_fit(self) -> Self:
-        make_format(self.format, self.format_options())  # the sink reports what it can't satisfy
+        make_format(self.format, self.format_options())  # raises for options that do not fit
         return self
 
     @model_validator(mode="after")

@@ -14,7 +14,8 @@ import pytest
 
 from changes.formats.canal.json import CanalJson
 from changes.model import FormatOptions
-from daemon.commands.decode import decode_files, messages
+from daemon.commands.decode import decode_files
+from daemon.commands.message_files import messages
 from tests.changes import conformance
 from tests.changes.formats.canal.messages import message
 

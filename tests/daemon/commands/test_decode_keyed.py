@@ -12,7 +12,8 @@ import pytest
 from changes.formats.base import pack
 from changes.formats.debezium.json import DebeziumJson
 from changes.model import FormatOptions
-from daemon.commands.decode import decode_files, keyed_record
+from daemon.commands.decode import decode_files
+from daemon.commands.message_files import keyed_record
 from tests.changes.formats.debezium.messages import (
     dumps,
     envelope,
