@@ -121,6 +121,9 @@ class StatementWrites:
             with staged as view:
                 if way is Way.REPLACE:
                     self._replace(attempt, work, plan, view)
+                elif way is Way.JOBS:
+                    self._remove(attempt, work, view)
+                    self._state(attempt, work, Way.INSERT, view)
                 else:
                     self._state(attempt, work, way, view)
             attempt.refresh()
@@ -141,12 +144,13 @@ class StatementWrites:
         seen, batch = work.seen, work.batch
         empty = batch.mode is Mode.APPEND or is_empty(seen)
         lacks = merge_instead(batch, seen.table.fields(), work.staged.names, empty=empty)
-        facts = Facts(empty, lacks, special(seen))
-        if choose(facts) is not Way.REPLACE:
+        cores = int(self._spark.sparkContext.defaultParallelism)
+        facts = Facts(empty, lacks, special(seen), rows=batch.rows, cores=cores)
+        if facts.known_new or choose(facts) is Way.MERGE:
             return choose(facts), []
         candidates = self._vectors.candidates(seen, batch)
         if candidates is None:
-            return Way.REPLACE, []
+            return choose(facts), []
         stored = sum(file.rows for file in candidates)
         return choose(replace(facts, known_new=not candidates, stored=stored)), candidates
 
@@ -155,14 +159,18 @@ class StatementWrites:
         # First its rows: where a value does not fit, that is found before any work.
         rows = self._files.update(attempt, plan, work.path, work.stamp, deletes=False)
         try:
-            with self._configured(FEW_ROWS):
-                columns = work.seen.stored.columns
-                text = removal_sql(work.batch, columns, work.staged.names, view)
-                self._loose.merge(attempt, work.batch.target.sink, text)
+            self._remove(attempt, work, view)
             rows.java.commit()
         except BaseException:
             remove_files(work.seen.table, rows.files)
             raise
+
+    def _remove(self, attempt: LakeTable, work: _Work, view: str) -> None:
+        """Delete the stored rows of the batch's keys, by one job."""
+        with self._configured(FEW_ROWS):
+            columns = work.seen.stored.columns
+            text = removal_sql(work.batch, columns, work.staged.names, view)
+            self._loose.merge(attempt, work.batch.target.sink, text)
 
     def _state(self, attempt: LakeTable, work: _Work, way: Way, view: str) -> None:
         """Run the one statement that does it all, its commit stamped."""

@@ -1,6 +1,7 @@
 """How a batch is written: which of the ways is right for it, and of these the cheapest. Pure.
 
-Figures are in decision 33.
+What is small is done beside Spark: a job costs a second before it reads the first row. What is
+large is done by the session's cores, of which a cluster has many. Figures are in docs/scaling.md.
 """
 
 from __future__ import annotations
@@ -8,8 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-SEEKABLE_ROWS = 32_000_000
-"""Beyond so many stored rows a job, which has all cores of the session, finds keys sooner."""
+SEEK_ROW_S = 26e-9
+"""One thread of ours looks through a stored key."""
+SEEK_BATCH_ROW_S = 1.0e-6
+"""It looks a key of the batch up, and makes the deletion of its row."""
+JOB_S = 1.1
+"""A job that deletes rows is planned, compiled, scheduled and committed."""
+JOB_ROW_S = 160e-9
+"""One core of the session looks through a stored key."""
+JOB_BATCH_ROW_S = 3.0e-6
+"""One core joins a key of the batch, and makes the deletion of its row."""
+LAY_ROW_S = 0.4e-6
+"""One thread of ours lays a row of the batch into a file of the table."""
+INSERT_S = 0.3
+"""A job that adds rows is planned, compiled, scheduled and committed."""
+INSERT_ROW_S = 1.2e-6
+"""One core of the session adds a row of the batch."""
 
 
 class Way(Enum):
@@ -22,9 +37,12 @@ class Way(Enum):
     delete them by deletion vectors; its rows are added as one file; without a job."""
     REPLACE = "replace"
     """One job finds and deletes the stored rows of its keys, reading key columns only; then its
-    rows are added."""
+    rows are added as one file."""
     INSERT = "insert"
-    """As APPEND, by a statement: for what a file of ours can't be, such as a partitioned table."""
+    """As APPEND, by a job: for many rows and many cores, and for what a file of ours can't be, such
+    as a partitioned table."""
+    JOBS = "jobs"
+    """As REPLACE, and a second job adds the rows: for many rows and many cores."""
     MERGE = "merge"
     """One statement that reads and joins all columns: rows take over what they lack."""
 
@@ -36,21 +54,40 @@ class Facts:
     ``known_new``: for sure no stored row has one of the keys, or keys mean nothing. ``partial``:
     why a row is not whole as the file has it, ``special``: why the table can't take a file that
     its engine did not write; None where neither is so. ``stored``: rows in the files that may hold
-    one of the keys, by their metadata; None where that is not ours to look through.
+    one of the keys, by their metadata; None where that is not ours to look through. ``rows``: those
+    of the batch. ``cores``: tasks that the session runs at once.
     """
 
     known_new: bool
     partial: str | None = None
     special: str | None = None
     stored: int | None = None
+    rows: int = 0
+    cores: int = 1
 
 
 def choose(facts: Facts) -> Way:
     """The cheapest way that is right."""
+    by_job = adds_by_job(facts)
     if facts.known_new:
-        return Way.APPEND if facts.partial is None and facts.special is None else Way.INSERT
+        ours = facts.partial is None and facts.special is None and not by_job
+        return Way.APPEND if ours else Way.INSERT
     if facts.partial is not None or facts.special is not None:
         return Way.MERGE
-    if facts.stored is None or facts.stored > SEEKABLE_ROWS:
-        return Way.REPLACE
-    return Way.VECTOR
+    if facts.stored is not None and not deletes_by_job(facts.stored, facts):
+        return Way.VECTOR
+    return Way.JOBS if by_job else Way.REPLACE
+
+
+def adds_by_job(facts: Facts) -> bool:
+    """Whether the session's cores add the batch's rows sooner than one thread of ours."""
+    return INSERT_S + facts.rows * INSERT_ROW_S / facts.cores < facts.rows * LAY_ROW_S
+
+
+def deletes_by_job(stored: int, facts: Facts) -> bool:
+    """Whether the session's cores find and delete the stored rows sooner than one thread of ours,
+    all that follows from it included: a vector goes with a file that we lay."""
+    ours = stored * SEEK_ROW_S + facts.rows * (SEEK_BATCH_ROW_S + LAY_ROW_S)
+    theirs = JOB_S + (stored * JOB_ROW_S + facts.rows * JOB_BATCH_ROW_S) / facts.cores
+    added = INSERT_S + facts.rows * INSERT_ROW_S / facts.cores
+    return theirs + min(added, facts.rows * LAY_ROW_S) < ours

@@ -55,7 +55,7 @@ def begun(writer: IcebergWriter, staging: Any, orders: Any) -> Any:
 @pytest.fixture(autouse=True)
 def _by_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many rows for us to look through: statements find what a batch replaces."""
-    monkeypatch.setattr(ways, "SEEKABLE_ROWS", -1)
+    monkeypatch.setattr(ways, "SEEK_ROW_S", 1e9)
 
 
 class Raced(LakeTable):
@@ -203,6 +203,20 @@ def test_reply_that_is_lost(writer, begun, spark: SparkSession) -> None:
     head = publish_attempt(table, attempt_of(table, 4), main)
     assert load(spark, begun.target).head(MAIN) == head
     assert writer.open(begun.target).hwms == {LANE: 4}
+
+
+def test_jobs_delete_and_add(writer, begun, orders, rows, spark, monkeypatch) -> None:
+    """Where the session's cores add rows sooner, too, a second job does it, in the same commit."""
+    monkeypatch.setattr(ways, "INSERT_S", 0.0)
+    monkeypatch.setattr(ways, "INSERT_ROW_S", 0.0)
+    batch = begun.batch(orders(("U", 1, "b", 2), ("U", 2, "c", None), ("D", 3, None, None)), 2)
+    assert way_of(writer, batch) == "jobs"
+    assert rows(begun.target) == [(1, "b", 2), (2, "c", None)]
+    assert writer.open(begun.target).hwms == {LANE: 2}
+    deletes = begun.batch(orders(("D", 1, None, None)), 3)
+    assert way_of(writer, deletes) == "jobs"
+    assert rows(begun.target) == [(2, "c", None)]
+    assert writer.open(begun.target).hwms == {LANE: 3}
 
 
 def test_a_write_is_one_commit(writer, begun, orders, spark, warehouse: Path) -> None:

@@ -58,7 +58,7 @@ class Resident:
 def _by_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many rows for us to look through: what a batch replaces is found by a job, which waits
     for cores and can be cancelled."""
-    monkeypatch.setattr(ways, "SEEKABLE_ROWS", -1)
+    monkeypatch.setattr(ways, "SEEK_ROW_S", 1e9)
 
 
 @pytest.fixture

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
-from sparkwriter.sql.ways import SEEKABLE_ROWS, Facts, Way, choose
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkwriter.sql.ways import Facts, Way, choose
 
 WHY = "some reason"
 
@@ -15,8 +19,16 @@ WHY = "some reason"
         (Facts(known_new=True), Way.APPEND),
         (Facts(known_new=True, partial=WHY), Way.INSERT),
         (Facts(known_new=True, special=WHY), Way.INSERT),
-        (Facts(known_new=False, stored=SEEKABLE_ROWS), Way.VECTOR),
-        (Facts(known_new=False, stored=SEEKABLE_ROWS + 1), Way.REPLACE),
+        (Facts(known_new=False, stored=24_000_000, rows=1_000_000, cores=2), Way.VECTOR),
+        (Facts(known_new=False, stored=1_000_000_000, rows=50_000, cores=2), Way.VECTOR),
+        (Facts(known_new=False, stored=1_000_000_000, rows=50_000, cores=16), Way.REPLACE),
+        (Facts(known_new=False, stored=40_000_000, rows=50_000, cores=64), Way.VECTOR),
+        (Facts(known_new=False, stored=80_000_000, rows=50_000, cores=64), Way.REPLACE),
+        (Facts(known_new=False, stored=80_000_000, rows=2_000_000, cores=64), Way.JOBS),
+        (Facts(known_new=False, rows=5_000_000, cores=16), Way.JOBS),
+        (Facts(known_new=True, rows=5_000_000, cores=2), Way.APPEND),
+        (Facts(known_new=True, rows=500_000, cores=64), Way.APPEND),
+        (Facts(known_new=True, rows=5_000_000, cores=16), Way.INSERT),
         (Facts(known_new=False), Way.REPLACE),
         (Facts(known_new=False, partial=WHY, stored=1), Way.MERGE),
         (Facts(known_new=False, special=WHY, stored=1), Way.MERGE),
@@ -25,3 +37,13 @@ WHY = "some reason"
 def test_the_cheapest_way_that_is_right(facts: Facts, way: Way) -> None:
     """Only what a file of ours can't say is left to a statement on whole rows."""
     assert choose(facts) is way
+
+
+@given(st.integers(0, 10**10), st.integers(0, 10**8), st.integers(1, 1024))
+def test_more_of_anything_never_brings_work_back(stored: int, rows: int, cores: int) -> None:
+    """What the cluster does with some cores it does with more; and what is small stays ours."""
+    facts = Facts(known_new=False, stored=stored, rows=rows, cores=cores)
+    if choose(facts) is not Way.VECTOR:
+        assert choose(replace(facts, cores=2 * cores)) is not Way.VECTOR
+    if stored < 1_000_000 and rows < 50_000:
+        assert choose(facts) is Way.VECTOR
