@@ -32,8 +32,8 @@ from actors.contract.writes import StagedBatch, TargetState
 from changes.formats import FORMATS
 from changes.model import Mode, TargetName
 from changes.routing import TargetRoute
+from daemon.config.config import Config
 from daemon.config.file import load
-from daemon.config.pipelines import Config
 from daemon.kafka.positions import log_ends
 from daemon.kafka.source import KafkaSource
 from daemon.positions.file_store import FileStore
@@ -221,7 +221,7 @@ def run_flow(
     section = settings.pipeline[name]
     events = EventQueue()
     calm_collector()
-    folder = StagingFolder(settings.daemon.staging_dir, "run-bench")
+    folder = StagingFolder(settings.daemon.staging_folder, "run-bench")
     count = settings.daemon.processors
     stagers = (
         InThread(settings)

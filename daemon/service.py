@@ -11,7 +11,7 @@ from concurrent.futures import Future
 
 from actors.contract import messages as msg
 from daemon.commands.progress import Show
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.observe.admin_endpoint import AdminEndpoint, AdminEndpointError
 from daemon.observe.control import Answer
 from daemon.observe.notify import Notifier

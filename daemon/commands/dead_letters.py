@@ -17,7 +17,7 @@ from changes.formats.base import RowChange
 from changes.model import BadMessage
 from daemon.commands.change_json import as_line
 from daemon.commands.detected_records import format_of
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.letters.index import LetterIndex, Stored, Unreadable, Wanted, read_index
 from daemon.letters.letter import Letter, parse_place, summary
 from daemon.runtime.lifecycle import Exit

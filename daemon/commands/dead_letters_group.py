@@ -15,7 +15,7 @@ from daemon.commands.options import (
     make_console,
     refuse,
 )
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 
 app = typer.Typer(help="Records that could not be applied.", no_args_is_help=True)
 

@@ -6,7 +6,7 @@ from changes.formats.auto import AUTO, detector, make_format
 from changes.formats.base import Format, pack
 from changes.formats.recognise import TopicFormats
 from daemon.commands.offset_transfer import export_snapshot
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.source.port import LogRecord
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.positions.chain import make_stores
 from daemon.positions.offset_file import OffsetFile, StateDirBusy, lock_state_dir
 from daemon.positions.topic_ids import check_topic_ids

@@ -17,7 +17,7 @@ from daemon.commands.options import (
     refuse,
 )
 from daemon.commands.snapshot_table import print_snapshot
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.positions.offset_file import OffsetFile
 from daemon.runtime.lifecycle import Exit
 from offsets.snapshot_text import encode

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from daemon.commands.offset_transfer import export_snapshot
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.observe import control
 from daemon.operate.offset_reset import (
     ResetRefused,

@@ -9,8 +9,8 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
-from daemon.config.pipelines import Config
 from daemon.runtime.lifecycle import Exit
 
 ConfigOption = Annotated[

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from actors.contract.figures import bare
 from daemon.commands.offset_transfer import export_snapshot
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.observe import control
 from daemon.observe.status_table import size
 from daemon.operate.rebuild_answer import said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from daemon.commands.offset_transfer import export_snapshot
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.observe import control
 from daemon.operate.discard import ASK, Discard, said
 from daemon.runtime.edits import EditRefused, edit_offline

@@ -1,6 +1,6 @@
 """``binlogd check-config``: lists what is wrong, what is unwise, and what the daemon would do.
 
-``daemon.config.pipelines`` has checked the file already. Here is what needs a library, the disk or,
+``daemon.config.config`` has checked the file already. Here is what needs a library, the disk or,
 with ``--connect``, the broker and the catalog.
 """
 
@@ -17,7 +17,8 @@ from typing import Any
 from actors.contract.ports import NotKept, SinkUnavailable
 from changes.formats.auto import AUTO
 from changes.routing import Route
-from daemon.config.pipelines import Config, PipelineSection
+from daemon.config.config import Config
+from daemon.config.pipelines import PipelineSection
 from daemon.config.secrets import MASK, SHORTEST, looks_secret
 from daemon.kafka.dead_letter_topic_setup import find_topic
 from daemon.kafka.settings import refused

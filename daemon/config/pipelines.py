@@ -1,39 +1,19 @@
-"""The configuration as a value: its pipelines, and the checks across all of it.
-
-The other sections are in ``daemon/config/sections.py``. ``daemon/config/file.py`` turns a file into
-a configuration.
-"""
+"""Sections of pipelines: where one reads, where it starts, and its routes."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from changes.formats import check_types
 from changes.formats.auto import NAMES, make_format
 from changes.model import FormatOptions, Mode, ZeroDates
 from changes.routing import Route
 from daemon.config.faults import FaultSection
-from daemon.config.owners import shared_targets
-from daemon.config.secrets import Redactor, secrets_in
-from daemon.config.sections import (
-    BatchSection,
-    DaemonSection,
-    DdlSection,
-    LogSection,
-    MemorySection,
-    MetricsSection,
-    Section,
-    SparkSection,
-    flatten,
-)
-from daemon.sinks.sections import AnySink
+from daemon.config.sections import DdlSection, Section, flatten
 from offsets.position import TopicPartition
 from offsets.recovery import StartAt
 
@@ -41,14 +21,6 @@ DAEMON_OWNED_KAFKA = frozenset(
     {"group.id", "enable.auto.commit", "enable.auto.offset.store", "auto.offset.reset"}
 )
 """librdkafka settings on which exactly-once rests. binlogd sets them, a configuration may not."""
-
-SPARK_OWNED = {
-    "spark.master": "spark.master is a key of its own, beside [spark.conf]",
-    "spark.sql.session.timeZone": "instants are written in UTC",
-    "spark.submit.deployMode": "the driver is this process's own",
-}
-"""Spark settings on which correctness rests. Setting them would have no effect, or a wrong one."""
-
 
 OffsetStoreName = Literal["file", "kafka-topic", "kafka-commit", "memory"]
 """The stores of positions that a pipeline may name."""
@@ -154,7 +126,7 @@ class PipelineSection(FaultSection):
     @field_validator("kafka", mode="before")
     @classmethod
     def _flat(cls, value: Any) -> Any:
-        return _check_kafka(value)
+        return check_kafka(value)
 
     @field_validator("format")
     @classmethod
@@ -273,147 +245,8 @@ class PipelineSection(FaultSection):
         )
 
 
-class Config(Section):
-    """The whole file. ``[kafka]`` passes any librdkafka setting through."""
-
-    kafka: dict[str, str | int | float | bool]
-    sink: dict[str, AnySink] = Field(min_length=1)
-    pipeline: dict[str, PipelineSection] = Field(min_length=1)
-    daemon: DaemonSection = Field(default_factory=DaemonSection)
-    log: LogSection = Field(default_factory=LogSection)
-    metrics: MetricsSection = Field(default_factory=MetricsSection)
-    batch: BatchSection = Field(default_factory=BatchSection)
-    memory: MemorySection = Field(default_factory=MemorySection)
-    spark: SparkSection = Field(default_factory=SparkSection)
-    _secrets: frozenset[str] = PrivateAttr(default=frozenset())
-    _file: Path | None = PrivateAttr(default=None)
-    _redactor: Redactor | None = PrivateAttr(default=None)
-
-    @field_validator("kafka", mode="before")
-    @classmethod
-    def _flat(cls, value: Any) -> Any:
-        return _check_kafka(value)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _writers(cls, value: Any) -> Any:
-        """``spark.writers`` is what ``daemon.writers`` was called while all sinks were Spark's."""
-        spark = value.get("spark") if isinstance(value, dict) else None
-        if not isinstance(spark, dict) or "writers" not in spark:
-            return value
-        spark, daemon = dict(spark), value.get("daemon", {})
-        writers = spark.pop("writers")
-        if not isinstance(daemon, dict):  # the section's own check reports it
-            return value | {"spark": spark}
-        if "writers" in daemon:
-            raise ValueError("daemon.writers and spark.writers say the same: set daemon.writers")
-        return value | {"daemon": daemon | {"writers": writers}, "spark": spark}
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        problems = [
-            *self._unusable_names(),
-            *self._unfit_routes(),
-            *self._shared_groups(),
-            *shared_targets({name: p.routes() for name, p in self.pipeline.items()}),
-            *self._owned_spark(),
-        ]
-        brokers = self.kafka.get("bootstrap.servers")
-        if brokers is None:
-            problems.append('kafka: "bootstrap.servers" is missing')
-        elif not isinstance(brokers, str) or not brokers.strip():
-            problems.append(f'kafka.bootstrap.servers: "host:port" is wanted, not {brokers!r}')
-        if problems:
-            raise ValueError("\n".join(problems))
-        return self
-
-    def group(self, pipeline: str) -> str:
-        """The consumer group of a pipeline: its own, or one made from its name."""
-        return self.pipeline[pipeline].group or f"binlogd-{pipeline}"
-
-    def routes(self, pipeline: str) -> list[Route]:
-        """The routes of a pipeline, each with the options of its sink."""
-        return [self._with_options(route) for route in self.pipeline[pipeline].routes()]
-
-    def _with_options(self, route: Route) -> Route:
-        sink = self.sink[route.template.split(".")[0]]
-        options = sink.route_options(dict(route.options).get("write"))
-        return replace(route, options=tuple(options.items()))
-
-    def kafka_of(self, pipeline: str) -> dict[str, str | int | float | bool]:
-        """The client's settings for a pipeline. Its own overrule the common ones."""
-        return {**self.kafka, **self.pipeline[pipeline].kafka}
-
-    def remember(self, secrets: frozenset[str], file: Path) -> None:
-        """Note the file that this was read from, and texts that came from files and credentials:
-        they are shown nowhere, and may be read again."""
-        self._secrets, self._file = secrets, file
-
-    @property
-    def file(self) -> Path | None:
-        """The file that this was read from, None where there is none."""
-        return self._file
-
-    @property
-    def referenced_secrets(self) -> frozenset[str]:
-        """Values of ``${file:…}`` and ``${credential:…}``, as they were at the start."""
-        return self._secrets
-
-    @property
-    def secrets(self) -> frozenset[str]:
-        """The secrets: values from files and credentials, and of settings whose name says so."""
-        tables: list[Mapping[str, Any]] = [
-            self.kafka,
-            self.spark.conf,
-            *(pipeline.kafka for pipeline in self.pipeline.values()),
-            *(sink.settings() for sink in self.sink.values()),
-            *({"encryption_key": pipeline.encryption_key} for pipeline in self.pipeline.values()),
-        ]
-        return self._secrets.union(*map(secrets_in, tables))
-
-    @property
-    def redactor(self) -> Redactor:
-        """Removes the secrets from texts."""
-        if self._redactor is None:
-            self._redactor = Redactor(self.secrets)
-        return self._redactor
-
-    def _owned_spark(self) -> Iterator[str]:
-        for key in self.spark.conf:
-            if key in SPARK_OWNED:
-                yield f"spark.conf.{key}: is set by binlogd itself: {SPARK_OWNED[key]}"
-            for name, sink in self.sink.items():
-                if (section := sink.owns(name, key)) is not None:
-                    yield f"spark.conf.{key}: belongs into [{section}]"
-
-    def _unusable_names(self) -> Iterator[str]:
-        for kind, names in (("pipeline", self.pipeline), ("sink", self.sink)):
-            for name in names:
-                if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
-                    yield f"{kind}.{name}: a name is letters, digits, - and _, a letter first"
-
-    def _unfit_routes(self) -> Iterator[str]:
-        for name, pipeline in self.pipeline.items():
-            for route in pipeline.routes():
-                sink = self.sink.get(route.template.split(".")[0])
-                if sink is None:
-                    known = ", ".join(sorted(self.sink))
-                    yield f"pipeline.{name}: target {route.template!r} names no sink; have: {known}"
-                    continue
-                try:
-                    sink.route_options(dict(route.options).get("write"))
-                except ValueError as error:
-                    yield f"pipeline.{name}: target {route.template!r}: {error}"
-
-    def _shared_groups(self) -> Iterator[str]:
-        groups: dict[str, str] = {}
-        for name in self.pipeline:
-            other = groups.setdefault(self.group(name), name)
-            if other != name:
-                yield f"pipeline.{name}: group {self.group(name)!r} is pipeline.{other}'s already"
-
-
-def _check_kafka(value: Any) -> Any:
+def check_kafka(value: Any) -> Any:
+    """A table of librdkafka settings under flat names. Raises ValueError for binlogd's own."""
     if not isinstance(value, dict):
         return value
     flat = flatten(value)

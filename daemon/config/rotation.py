@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
-from daemon.config.pipelines import Config
 
 
 class RotatedSettings:

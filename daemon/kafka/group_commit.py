@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.kafka.commit_store import KafkaCommitStore
 from daemon.kafka.member import member_settings
 from daemon.kafka.settings import INSTANCE_ID

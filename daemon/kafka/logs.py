@@ -7,7 +7,7 @@ from typing import Any
 
 from actors.contract.ports import RecordSource
 from changes.formats.auto import make_format
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.kafka import group_commit, positions
 from daemon.kafka.append import KafkaAppender
 from daemon.kafka.commit_store import KafkaCommitStore

@@ -8,7 +8,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 
 from actors.contract.ports import NotKept
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.kafka.dead_letter_topic import read_topic
 from daemon.letters.files import read_files, read_marks
 from daemon.letters.letter import Letter, LetterId

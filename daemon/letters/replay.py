@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from daemon.commands.dead_letters import indexes
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.kafka.dead_letter_topic import MARK
 from daemon.letters.conflicts import REPLAYED, Candidate
 from daemon.letters.files import add_mark

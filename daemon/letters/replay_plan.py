@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from changes.formats.base import Chunked, Format
 from changes.routing import Router
 from daemon.commands.detected_records import format_of, topics_format
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.letters.conflicts import (
     Candidate,
     ConflictFinder,

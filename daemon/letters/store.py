@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from changes.formats.base import Format
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.kafka.dead_letter_topic import TopicLetters
 from daemon.letters.files import FileLetters
 from daemon.letters.letter import LetterMaker

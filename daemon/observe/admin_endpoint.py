@@ -16,7 +16,7 @@ import structlog
 from actors.contract.addresses import Address
 from actors.contract.figures import Figures
 from actors.runtime.shell import Directory, Endpoint
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.kafka.log_ends import EndQuestion, LogEnds
 from daemon.observe.control import Answer, ControlServer
 from daemon.observe.monitor import Monitor

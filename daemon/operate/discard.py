@@ -17,7 +17,7 @@ import structlog
 from changes.formats.auto import make_format
 from changes.formats.recognise import TopicFormats
 from changes.routing import Router
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.observe.control import ControlError
 from daemon.operate.rebuild_answer import awaited
 from daemon.runtime.edits import Change, EditRefused

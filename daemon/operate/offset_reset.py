@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from changes.model import Mode, TargetName
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.positions.topic_ids import check_topic_ids
 from daemon.runtime.edits import EditRefused, edit_offline
 from daemon.source.opening import open_source

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import structlog
 
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.observe.control import ControlError
 from daemon.operate.rebuild_plan import RebuildRequest, pipeline_of
 from daemon.runtime.edits import Change, EditFailed, EditRefused

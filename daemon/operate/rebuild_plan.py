@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from changes.model import TargetName
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.operate.offset_reset import instance_ids, refuse_members
 from daemon.runtime.edits import EditRefused
 from daemon.source.opening import open_source

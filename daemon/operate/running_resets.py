@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.observe.control import Answer, ControlError
 from daemon.operate.offset_reset import (
     ResetWish,

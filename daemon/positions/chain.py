@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.kafka.topic_store import KafkaTopicStore
 from daemon.positions.file_store import FileStore
 from daemon.positions.memory_store import MemoryStore

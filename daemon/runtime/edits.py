@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.positions.chain import StoreChain, make_stores
 from daemon.positions.offset_file import StateDirBusy, lock_state_dir
 from daemon.runtime.lifecycle import Hold, Lifecycle, PipelineHeld, Resumed

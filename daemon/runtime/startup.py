@@ -16,7 +16,7 @@ from actors.dead_letters import WINDOW_S
 from changes.formats.auto import AUTO, make_format
 from changes.formats.recognise import TopicFormats
 from changes.routing import Router
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.kafka.dead_letter_topic import TopicLetters
 from daemon.kafka.dead_letter_topic_setup import UnfitTopic
 from daemon.letters.files import FileLetters

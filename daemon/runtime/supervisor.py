@@ -18,7 +18,7 @@ from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from daemon.commands.progress import Show
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.observe.notify import Notifier
 from daemon.observe.status import AskLife, LifeFigures
 from daemon.operate.mark_moves import MarksNotMoved

@@ -31,7 +31,7 @@ from changes.formats.base import Format
 from changes.formats.recognise import TopicFormats
 from changes.model import TargetName
 from changes.routing import Router, shard_of
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.runtime.requests import Requests, WritersDirectory
 from daemon.source.opening import open_source
 from daemon.spills.file import Found, SpillFolder

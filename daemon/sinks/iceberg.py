@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from actors.contract.ports import ResettableSink
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.config.rotation import RotatedSettings
 from daemon.config.sections import SparkSection
 from daemon.sinks.port import Sessions

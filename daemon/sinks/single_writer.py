@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.sinks.kinds import sinks_of
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import structlog
 
 from actors.contract.ports import ResettableSink, SinkUnavailable
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.staging.folder import RunFolder
 from sparkwriter.iceberg.warm_up import CATALOG, warm_up, warm_up_catalog
 from sparkwriter.session.extras import needed_extras

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from actors.contract.ports import ResettableSink
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.positions.state_id import state_id
 from daemon.sinks.kinds import sinks_of
 from daemon.sinks.port import Sink

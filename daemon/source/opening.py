@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from daemon.config.pipelines import Config
+from daemon.config.config import Config
 from daemon.kafka.logs import KafkaLogs
 from daemon.source.port import Source
 

@@ -27,7 +27,7 @@ from changes.values import Values
 from daemon.staging.folder import StagingFolder
 
 if TYPE_CHECKING:  # the child needs none of it
-    from daemon.config.pipelines import Config
+    from daemon.config.config import Config
 
 CHILD = "daemon.staging.child"
 """The module that the process runs."""

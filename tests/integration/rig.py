@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 
 from actors.contract.ports import ResettableSink
 from daemon.commands.progress import Quiet
+from daemon.config.config import Config
 from daemon.config.file import load
-from daemon.config.pipelines import Config
 from daemon.kafka.positions import log_ends
 from daemon.positions.offset_file import OffsetFile
 from daemon.runtime.lifecycle import Exit

@@ -18,8 +18,8 @@ from actors.contract.messages import DeadLetter
 from changes.formats import FORMATS
 from changes.model import TargetName
 from daemon.cli import app
+from daemon.config.config import Config
 from daemon.config.file import load
-from daemon.config.pipelines import Config
 from daemon.letters.replay_plan import Planner
 from daemon.letters.store import open_letters
 from daemon.source.appending import Outgoing

@@ -256,7 +256,7 @@ def test_connect_names_a_broker_that_is_away(
 
 def test_connect_opens_the_embedded_catalog_without_spark(tmp_path: Path) -> None:
     """A file that is no database is told at once."""
-    from daemon.config.pipelines import Config
+    from daemon.config.config import Config
     from daemon.sinks.iceberg import IcebergSink
     from daemon.sinks.sections import IcebergSection
 

@@ -8,8 +8,8 @@ import pytest
 
 from changes.model import Mode
 from changes.routing import Route
+from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
-from daemon.config.pipelines import Config
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.options import Write, write_of
 

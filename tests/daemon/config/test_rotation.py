@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from daemon.config.config import Config
 from daemon.config.file import load
-from daemon.config.pipelines import Config
 from daemon.config.rotation import RotatedSettings
 
 TEXT = """

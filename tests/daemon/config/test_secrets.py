@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import structlog
 
+from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
-from daemon.config.pipelines import Config
 from daemon.config.secrets import LONGEST_BYTES, Redactor, looks_secret, secrets_in
 from daemon.config.sections import LogSection
 from daemon.observe.logs import set_up_logs

@@ -8,8 +8,8 @@ from typing import get_args
 
 import pytest
 
+from daemon.config.config import Config
 from daemon.config.file import ConfigError, load
-from daemon.config.pipelines import Config
 from daemon.sinks.sections import KINDS, AnySink, SqliteSection
 
 SQLITE = """

@@ -1,0 +1,177 @@
+"""The configuration as a value: all sections of a file, and the checks across them.
+
+``pipelines.py`` and ``sections.py`` have the sections, ``daemon/sinks/sections.py`` those of sinks.
+``file.py`` turns a file into a configuration.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, PrivateAttr, field_validator, model_validator
+
+from changes.routing import Route
+from daemon.config.owners import shared_targets
+from daemon.config.pipelines import PipelineSection, check_kafka
+from daemon.config.secrets import Redactor, secrets_in
+from daemon.config.sections import (
+    BatchSection,
+    DaemonSection,
+    LogSection,
+    MemorySection,
+    MetricsSection,
+    Section,
+    SparkSection,
+)
+from daemon.sinks.sections import AnySink
+
+SPARK_OWNED = {
+    "spark.master": "spark.master is a key of its own, beside [spark.conf]",
+    "spark.sql.session.timeZone": "instants are written in UTC",
+    "spark.submit.deployMode": "the driver is this process's own",
+}
+"""Spark settings on which correctness rests. Setting them would have no effect, or a wrong one."""
+
+
+class Config(Section):
+    """The whole file. ``[kafka]`` passes any librdkafka setting through."""
+
+    kafka: dict[str, str | int | float | bool]
+    sink: dict[str, AnySink] = Field(min_length=1)
+    pipeline: dict[str, PipelineSection] = Field(min_length=1)
+    daemon: DaemonSection = Field(default_factory=DaemonSection)
+    log: LogSection = Field(default_factory=LogSection)
+    metrics: MetricsSection = Field(default_factory=MetricsSection)
+    batch: BatchSection = Field(default_factory=BatchSection)
+    memory: MemorySection = Field(default_factory=MemorySection)
+    spark: SparkSection = Field(default_factory=SparkSection)
+    _secrets: frozenset[str] = PrivateAttr(default=frozenset())
+    _file: Path | None = PrivateAttr(default=None)
+    _redactor: Redactor | None = PrivateAttr(default=None)
+
+    @field_validator("kafka", mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return check_kafka(value)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _writers(cls, value: Any) -> Any:
+        """``spark.writers`` is what ``daemon.writers`` was called while all sinks were Spark's."""
+        spark = value.get("spark") if isinstance(value, dict) else None
+        if not isinstance(spark, dict) or "writers" not in spark:
+            return value
+        spark, daemon = dict(spark), value.get("daemon", {})
+        writers = spark.pop("writers")
+        if not isinstance(daemon, dict):  # the section's own check reports it
+            return value | {"spark": spark}
+        if "writers" in daemon:
+            raise ValueError("daemon.writers and spark.writers say the same: set daemon.writers")
+        return value | {"daemon": daemon | {"writers": writers}, "spark": spark}
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        problems = [
+            *self._unusable_names(),
+            *self._unfit_routes(),
+            *self._shared_groups(),
+            *shared_targets({name: p.routes() for name, p in self.pipeline.items()}),
+            *self._owned_spark(),
+        ]
+        brokers = self.kafka.get("bootstrap.servers")
+        if brokers is None:
+            problems.append('kafka: "bootstrap.servers" is missing')
+        elif not isinstance(brokers, str) or not brokers.strip():
+            problems.append(f'kafka.bootstrap.servers: "host:port" is wanted, not {brokers!r}')
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    def group(self, pipeline: str) -> str:
+        """The consumer group of a pipeline: its own, or one made from its name."""
+        return self.pipeline[pipeline].group or f"binlogd-{pipeline}"
+
+    def routes(self, pipeline: str) -> list[Route]:
+        """The routes of a pipeline, each with the options of its sink."""
+        return [self._with_options(route) for route in self.pipeline[pipeline].routes()]
+
+    def _with_options(self, route: Route) -> Route:
+        sink = self.sink[route.template.split(".")[0]]
+        options = sink.route_options(dict(route.options).get("write"))
+        return replace(route, options=tuple(options.items()))
+
+    def kafka_of(self, pipeline: str) -> dict[str, str | int | float | bool]:
+        """The client's settings for a pipeline. Its own overrule the common ones."""
+        return {**self.kafka, **self.pipeline[pipeline].kafka}
+
+    def remember(self, secrets: frozenset[str], file: Path) -> None:
+        """Note the file that this was read from, and texts that came from files and credentials:
+        they are shown nowhere, and may be read again."""
+        self._secrets, self._file = secrets, file
+
+    @property
+    def file(self) -> Path | None:
+        """The file that this was read from, None where there is none."""
+        return self._file
+
+    @property
+    def referenced_secrets(self) -> frozenset[str]:
+        """Values of ``${file:…}`` and ``${credential:…}``, as they were at the start."""
+        return self._secrets
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The secrets: values from files and credentials, and of settings whose name says so."""
+        tables: list[Mapping[str, Any]] = [
+            self.kafka,
+            self.spark.conf,
+            *(pipeline.kafka for pipeline in self.pipeline.values()),
+            *(sink.settings() for sink in self.sink.values()),
+            *({"encryption_key": pipeline.encryption_key} for pipeline in self.pipeline.values()),
+        ]
+        return self._secrets.union(*map(secrets_in, tables))
+
+    @property
+    def redactor(self) -> Redactor:
+        """Removes the secrets from texts."""
+        if self._redactor is None:
+            self._redactor = Redactor(self.secrets)
+        return self._redactor
+
+    def _owned_spark(self) -> Iterator[str]:
+        for key in self.spark.conf:
+            if key in SPARK_OWNED:
+                yield f"spark.conf.{key}: is set by binlogd itself: {SPARK_OWNED[key]}"
+            for name, sink in self.sink.items():
+                if (section := sink.owns(name, key)) is not None:
+                    yield f"spark.conf.{key}: belongs into [{section}]"
+
+    def _unusable_names(self) -> Iterator[str]:
+        for kind, names in (("pipeline", self.pipeline), ("sink", self.sink)):
+            for name in names:
+                if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
+                    yield f"{kind}.{name}: a name is letters, digits, - and _, a letter first"
+
+    def _unfit_routes(self) -> Iterator[str]:
+        for name, pipeline in self.pipeline.items():
+            for route in pipeline.routes():
+                sink = self.sink.get(route.template.split(".")[0])
+                if sink is None:
+                    known = ", ".join(sorted(self.sink))
+                    yield f"pipeline.{name}: target {route.template!r} names no sink; have: {known}"
+                    continue
+                try:
+                    sink.route_options(dict(route.options).get("write"))
+                except ValueError as error:
+                    yield f"pipeline.{name}: target {route.template!r}: {error}"
+
+    def _shared_groups(self) -> Iterator[str]:
+        groups: dict[str, str] = {}
+        for name in self.pipeline:
+            other = groups.setdefault(self.group(name), name)
+            if other != name:
+                yield f"pipeline.{name}: group {self.group(name)!r} is pipeline.{other}'s already"
