@@ -141,8 +141,8 @@ class Reassembly:
     def batches(self, fetched: msg.Fetched) -> Iterator[ReassembledBatch]:
         """Cut a batch where a part comes in, or a message that was sent again, which is dropped.
 
-        Raises MissingPart, TooLarge, SequenceGap after what came before. Each part is a stretch of
-        its own, so that what is open at any position is told exactly.
+        Raises MissingPart, TooLarge, SequenceGap after what came before. Each part
+        gets a batch, so that it is known exactly what is open at any position.
         """
         if self._format is None or not self._format.comes_in_parts(fetched.values):
             yield ReassembledBatch(fetched)

@@ -100,7 +100,7 @@ class StageProcess:
         return self._process.pid
 
     def stage(self, pipeline: str, request: Stage) -> Staged | StageFailed:
-        """Stage a batch and remove its pieces. Raises StageProcessDied."""
+        """Stage a batch and remove its earlier files. Raises StageProcessDied."""
         path = self._folder.new_path()
         with self._lock:
             try:

@@ -87,7 +87,7 @@ class StageWork:
         assert schema is not None
         mode = Mode.UPSERT if schema.keys else Mode.APPEND
         try:
-            tables = [self._tables.read(piece) for piece in request.earlier_files]
+            tables = [self._tables.read(file) for file in request.earlier_files]
             table = concat_changes([*tables, *(part.table for part in decoded)])
             if mode is Mode.UPSERT:
                 table = fold(table, schema.keys)

@@ -70,7 +70,7 @@ class BadMessageAt:
 class Staged:
     """The messages are decoded; ``path`` is the staged file, None when they held no row at all.
 
-    ``changes`` counts the row changes that were decoded (those of pieces were counted before),
+    ``changes`` counts the row changes that were decoded (without those of earlier files),
     ``nulled`` the values among them that no lake can hold and configuration makes null.
     ``positions`` names the source positions that the rows carry, None where they carry none. Where
     there is a ``bad`` message, all that came before it is in the file and nothing of what follows.

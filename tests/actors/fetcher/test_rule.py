@@ -60,7 +60,7 @@ def failure(out: list[object]) -> str | None:
     return None
 
 
-def hastened(out: list[object]) -> list[tuple[Address, int]]:
+def flushes(out: list[object]) -> list[tuple[Address, int]]:
     told = [e for e in out if isinstance(e, fx.Tell)]
     return [(e.to, e.message.batches) for e in told if isinstance(e.message, msg.Flush)]
 
@@ -70,11 +70,11 @@ def test_at_the_end_of_a_bounded_run_nobody_waits_for_more() -> None:
     for until, told in (({SOURCE: 2}, [1]), ({SOURCE: 3}, []), (None, [])):
         logic = fetcher(shards=1, until=until)
         out = logic.handle(polled(message("a"), message("b")), 0.0)
-        assert not hastened(out)
+        assert not flushes(out)
         (offer,) = offers(out)
         taken = msg.Offered(offer.to, offer.batch, taken=True)
-        assert [count for _, count in hastened(logic.handle(taken, 0.0))] == told
-        assert not hastened(logic.handle(polled(message("c"), first=2), 0.0))
+        assert [count for _, count in flushes(logic.handle(taken, 0.0))] == told
+        assert not flushes(logic.handle(polled(message("c"), first=2), 0.0))
 
 
 def test_dispatched_precedes_the_data() -> None:
