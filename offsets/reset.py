@@ -83,7 +83,7 @@ class ResetPlan:
 
     @property
     def nothing(self) -> bool:
-        """Whether all is so already."""
+        """Whether nothing would change."""
         still = all(m.before == m.after and m.group in (None, m.after) for m in self.partitions)
         return still and not self.marks
 
@@ -211,11 +211,11 @@ class _Partition:
         return min(self._at, self._before)
 
     def move(self) -> PartitionMove:
-        """What becomes of the frontier."""
+        """The move of the frontier."""
         return PartitionMove(self._source, self._before, self._to, self._group)
 
     def marks(self) -> Iterator[MarkMove]:
-        """What becomes of the marks: those above are lowered, or those below lifted."""
+        """The moves of the marks: those above are lowered, or those below lifted."""
         assert self._at is not None
         to, one = self._at - 1, self._request.target
         if self._request.to is ResetTo.FRONTIER and one is None:

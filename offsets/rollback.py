@@ -34,8 +34,8 @@ def gaps(
 ) -> list[Gap]:
     """The lanes whose changes between mark and start would never come again.
 
-    ``starts`` has the partitions that are read here, each with the offset that was read first: a
-    lane of another member is that one's to judge. What is read again from its mark on has no gap.
+    ``starts`` has the partitions that are read here, each with the offset that was read first;
+    another member checks its own lanes. What is read again from its mark on has no gap.
     """
     out = []
     for source in sorted(recorded.keys() & starts.keys()):

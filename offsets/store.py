@@ -75,7 +75,7 @@ def merged(held: Snapshot | None, batch: Snapshot) -> Snapshot:
 
 
 def restricted(snapshot: Snapshot, owned: Collection[TopicPartition]) -> Snapshot:
-    """A snapshot without the partitions of others: in a shared store those are theirs to say."""
+    """A snapshot without other members' partitions: in a shared store they write those."""
     mine = {source: state for source, state in snapshot.partitions.items() if source in owned}
     return replace(snapshot, partitions=mine)
 

@@ -184,7 +184,7 @@ class CommitterLogic:
                 self._note_time(source, target, through)
         if written.state is not None:
             state = written.state
-            # Amid a message without a version: what is put back from it would lack the step.
+            # Inside a message without a version: marks restored from it would lack the step.
             version = None if state.steps else state.version
             differs = state.rows_may_differ
             mark = TargetMark(version, dict(state.hwms), rows_may_differ=differs)

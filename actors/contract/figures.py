@@ -196,5 +196,5 @@ class Tally:
 
 
 def bare(target: str, reason: str) -> str:
-    """A reason without the target's name before it, for those who name it themselves."""
+    """A reason without the target's name before it, for a text that names it already."""
     return reason.removeprefix(f"{target}: ")

@@ -55,7 +55,7 @@ class FetcherSettings:
     """Where a run ends that reads only what is there. A topic whose format is not detected by then
     ends the run with an error. None: the run goes on."""
     dead_letters: bool = False
-    """Messages that can't be looked at are stored and passed over, instead of ending it all."""
+    """Messages that can't be looked at are stored and passed over, instead of stopping it all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class FetcherLogic:
         return list(self._offers.flush())
 
     def _look_at(self, fetched: msg.Fetched) -> list[object]:
-        """Hold what is of a topic whose format is not known, and send on what is."""
+        """Hold messages of a topic whose format is not known yet, and send on the others."""
         out: list[object] = []
         try:
             recognised = self._recognition.take(fetched)

@@ -92,8 +92,8 @@ class PassedOver:
 class Sorted:
     """What came of a batch.
 
-    ``shares`` are in lane order, ``good`` the number of messages that they and those without
-    anything to apply were, ``problem`` what is wrong with the next. ``unread`` are statements
+    ``shares`` are in lane order, ``good`` is the number of messages before the first
+    bad one, ``problem`` what is wrong with the next. ``unread`` are statements
     that can't be understood and are passed over, ``passed_over`` the reasons for which other
     messages are, ``notes`` tables whose names are not sure.
     """
@@ -220,7 +220,7 @@ class Sorter:
         return tuple(route for route in targets if target_problem(route.name) is None)
 
     def _barriers(self, offset: int, value: bytes) -> list[_Slot]:
-        """One for each target that the statement concerns, whatever its number of tables."""
+        """One slot for each target that the statement concerns, also where it names more tables."""
         routes: dict[str, TargetRoute] = {}
         statements = self._format.ddl(value)
         if isinstance(self._format, InOrder):

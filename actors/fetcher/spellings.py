@@ -11,13 +11,13 @@ from changes.model import Ddl, TableName
 
 
 class Spellings:
-    """The routed tables whose rows came, by their names without case."""
+    """The routed tables that had rows, by their names without case."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], set[TableName]] = {}
 
     def rows_of(self, table: TableName) -> None:
-        """Note that rows of it come."""
+        """Note that the table has rows."""
         self._seen.setdefault(_folded(table), set()).add(table)
 
     def otherwise(self, statement: Ddl) -> str | None:

@@ -33,7 +33,7 @@ class Attempts:
         self._waits = Waits(base_s, max_s, jitter)
 
     def failed(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
-        """A write, or an opening, did not happen, and may later."""
+        """A write, or an opening, failed in a way that may pass: schedule a retry."""
         buffer.tally.failed(reason, now)
         attempt = buffer.life.failed()
         wait = self._waits.after(attempt)
@@ -47,7 +47,7 @@ class Attempts:
         return fx.Log("debug" if said else "info", "waits_for_name", log.fields)
 
     def raced(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
-        """Another member published first: at once, unless that never ends."""
+        """Another member published first: retried at once, unless that happens too often."""
         if buffer.life.races >= RACES_AT_ONCE:
             return self.failed(buffer, reason, now)
         wait = RACE_WAIT_S * buffer.life.lost_race() * (0.5 + self._jitter() / 2)
@@ -55,7 +55,7 @@ class Attempts:
         return fx.Log("debug", "race_lost", {"target": buffer.name, "retry_in_s": wait})
 
     def stage_failed(self, buffer: TargetBuffer, reason: str, now: float) -> fx.Log:
-        """The disk did not take a staged file."""
+        """The disk did not take a staged file: schedule a retry."""
         buffer.tally.failed(reason, now)
         attempt = buffer.life.stage_failed()
         wait = self._waits.after(attempt)
@@ -68,7 +68,7 @@ class Attempts:
         stage: Callable[[TargetBuffer], fx.Stage],
         now: float,
     ) -> list[object]:
-        """All that has waited long enough."""
+        """The retries whose time has come."""
         out: list[object] = []
         for buffer in buffers:
             life = buffer.life

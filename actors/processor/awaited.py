@@ -48,8 +48,8 @@ class Awaited:
         return [fx.Tell(asked.reply_to, said)]
 
     def reason(self, buffer: TargetBuffer, said: msg.InQuarantine) -> str | None:
-        """Why the target goes into quarantine; None where it no longer waits with that write. One
-        that is just being tried again will ask again."""
+        """Why the target goes into quarantine; None where it no longer waits with that write. A
+        write that is being tried again will ask again."""
         write = buffer.life.waiting
         if write is None or write.batch.batch_id != said.batch_id:
             return None

@@ -32,8 +32,8 @@ from changes.routing import RouteConflict, Router
 class Barrier:
     """A DDL message, planned for one target.
 
-    ``batch`` is None where nothing is to be written. ``forget``: what is known of the columns
-    from the rows of before is out of date. ``notes`` are for the log: what is not followed by
+    ``batch`` is None where nothing is to be written. ``forget``: what earlier rows
+    showed of the columns is out of date. ``notes`` are for the log: what is not followed by
     choice. ``unread`` are the statements that can't be understood. ``types`` are the columns' as
     they are known afterwards, in the source's words; ``added`` those of them that are new.
     """
@@ -241,6 +241,6 @@ class BarrierPlanner:
         return self._format.table_decoder(route.mode, route.keys, route.types).positions is not None
 
     def _is_swap(self, table: TableName, to: TableName, of: TableName) -> bool:
-        """Tell whether an online schema change ends here, both its shadow tables left out."""
+        """Whether an online schema change ends here, both its shadow tables left out."""
         routed = self._router.targets(to) or self._router.targets(of)
         return not routed and is_shadow(table, new=of, old=to)

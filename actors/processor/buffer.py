@@ -25,8 +25,8 @@ from offsets.snapshot import TargetMark
 
 
 class Passed(NamedTuple):
-    """Of the message at the front so many entries (``done``) need no write, beside those that the
-    target shows; what it shows else, that must be found out again."""
+    """How many entries (``done``) of the message at the front need no write, those that the target
+    shows included. It is true only as long as the target shows ``shown``."""
 
     source: TopicPartition
     epoch: int
@@ -43,8 +43,8 @@ class TargetBuffer:
     name: str = field(init=False)
     """The target's name, as lanes know it."""
     pace: float = field(init=False)
-    """At which part of the age a batch is due, from a half to the whole: each target its own.
-    Targets that began together would else be decoded all at once, and nothing in between."""
+    """The part of the configured age after which a batch is due, from 0.5 to 1, another for each
+    target. Else targets that began together would all be decoded at once."""
     life: Life = field(default_factory=Life)
     state: TargetState = field(default_factory=TargetState)
     queue: Queue = field(default_factory=Queue)
@@ -95,7 +95,7 @@ class TargetBuffer:
     def held_bytes(self) -> int:
         """Raw messages in memory: those that wait, and those that the disk did not take.
 
-        What is being staged is as good as gone: the answer comes before the next message.
+        What is being staged does not count: the answer comes before the next message.
         """
         refused = self.life.closing if self.life.restage_at is not None else None
         closing = 0 if refused is None else refused.size
@@ -186,7 +186,7 @@ class TargetBuffer:
         return gone
 
     def figures(self, now: float) -> TargetFigures:
-        """How the target stands."""
+        """The target's figures."""
         tally = self.tally
         return TargetFigures(
             target=self.name,

@@ -1,4 +1,4 @@
-"""Closing a batch: drop what the target has, put the rest together."""
+"""Closes a batch: drops what the target has, puts the rest together."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:
 
 
 def with_configured_keys(staged: Staged, keys: tuple[str, ...] | None) -> Staged:
-    """Have a row without its key say where that key is from: mostly a route's ``keys`` are meant
-    for another of its tables."""
+    """Add, to the error of a row without its key, that the key is configured: mostly a route's
+    ``keys`` are meant for another of its tables."""
     bad = staged.bad
     if bad is None or not keys or "key column " not in bad.reason:
         return staged

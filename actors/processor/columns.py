@@ -16,7 +16,7 @@ from changes.model import TableSchema
 
 @dataclass(slots=True)
 class Columns:
-    """One target's."""
+    """What is known of one target's columns."""
 
     types: dict[str, str] = field(default_factory=dict)
     """Their types in the source's words, by names in small letters, as far as known. Whenever the
@@ -40,15 +40,15 @@ class Columns:
     """The latest message whose columns replaced those before."""
 
     def learn(self, declared: Mapping[str, str]) -> None:
-        """Types that came with rows."""
+        """Take types that came with rows."""
         self.types |= {name.lower(): words for name, words in declared.items()}
 
     def forget_types(self) -> None:
-        """The target is looked at again."""
+        """Forget the types, because the target is looked at again."""
         self.types = {}
 
     def change(self) -> None:
-        """What decoders know of them is out of date."""
+        """Start a generation: what decoders know of the columns is out of date."""
         self.generation += 1
 
     def restart(self, record: DeadRecord) -> None:

@@ -27,8 +27,8 @@ from changes.model import (
 )
 
 OF_LANES = " of a table that keeps source positions"
-"""Its other lanes may lag behind the statement's: what they still bring is of before it, and the
-tombstones know the table and its key by their names."""
+"""Its other lanes may lag behind the statement's: what they still bring is older, and the
+tombstones name the table and its key."""
 
 
 class NotFollowed(Exception):
@@ -175,7 +175,7 @@ class View:
 
 
 def is_shadow(table: TableName, *, new: TableName, old: TableName) -> bool:
-    """Tell whether the names are those that gh-ost, pt-online-schema-change and others give.
+    """Whether the names are those that gh-ost, pt-online-schema-change and others give.
 
     ``new`` is the table that takes the place of ``table``, ``old`` what that becomes.
     """

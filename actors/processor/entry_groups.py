@@ -29,7 +29,7 @@ from offsets.position import Step, TopicPartition
 
 
 class Writes(Protocol):
-    """What becomes of an entry group that is due (``actors.processor.batches``)."""
+    """What carries out the write of an entry group (``actors.processor.batches``)."""
 
     def next_id(self) -> str:
         """A name for a batch."""

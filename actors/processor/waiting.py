@@ -51,13 +51,13 @@ class Queue:
     size: int = 0
 
     def add(self, chunk: Chunk) -> None:
-        """At the end of its lane."""
+        """Add a chunk at the end of its lane."""
         self.chunks.append(chunk)
         self.messages += len(chunk.messages)
         self.size += chunk.messages.size
 
     def give_back(self, chunk: Chunk) -> None:
-        """At the front: it was taken too early."""
+        """Put a chunk back at the front: it was taken too early."""
         self.chunks.appendleft(chunk)
         self.messages += len(chunk.messages)
         self.size += chunk.messages.size
@@ -84,7 +84,7 @@ class Queue:
         return taken
 
     def forget(self, sources: frozenset[TopicPartition]) -> None:
-        """Partitions went away."""
+        """Drop the chunks of partitions that went away."""
         kept = [chunk for chunk in self.chunks if chunk.source not in sources]
         self.clear()
         for chunk in kept:

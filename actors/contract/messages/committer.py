@@ -85,7 +85,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class SaveFailed:
-    """A store did not take the snapshot: ``reason`` names it. Those before it may have."""
+    """A store did not take the snapshot: ``reason`` names it. Stores before it may have it."""
 
     reason: str
 

@@ -48,7 +48,8 @@ class SpillEnded:
 
 @dataclass(frozen=True, slots=True)
 class RetryTarget:
-    """Release a target (an ``ask``): the answer is a RetryAnswer, None from who has it not."""
+    """Release a target (an ``ask``): the answer is a RetryAnswer, or None where the target is
+    another processor's."""
 
     target: str
 
@@ -63,7 +64,7 @@ class RetryAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WaitsFor:
-    """A target's processor hears whose write waits for one of that target, in a renaming.
+    """To ``other``'s processor: in a renaming the write of ``target`` waits for one of ``other``.
 
     The answer is an InQuarantine, or none: ``target`` asks again at its next attempt.
     """

@@ -73,7 +73,7 @@ class FailureKind(Enum):
     FENCED = "fenced"
     """Another writer moved the target: what is known of its marks is out of date."""
     STRAGGLER = "straggler"
-    """So it is, but the writer was a member of the same group that lost the partition."""
+    """As FENCED, but the other writer was a member of the same group, which lost the partition."""
     RACED = "raced"
     """Another writer published first, as members that share a target do: the marks decide, now."""
 
