@@ -14,11 +14,9 @@ from offsets.position import TopicPartition
 
 
 def partitions_of(
-    log_ends: LogEndFigures, committer: CommitterFigures | None, now_ms: int
+    log_ends: LogEndFigures, committer: CommitterFigures, now_ms: int
 ) -> list[dict[str, Any]]:
     """The partitions that are read here, each with its lag."""
-    if committer is None:
-        return []
     return [
         _partition(source, figures, log_ends.ends.get(source), now_ms)
         for source, figures in sorted(committer.partitions.items())

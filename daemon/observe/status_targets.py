@@ -1,0 +1,145 @@
+"""Builds the status document's targets, with their lag and errors. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from actors.contract.figures import (
+    CommitterFigures,
+    ErrorFigures,
+    LaneFigures,
+    QuarantineFigures,
+    TargetFigures,
+)
+from daemon.observe.status_partitions import age
+
+SUMMED = (
+    "messages_replayed", "rows_read", "rows_written", "rows_stored", "values_nulled",
+    "buffered_messages", "buffered_bytes", "staged_files", "staged_bytes",
+)  # fmt: skip
+"""The members that a pipeline shows as the sum of its targets'."""
+
+
+def targets_of(
+    figures: Iterable[TargetFigures],
+    committer: CommitterFigures,
+    ends: Mapping[str, int | None],
+    doubted: Mapping[str, str],
+    now_ms: int,
+) -> list[dict[str, Any]]:
+    """The open targets. ``doubted``: see ``rows_may_differ``."""
+    lanes = _lanes(committer)
+    return [
+        _target(each, lanes.get(each.target, []), committer, ends, now_ms)
+        | {"rows_may_differ": doubted.get(each.target)}
+        for each in figures
+    ]
+
+
+def rows_may_differ(
+    committer: CommitterFigures, targets: Iterable[TargetFigures]
+) -> dict[str, str]:
+    """Why stored rows may differ, by target: as recorded, or as an open target shows it."""
+    found = dict(committer.rows_may_differ)
+    for target in targets:
+        if target.rows_may_differ is not None:
+            found[target.target] = target.rows_may_differ
+        elif target.hwms:  # it was checked
+            found.pop(target.target, None)
+    return dict(sorted(found.items()))
+
+
+class _Pending(NamedTuple):
+    """A lane with pending changes; ``place`` 0 holds its partition's frontier."""
+
+    source: str
+    place: int
+    lane: LaneFigures
+
+
+def _lanes(committer: CommitterFigures) -> dict[str, list[_Pending]]:
+    """The pending lanes by target, built in one pass because there may be thousands."""
+    found: dict[str, list[_Pending]] = {}
+    for source, partition in committer.partitions.items():
+        for place, lane in enumerate(partition.lanes):
+            found.setdefault(lane.target, []).append(_Pending(str(source), place, lane))
+    return found
+
+
+def _target(
+    figures: TargetFigures,
+    pending: Sequence[_Pending],
+    committer: CommitterFigures,
+    ends: Mapping[str, int | None],
+    now_ms: int,
+) -> dict[str, Any]:
+    """Without pending changes there is no lag, wherever the log ends."""
+    behind = [(ends[source], lane.first) for source, _, lane in pending]
+    known = [end - first for end, first in behind if end is not None]
+    lag = sum(known) if len(known) == len(behind) else None
+    oldest = min((p.lane.time_ms for p in pending if p.lane.time_ms is not None), default=None)
+    applied = committer.applied_ms.get(figures.target)
+    return {
+        "target": figures.target,
+        "phase": figures.phase,
+        "lag_messages": lag,
+        "lag_seconds": age(oldest, now_ms) if pending else 0.0,
+        "freshness_seconds": age(applied, now_ms),
+        "holds_frontier_of": [source for source, place, _ in pending if place == 0],
+        "waiting_seconds": figures.waiting_s,
+        "write": None if figures.write is None else {
+            "rows": figures.write.rows,
+            "attempt": figures.write.attempt,
+            "age_seconds": round(figures.write.age_s, 3),
+            "retry_in_seconds": figures.write.retry_in_s,
+        },
+        "last_error": _error(figures.error),
+        "high_water_marks": {str(s): hwm for s, hwm in sorted(figures.hwms.items())},
+        "quarantine": _quarantine(figures.quarantine),
+        **{
+            key: getattr(figures, key)
+            for key in (
+                *SUMMED, "messages_read", "messages_dropped", "dead_letters",
+                "ddl_not_understood",
+            )
+        },
+    }  # fmt: skip
+
+
+def _quarantine(figures: QuarantineFigures | None) -> dict[str, Any] | None:
+    if figures is None:
+        return None
+    return {
+        "reason": figures.reason,
+        "messages": figures.messages,
+        "bytes": figures.bytes,
+        "releasing": figures.releasing,
+        "full": figures.full,
+        "lanes": {str(s): list(figures.lanes[s]) for s in sorted(figures.lanes)},
+    }
+
+
+def _error(error: ErrorFigures | None) -> dict[str, Any] | None:
+    if error is None:
+        return None
+    return {
+        "reason": error.reason,
+        "seconds_ago": None if error.age_s is None else round(error.age_s, 3),
+        "lasting": error.lasting,
+    }
+
+
+def last_error(targets: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The newest of the targets' last errors. A lasting one goes before one that is over."""
+    errors = [{"target": t["target"], **t["last_error"]} for t in targets if t["last_error"]]
+    newest = (error for error in errors if error["seconds_ago"] is not None)
+    found = min(newest, key=lambda e: (not e["lasting"], e["seconds_ago"]), default=None)
+    # What has lasted since before this run goes before what is over.
+    lasting = found is not None and found["lasting"]
+    return found if lasting else next((e for e in errors if e["lasting"]), found)
+
+
+def total(items: Iterable[Mapping[str, Any]], key: str) -> int:
+    """A member's sum."""
+    return sum(item[key] for item in items)
