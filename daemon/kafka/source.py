@@ -7,26 +7,18 @@ the batch that is being returned.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterable, Mapping
-from itertools import groupby
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
-from confluent_kafka import (
-    OFFSET_INVALID,
-    TIMESTAMP_NOT_AVAILABLE,
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-)
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from actors.contract.messages import Assigned, Confirmed, Fetched, Polled, Revoked, SourceState
+from actors.contract.messages import Assigned, Confirmed, Polled, Revoked, SourceState
 from actors.contract.ports import SourceListener
-from changes.formats.base import pack
+from daemon.kafka.client_reports import QuietLogger, source_state
+from daemon.kafka.fetched import by_source, fetched_of, packed_values, plain_values, without_errors
 from daemon.kafka.member import Claim
 from daemon.kafka.settings import (
     INSTANCE_ID,
@@ -36,7 +28,6 @@ from daemon.kafka.settings import (
     revoke_patience_s,
 )
 from daemon.kafka.topic_watch import TopicWatch
-from offsets.log_epochs import EpochSpan
 from offsets.position import TopicPartition
 from offsets.recovery import PositionError, PositionUnknown
 
@@ -68,7 +59,7 @@ class KafkaSource:
         """``keyed``: values are whole packed records (``Format.keyed``). ``watch`` checks at each
         poll whether the topics are still the same."""
         self._watch = watch
-        self._values = _packed if keyed else _plain
+        self._values = packed_values if keyed else plain_values
         self._log = structlog.get_logger().bind(pipeline=pipeline, actor="fetcher-0")
         self._topics = topics
         self._resolve = resolve
@@ -89,7 +80,7 @@ class KafkaSource:
             "error_cb": self._on_error,
             "on_commit": self._on_commit,
             "stats_cb": self._on_stats,
-            "logger": _QuietLogger(self._log),
+            "logger": QuietLogger(self._log),
         }
         self._consumer = Consumer(self._settings)
 
@@ -125,10 +116,10 @@ class KafkaSource:
             return Polled(error=trouble)
         error: str | None = None
         if any(map(Message.error, messages)):
-            messages, error = self._without_errors(messages)
+            messages, error = without_errors(messages, self._problem)
         batches = tuple(
-            _fetched(source, mine, self._values(mine))
-            for source, mine in self._by_source(messages, assigned_before)
+            fetched_of(source, mine, self._values(mine))
+            for source, mine in by_source(messages, assigned_before, self._assigned)
             if mine
         )
         state, self._state = self._state, None
@@ -273,39 +264,6 @@ class KafkaSource:
 
     # --- helpers
 
-    def _by_source(
-        self, messages: list[Message], assigned_before: frozenset[TopicPartition]
-    ) -> Iterable[tuple[TopicPartition, list[Message]]]:
-        """Messages by partition. With one partition assigned, before and after, no message is
-        inspected."""
-        if len(assigned_before) == 1 and assigned_before == self._assigned:
-            (source,) = assigned_before
-            return [(source, messages)]
-        by_source: dict[Any, list[Message]] = {}
-        for message in messages:
-            by_source.setdefault((message.topic(), message.partition()), []).append(message)
-        return [(TopicPartition(*key), mine) for key, mine in by_source.items()]
-
-    def _without_errors(self, messages: list[Message]) -> tuple[list[Message], str | None]:
-        """The records, for each partition those before its first lasting error, and that error.
-
-        An error's value is its text: it must never be taken for a record.
-        """
-        kept: list[Message] = []
-        ended: set[tuple[str | None, int | None]] = set()
-        error: str | None = None
-        for message in messages:
-            place = (message.topic(), message.partition())
-            if message.error() is None:
-                if place not in ended:
-                    kept.append(message)
-                continue
-            problem = self._problem(message)
-            if problem is not None:
-                ended.add(place)
-                error = error or problem
-        return kept, error
-
     def _problem(self, message: Message) -> str | None:
         problem = message.error()
         assert problem is not None
@@ -336,53 +294,3 @@ class KafkaSource:
 
     def _as_kafka(self) -> list[KafkaPartition]:
         return [KafkaPartition(s.topic, s.partition) for s in self._assigned]
-
-
-def _plain(messages: list[Message]) -> list[Any]:
-    return list(map(Message.value, messages))
-
-
-def _packed(messages: list[Message]) -> list[Any]:
-    """The client returns keys as bytes, headers as a list or None."""
-    records: list[Any] = messages
-    return [pack(record.key(), record.value(), record.headers() or ()) for record in records]
-
-
-def _fetched(source: TopicPartition, messages: list[Message], values: list[Any]) -> Fetched:
-    offsets: list[Any] = list(map(Message.offset, messages))
-    kind, time_ms = messages[-1].timestamp()
-    known = None if kind == TIMESTAMP_NOT_AVAILABLE else time_ms
-    return Fetched(source, offsets, values, offsets[-1] + 1, known, _epochs(messages))
-
-
-def _epochs(messages: list[Message]) -> tuple[EpochSpan, ...]:
-    """The leader epochs of a batch, mostly one. All messages are inspected only if first and last
-    differ."""
-    first, last = messages[0].leader_epoch(), messages[-1].leader_epoch()
-    if first is None or last is None or last < 0:  # from a log older than the epochs
-        return ()
-    if first == last:
-        return (EpochSpan(first, messages[0].offset(), messages[-1].offset()),)  # type: ignore[arg-type]
-    spans: list[EpochSpan] = []
-    for epoch, group in groupby(messages, key=Message.leader_epoch):
-        mine: list[Any] = list(map(Message.offset, group))
-        if epoch is not None and epoch >= 0:
-            spans.append(EpochSpan(epoch, mine[0], mine[-1]))
-    return tuple(spans)
-
-
-def source_state(statistics: str) -> SourceState:
-    """The connection's state in librdkafka's statistics (JSON)."""
-    brokers = json.loads(statistics).get("brokers", {})
-    return SourceState(any(broker.get("state") == "UP" for broker in brokers.values()))
-
-
-class _QuietLogger:
-    """librdkafka's own log lines as our events."""
-
-    def __init__(self, log: Any) -> None:
-        self._log = log
-
-    def log(self, level: int, form: str, *args: object) -> None:
-        """Called by confluent-kafka in place of ``logging.Logger.log``."""
-        self._log.debug("librdkafka", level=level, line=form % args if args else form)

@@ -1,0 +1,89 @@
+"""Turns the client's messages into columns per partition. On the fetcher's thread, at each poll."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from typing import Any
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
+
+from actors.contract.messages import Fetched
+from changes.formats.base import pack
+from offsets.log_epochs import EpochSpan
+from offsets.position import TopicPartition
+
+
+def by_source(
+    messages: list[Message],
+    assigned_before: frozenset[TopicPartition],
+    assigned: set[TopicPartition],
+) -> Iterable[tuple[TopicPartition, list[Message]]]:
+    """Messages by partition. With one partition assigned, before and after the poll, no message is
+    inspected."""
+    if len(assigned_before) == 1 and assigned_before == assigned:
+        (source,) = assigned_before
+        return [(source, messages)]
+    found: dict[Any, list[Message]] = {}
+    for message in messages:
+        found.setdefault((message.topic(), message.partition()), []).append(message)
+    return [(TopicPartition(*key), mine) for key, mine in found.items()]
+
+
+def without_errors(
+    messages: list[Message], lasting_error: Callable[[Message], str | None]
+) -> tuple[list[Message], str | None]:
+    """The records, for each partition those before its first lasting error, and the first error.
+
+    An error's value is its text: it must never be taken for a record. ``lasting_error`` returns
+    None for an error that passes.
+    """
+    kept: list[Message] = []
+    ended: set[tuple[str | None, int | None]] = set()
+    error: str | None = None
+    for message in messages:
+        place = (message.topic(), message.partition())
+        if message.error() is None:
+            if place not in ended:
+                kept.append(message)
+            continue
+        problem = lasting_error(message)
+        if problem is not None:
+            ended.add(place)
+            error = error or problem
+    return kept, error
+
+
+def plain_values(messages: list[Message]) -> list[Any]:
+    """The messages' values as they are."""
+    return list(map(Message.value, messages))
+
+
+def packed_values(messages: list[Message]) -> list[Any]:
+    """The messages as packed records. The client returns keys as bytes, headers as list or None."""
+    records: list[Any] = messages
+    return [pack(record.key(), record.value(), record.headers() or ()) for record in records]
+
+
+def fetched_of(source: TopicPartition, messages: list[Message], values: list[Any]) -> Fetched:
+    """One partition's messages as columns; there is at least one."""
+    offsets: list[Any] = list(map(Message.offset, messages))
+    kind, time_ms = messages[-1].timestamp()
+    known = None if kind == TIMESTAMP_NOT_AVAILABLE else time_ms
+    return Fetched(source, offsets, values, offsets[-1] + 1, known, _epochs(messages))
+
+
+def _epochs(messages: list[Message]) -> tuple[EpochSpan, ...]:
+    """The leader epochs of a batch, mostly one. All messages are inspected only if first and last
+    differ."""
+    first, last = messages[0].leader_epoch(), messages[-1].leader_epoch()
+    if first is None or last is None or last < 0:  # from a log older than the epochs
+        return ()
+    if first == last:
+        return (EpochSpan(first, messages[0].offset(), messages[-1].offset()),)  # type: ignore[arg-type]
+    spans: list[EpochSpan] = []
+    for epoch, group in groupby(messages, key=Message.leader_epoch):
+        mine: list[Any] = list(map(Message.offset, group))
+        if epoch is not None and epoch >= 0:
+            spans.append(EpochSpan(epoch, mine[0], mine[-1]))
+    return tuple(spans)
