@@ -21,25 +21,7 @@ from daemon.observe.printable import printable_event
 def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
     """Send the daemon's events to the configured place, without secrets. Raises OSError."""
     redact = redactor or Redactor()
-    stream: TextIO = sys.stderr
-    if section.file:
-        Path(section.file).parent.mkdir(parents=True, exist_ok=True)
-        # Open as long as the process lives. Nothing is buffered: on a full disk that would be a
-        # part of a line in front of another.
-        raw = Path(section.file).open("ab", buffering=0)  # noqa: SIM115
-        stream = io.TextIOWrapper(cast(BinaryIO, raw), encoding="utf-8", write_through=True)
-    last: list[Any]
-    if section.format == "json":
-        last = [structlog.processors.JSONRenderer()]
-    else:
-        last = [
-            printable_event,
-            structlog.dev.ConsoleRenderer(
-                colors=stream.isatty(),
-                sort_keys=False,
-                exception_formatter=structlog.dev.plain_traceback,
-            ),
-        ]
+    stream = _stream(section)
     level = logging.getLevelNamesMapping()[section.level.upper()]
     structlog.configure(
         processors=[
@@ -50,7 +32,7 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
             # As plain text: other forms show the frames' variables, settings among them.
             structlog.processors.format_exc_info,
             lambda _, __, event: redact.deep(event),
-            *last,
+            *_renderers(section, stream.isatty()),
             lambda _, __, line: redact.text(str(line)),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -60,6 +42,32 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
         # Not cached: loggers of modules would keep the first configuration for ever.
         cache_logger_on_first_use=False,
     )
+    _take_library_logs()
+
+
+def _stream(section: LogSection) -> TextIO:
+    if not section.file:
+        return sys.stderr
+    Path(section.file).parent.mkdir(parents=True, exist_ok=True)
+    # Open as long as the process lives. Nothing is buffered: on a full disk that would be a part of
+    # a line in front of another.
+    raw = Path(section.file).open("ab", buffering=0)  # noqa: SIM115
+    return io.TextIOWrapper(cast(BinaryIO, raw), encoding="utf-8", write_through=True)
+
+
+def _renderers(section: LogSection, colors: bool) -> list[Any]:
+    if section.format == "json":
+        return [structlog.processors.JSONRenderer()]
+    traceback = structlog.dev.plain_traceback
+    return [
+        printable_event,
+        structlog.dev.ConsoleRenderer(
+            colors=colors, sort_keys=False, exception_formatter=traceback
+        ),
+    ]
+
+
+def _take_library_logs() -> None:
     # py4j and pykka use the standard library; what matters of theirs comes as exceptions.
     logging.getLogger("py4j").setLevel(logging.ERROR)
     logging.getLogger("pykka").setLevel(logging.CRITICAL + 1)

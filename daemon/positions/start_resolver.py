@@ -19,6 +19,7 @@ from daemon.kafka.positions import group_commits
 from daemon.kafka.questions import LogQuestions, asking
 from daemon.runtime.backoff import BackOff
 from daemon.source.port import NotAnswered
+from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition
 from offsets.recovery import (
     PositionError,
@@ -103,13 +104,7 @@ class PositionResolver:
             source: self._decide(source, recorded, commits, logs[source], configured, read)
             for source in sources
         }
-        epochs = {
-            source: state.log
-            for source, at in starts.items()
-            if (state := recorded.partitions.get(source)) is not None
-            and state.log is not None
-            and state.frontier == at
-        }
+        epochs = _log_epochs(starts, recorded)
         # If retention deleted all below a marker, there is nothing left to compare.
         there = {s: log for s, log in epochs.items() if log.below >= logs[s].low}
         check_logs(self.settings, there, self._answer_s)
@@ -192,6 +187,19 @@ class PositionResolver:
                 return questions.at_time(sources, int(start.timestamp.timestamp() * 1000))
             case _:
                 return {}
+
+
+def _log_epochs(
+    starts: Mapping[TopicPartition, int], recorded: Snapshot
+) -> dict[TopicPartition, LogEpoch]:
+    """The recorded leader epochs of those partitions that start at their frontier."""
+    return {
+        source: state.log
+        for source, at in starts.items()
+        if (state := recorded.partitions.get(source)) is not None
+        and state.log is not None
+        and state.frontier == at
+    }
 
 
 def is_frontier(recorded: PartitionState | None, committed: int | None, at: int) -> bool:

@@ -36,7 +36,24 @@ class _Partition(msgspec.Struct, omit_defaults=True):
     reset: bool = False
     running: Running | None = None
     format: str | None = None
-    """The topic's id, here so that no frontier exists without it."""
+    """The topic's format, here so that no frontier exists without it."""
+
+    @classmethod
+    def of(cls, state: PartitionState, format_: str | None) -> _Partition:
+        return cls(
+            VERSION,
+            state.frontier,
+            state.confirmed,
+            state.log,
+            state.reset,
+            state.running,
+            format_,
+        )
+
+    def state(self) -> PartitionState:
+        return PartitionState(
+            self.frontier, self.confirmed, self.leader_epoch, self.reset, self.running
+        )
 
 
 class _Target(msgspec.Struct, omit_defaults=True):
@@ -45,6 +62,17 @@ class _Target(msgspec.Struct, omit_defaults=True):
     hwms: dict[str, int]
     moves: MovesForm | None = None
     rows_may_differ: str | None = None
+
+    @classmethod
+    def of(cls, mark: TargetMark) -> _Target:
+        hwms = {str(source): hwm for source, hwm in mark.hwms.items()}
+        moves = None if mark.moves is None else MovesForm.of(mark.moves)
+        return cls(VERSION, mark.version, hwms, moves, mark.rows_may_differ)
+
+    def mark(self) -> TargetMark:
+        hwms = {TopicPartition.parse(source): hwm for source, hwm in self.hwms.items()}
+        moves = None if self.moves is None else self.moves.value()
+        return TargetMark(self.published, hwms, moves, self.rows_may_differ)
 
 
 class _Pipeline(msgspec.Struct, omit_defaults=True):
@@ -77,29 +105,12 @@ def records(batch: Snapshot) -> Records:
         [
             _record(
                 (*place, "partition", str(source)),
-                _Partition(
-                    VERSION,
-                    state.frontier,
-                    state.confirmed,
-                    state.log,
-                    state.reset,
-                    state.running,
-                    batch.formats.get(source.topic),
-                ),
+                _Partition.of(state, batch.formats.get(source.topic)),
             )
             for source, state in sorted(batch.partitions.items())
         ],
         [
-            _record(
-                (*place, "target", name),
-                _Target(
-                    VERSION,
-                    mark.version,
-                    {str(s): hwm for s, hwm in mark.hwms.items()},
-                    None if mark.moves is None else MovesForm.of(mark.moves),
-                    mark.rows_may_differ,
-                ),
-            )
+            _record((*place, "target", name), _Target.of(mark))
             for name, mark in sorted(batch.targets.items())
         ],
         _record(
@@ -161,22 +172,11 @@ class Entries:
                     case ["partition", name]:
                         state = _read(value, _Partition)
                         source = TopicPartition.parse(name)
-                        partitions[source] = PartitionState(
-                            state.frontier,
-                            state.confirmed,
-                            state.leader_epoch,
-                            state.reset,
-                            state.running,
-                        )
+                        partitions[source] = state.state()
                         if state.format is not None:
                             formats[source.topic] = state.format
                     case ["target", name]:
-                        mark = _read(value, _Target)
-                        hwms = {TopicPartition.parse(s): hwm for s, hwm in mark.hwms.items()}
-                        moves = None if mark.moves is None else mark.moves.value()
-                        targets[name] = TargetMark(
-                            mark.published, hwms, moves, mark.rows_may_differ
-                        )
+                        targets[name] = _read(value, _Target).mark()
                     case ["pipeline"]:
                         rest = _read(value, _Pipeline)
                     case _:

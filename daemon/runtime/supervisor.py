@@ -122,22 +122,14 @@ class Supervisor:
                 self._show.progress(event)
                 continue
             if isinstance(event, AskLife):
-                stages, failures = lifecycle.stages(), lifecycle.failures()
-                event.answer.set(LifeFigures(stages, failures, lifecycle.stopping))
+                event.answer.set(_life(lifecycle))
                 continue
             if isinstance(event, msg.CaughtUp):
                 self._log_caught_up(event.pipeline, changes, now - begun)
             if isinstance(event, msg.ActorCrashed):
                 reason = self._redactor.text(event.reason)
                 self._show.failure(f"crashed: {event.sender}", reason)
-            if isinstance(event, msg.Rebuilt):
-                event = self._swap_requested(event)
-            if isinstance(event, EditRequested):
-                out = edits.begin(event, now)
-            elif isinstance(event, Edited):
-                out = edits.ended(event, now)
-            else:
-                out = lifecycle.handle(event, now) if event is not None else []
+            out = self._handle(event, lifecycle, edits, now)
             if lifecycle.stopping and not stopping:
                 stopping = True
                 self._tier.prepare_stop()
@@ -148,11 +140,26 @@ class Supervisor:
                     continue
                 if isinstance(effect, Finish):
                     edits.close()
-                    self._show.close()
-                    for name, failure in lifecycle.failures().items():
-                        self._show.failure(name, self._redactor.text(failure))
+                    self._show_end(lifecycle.failures())
                     return effect.status
                 self._carry_out(effect, topology)
+
+    def _handle(
+        self, event: object, lifecycle: Lifecycle, edits: Edits, now: float
+    ) -> list[object]:
+        """Give an event to the edits or to the life cycle; None is a wait that is over."""
+        if isinstance(event, msg.Rebuilt):
+            event = self._swap_requested(event)
+        if isinstance(event, EditRequested):
+            return edits.begin(event, now)
+        if isinstance(event, Edited):
+            return edits.ended(event, now)
+        return lifecycle.handle(event, now) if event is not None else []
+
+    def _show_end(self, failures: Mapping[str, str]) -> None:
+        self._show.close()
+        for name, failure in failures.items():
+            self._show.failure(name, self._redactor.text(failure))
 
     def _edits(self, lifecycle: Lifecycle, topology: Topology) -> Edits:
         """The edits: what one does to a held pipeline, on its own thread and then on the main
@@ -229,3 +236,7 @@ class Supervisor:
         for line in lines:
             self._log.error("drain_deadline_passed", remaining=line)
             self._show.failure("not written in time", self._redactor.text(line))
+
+
+def _life(lifecycle: Lifecycle) -> LifeFigures:
+    return LifeFigures(lifecycle.stages(), lifecycle.failures(), lifecycle.stopping)

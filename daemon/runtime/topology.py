@@ -115,29 +115,8 @@ class Topology:
         self.directory.add_endpoint(Address(parts.name, "supervisor"), self._supervisor)
         options, topics = section.format_options(), TopicFormats(parts.recorded.formats)
         router = Router(self._config.routes(parts.name), stand_ins(parts.recorded))
-        committer = Address(parts.name, "committer")
-        logic = CommitterLogic(
-            parts.name,
-            parts.recorded,
-            config.daemon.commit_interval_s,
-            parts.until,
-            commits="kafka-commit" in section.offset_stores,
-            debt=DebtBounds(config.daemon.frontier_debt_messages, config.daemon.frontier_debt_s),
-        )
-        self._start(
-            committer, logic, Mailbox(DataQueue(CONTROL_ONLY)), _just(CommitterEffects(parts.store))
-        )
-        if parts.dead_letters is not None:
-            bounds = DeadLetterSettings(
-                section.max_bad_records_per_hour, retry_for_s=section.dead_letter_retry_s
-            )
-            letters = DeadLetterLogic(parts.name, bounds, parts.recent_letters_s)
-            self._start(
-                Address(parts.name, "dead-letters"),
-                letters,
-                Mailbox(DataQueue(CONTROL_ONLY)),
-                _just(DeadLetterEffects(parts.dead_letters)),
-            )
+        self._start_committer(parts)
+        self._start_dead_letters(parts)
         for index in range(config.daemon.processors):
             self._start_processor(
                 Address(parts.name, "processor", index),
@@ -157,7 +136,38 @@ class Topology:
             ),
         )
         self._start_fetcher(parts, fetcher)
-        self.directory.tell(committer, Begin())
+        self.directory.tell(Address(parts.name, "committer"), Begin())
+
+    def _start_committer(self, parts: PipelineParts) -> None:
+        daemon = self._config.daemon
+        logic = CommitterLogic(
+            parts.name,
+            parts.recorded,
+            daemon.commit_interval_s,
+            parts.until,
+            commits="kafka-commit" in self._config.pipeline[parts.name].offset_stores,
+            debt=DebtBounds(daemon.frontier_debt_messages, daemon.frontier_debt_s),
+        )
+        self._start(
+            Address(parts.name, "committer"),
+            logic,
+            Mailbox(DataQueue(CONTROL_ONLY)),
+            _just(CommitterEffects(parts.store)),
+        )
+
+    def _start_dead_letters(self, parts: PipelineParts) -> None:
+        if parts.dead_letters is None:
+            return
+        section = self._config.pipeline[parts.name]
+        bounds = DeadLetterSettings(
+            section.max_bad_records_per_hour, retry_for_s=section.dead_letter_retry_s
+        )
+        self._start(
+            Address(parts.name, "dead-letters"),
+            DeadLetterLogic(parts.name, bounds, parts.recent_letters_s),
+            Mailbox(DataQueue(CONTROL_ONLY)),
+            _just(DeadLetterEffects(parts.dead_letters)),
+        )
 
     def end_pipeline(self, name: str, actors_s: float, writes_s: float) -> str | None:
         """Remove a pipeline's actors, so that it may start again. Any thread.

@@ -5,7 +5,7 @@ Plain work without threads or processes. ``process.py`` runs it beside the daemo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -70,31 +70,19 @@ class StageWork:
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
         """Stage the request. A full disk is an answer; any other fault is raised."""
         target = request.route.name
-        generation, decoder = self._decoders.get(target, (request.generation, None))
-        if decoder is None or generation != request.generation:
-            route = request.route
-            decoder = self._format.table_decoder(route.mode, route.keys, route.types)
-            if request.stored is not None:
-                decoder.use_stored_schema(request.stored)
-            self._decoders[target] = request.generation, decoder
-            self._declared.pop(target, None)
+        decoder = self._decoder(request)
         decoded, bad = _decode_all(decoder, request.lanes)
-        changes = sum(part.count for part in decoded)
-        nulled = sum(part.nulled for part in decoded)
+        changes, nulled = sum(p.count for p in decoded), sum(p.nulled for p in decoded)
         schema = decoder.schema
         if not (decoded or request.earlier_files):
             return Staged(target, changes=changes, nulled=nulled, bad=bad)
         assert schema is not None
-        mode = Mode.UPSERT if schema.keys else Mode.APPEND
+        upsert = bool(schema.keys)
         try:
-            tables = [self._tables.read(file) for file in request.earlier_files]
-            table = concat_changes([*tables, *(part.table for part in decoded)])
-            if mode is Mode.UPSERT:
-                table = fold(table, schema.keys)
+            table = self._table(request.earlier_files, decoded, schema.keys)
             size = self._tables.write(path, table)
         except OSError as error:
             return StageFailed(target, f"{path}: {error}")
-        upsert = mode is Mode.UPSERT
         again = table if request.all_types else None
         declared, changed = self._declarations(target, decoder, again)
         if upsert:
@@ -109,7 +97,7 @@ class StageWork:
             changes=changes,
             nulled=nulled,
             schema=schema,
-            mode=mode,
+            mode=Mode.UPSERT if upsert else Mode.APPEND,
             has_deletes=upsert and has_deletes(table),
             partial=partial_columns(table) if upsert else (),
             bounds=key_bounds(table, schema.keys) if upsert else (),
@@ -119,6 +107,27 @@ class StageWork:
             column_changes=changed,
             begins=decoded[0].begins if decoded else "",
         )
+
+    def _decoder(self, request: Stage) -> TableDecoder:
+        """The target's decoder, a new one for each generation."""
+        target, route = request.route.name, request.route
+        generation, decoder = self._decoders.get(target, (request.generation, None))
+        if decoder is None or generation != request.generation:
+            decoder = self._format.table_decoder(route.mode, route.keys, route.types)
+            if request.stored is not None:
+                decoder.use_stored_schema(request.stored)
+            self._decoders[target] = request.generation, decoder
+            self._declared.pop(target, None)
+        return decoder
+
+    def _table(
+        self, files: Sequence[str], decoded: Sequence[Changes], keys: Sequence[str]
+    ) -> pa.Table:
+        """The rows of earlier files and of decoded messages, folded if they have keys. Raises
+        OSError."""
+        tables = [self._tables.read(file) for file in files]
+        table = concat_changes([*tables, *(part.table for part in decoded)])
+        return fold(table, keys) if keys else table
 
     def _declarations(
         self, target: TargetName, decoder: TableDecoder, again: pa.Table | None
