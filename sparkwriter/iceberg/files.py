@@ -11,8 +11,6 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from io import RawIOBase
-from os import SEEK_CUR, SEEK_END, SEEK_SET
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -25,6 +23,7 @@ from sparkwriter.iceberg.deletion_vectors import PlacedVector
 from sparkwriter.iceberg.equality_files import Laid
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.publish import remove_files
+from sparkwriter.iceberg.ranges import RangeFile, Ranges
 from sparkwriter.session.durable_files import make_durable_folder, sync
 from sparkwriter.session.java_failures import Java
 from sparkwriter.session.java_names import JavaNames
@@ -45,6 +44,7 @@ class TableFiles:
         self._gateway: Java = spark.sparkContext._gateway
         self._jvm: Java = JavaNames(spark.sparkContext._jvm)
         self._places: list[str] = []
+        self._ranges = Ranges(self._jvm)
 
     @contextmanager
     def together(self, table: LakeTable) -> Iterator[list[str]]:
@@ -101,8 +101,8 @@ class TableFiles:
         here = local_path(table, location)
         if here is not None:
             return pa.OSFile(str(here))
-        stream = table.table.io().newInputFile(location, size).newStream()
-        return pa.PythonFile(_Stream(stream, size), mode="r")
+        io = table.operations.io()
+        return pa.PythonFile(RangeFile(self._ranges, io, location, size), mode="r")
 
     @property
     def _iceberg(self) -> Java:
@@ -152,9 +152,11 @@ class TableFiles:
         out = lake.io().newOutputFile(place).createOrOverwrite()
         try:
             path = self._jvm.java.io.File(str(local)).toPath()
-            return place, int(self._jvm.java.nio.file.Files.copy(path, out))
+            size = int(self._jvm.java.nio.file.Files.copy(path, out))
         finally:
             out.close()
+        self._ranges.put(place, local)
+        return place, size
 
     def _take_away(self, table: LakeTable, place: str) -> None:
         """Remove a file that no snapshot names. A failure is logged: another made us come here."""
@@ -202,42 +204,3 @@ def local_path(table: LakeTable, location: str) -> Path | None:
     if scheme != "file" or not table.is_hadoops:
         return None
     return Path("/" + rest.lstrip("/"))
-
-
-class _Stream(RawIOBase):
-    """A stream of Iceberg's as a file of Python's."""
-
-    def __init__(self, stream: Java, size: int) -> None:
-        self._stream = stream
-        self._size = size
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = SEEK_SET) -> int:
-        start = {SEEK_SET: 0, SEEK_CUR: self._at, SEEK_END: self._size}[whence]
-        self._at = start + offset
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        """All of it, or less at the end: no caller asks twice."""
-        wanted = self._size - self._at if size is None or size < 0 else size
-        wanted = max(0, min(wanted, self._size - self._at))
-        if not wanted:
-            return b""
-        self._stream.seek(self._at)
-        found = bytes(self._stream.readNBytes(wanted))
-        self._at += len(found)
-        return found
-
-    def close(self) -> None:
-        if not self.closed:
-            self._stream.close()
-        super().close()

@@ -90,6 +90,15 @@ _LOCAL = {
 """The same, for a Spark that is this machine's alone: executors elsewhere have no such class, and
 would have to know the secret."""
 
+_FEWER_REQUESTS = {
+    # A manifest never changes, and each write reads those of the writes before it, twice.
+    "io.manifest.cache-enabled": "true",
+    "io.manifest.cache.max-total-bytes": str(32 << 20),
+    # A request a write, of which a catalog makes a log line.
+    "rest-metrics-reporting-enabled": "false",
+}
+"""Properties of each catalog that a configuration may change: fewer round trips a write."""
+
 _EXACT = {
     # Without it an overflowing cast writes null, and an insert casts whatever it can.
     "spark.sql.ansi.enabled": "true",
@@ -137,6 +146,8 @@ def session_conf(
         merged.update({f"{key}.{option}": value for option, value in properties.items()})
         if properties.get("uri", "").startswith("jdbc:sqlite:"):
             merged.setdefault(f"{key}.jdbc.synchronous", SQLITE_SYNC)
+        for option, value in _FEWER_REQUESTS.items():
+            merged.setdefault(f"{key}.{option}", value)
         # A cached table hides what another process published: marks must come from the catalog.
         merged[f"{key}.cache-enabled"] = "false"
     merged["spark.master"] = master

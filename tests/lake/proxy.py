@@ -72,8 +72,7 @@ class Proxy:
         self.rule: Rule = _nothing
         self.asked: list[Asked] = []
         self.broken: list[tuple[Asked, Fault]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     def __enter__(self) -> Self:
@@ -133,91 +132,103 @@ def once(when: Callable[[Asked], bool], fault: Fault, times: int = 1) -> Rule:
     return rule
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, proxy: Proxy) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.proxy = proxy
+
+
 def _nothing(asked: Asked) -> Fault | None:
     return None
 
 
-def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        _upstream: http.client.HTTPConnection | None = None
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+    _upstream: http.client.HTTPConnection | None = None
 
-        def do_any(self) -> None:
-            body = self._body()
-            headers = tuple(self.headers.items())
-            fault = proxy.decide(Asked(self.command, self.path, len(body), headers))
-            if isinstance(fault, Late):
-                time.sleep(fault.seconds)  # it is what was asked for, not a wait for something
-            if fault is Break.BEFORE:
-                self.close_connection = True
-                return
-            if isinstance(fault, Status) and not fault.after:
-                self._say(fault.code, [], fault.body.encode())
-                return
-            status, said, answer = self._pass_on(body)
-            if fault is Break.ANSWER_LOST:
-                self.close_connection = True
-            elif fault is Break.ANSWER_CUT:
-                self._say(status, said, answer, cut=True)
-            elif isinstance(fault, Status):
-                self._say(fault.code, [], fault.body.encode())
-            else:
-                self._say(status, said, answer)
+    def do_any(self) -> None:
+        body = self._body()
+        headers = tuple(self.headers.items())
+        fault = self.server.proxy.decide(Asked(self.command, self.path, len(body), headers))
+        if isinstance(fault, Late):
+            time.sleep(fault.seconds)  # it is what was asked for, not a wait for something
+        if fault is Break.BEFORE:
+            self.close_connection = True
+            return
+        if isinstance(fault, Status) and not fault.after:
+            self._say(fault.code, [], fault.body.encode())
+            return
+        status, said, answer = self._pass_on(body)
+        if fault is Break.ANSWER_LOST:
+            self.close_connection = True
+        elif fault is Break.ANSWER_CUT:
+            self._say(status, said, answer, cut=True)
+        elif isinstance(fault, Status):
+            self._say(fault.code, [], fault.body.encode())
+        else:
+            self._say(status, said, answer)
 
-        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do_OPTIONS = do_any
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except ConnectionResetError:
+            self.close_connection = True  # a client that was ended keeps no manners
 
-        def _body(self) -> bytes:
-            if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-                return b"".join(self._chunks())
-            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do_OPTIONS = do_any
 
-        def _chunks(self) -> Iterator[bytes]:
-            while size := int(self.rfile.readline().split(b";")[0], 16):
-                yield self.rfile.read(size)
-                self.rfile.readline()
-            while self.rfile.readline().strip():
-                pass
+    def _body(self) -> bytes:
+        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+            return b"".join(self._chunks())
+        return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
-        def _pass_on(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
-            for fresh in (False, True):
-                if self._upstream is None or fresh:
-                    self._upstream = http.client.HTTPConnection(proxy.upstream, timeout=300)
-                try:
-                    return self._exchange(self._upstream, body)
-                except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
-                    if fresh:
-                        raise
-            raise AssertionError
-
-        def _exchange(
-            self, upstream: http.client.HTTPConnection, body: bytes
-        ) -> tuple[int, list[tuple[str, str]], bytes]:
-            upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-            for name, value in self.headers.items():
-                if name.lower() not in _PER_CONNECTION | {"content-length", "expect"}:
-                    upstream.putheader(name, value)
-            upstream.putheader("Content-Length", str(len(body)))
-            upstream.endheaders(body)
-            answer = upstream.getresponse()
-            return answer.status, answer.getheaders(), answer.read()
-
-        def _say(
-            self, status: int, headers: list[tuple[str, str]], body: bytes, cut: bool = False
-        ) -> None:
-            self.send_response_only(status)
-            length = str(len(body))
-            for name, value in headers:
-                if name.lower() == "content-length":
-                    length = value if self.command == "HEAD" else length
-                elif name.lower() not in _PER_CONNECTION:
-                    self.send_header(name, value)
-            self.send_header("Content-Length", length)
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(body[: len(body) // 2] if cut else body)
-            self.close_connection = self.close_connection or cut
-
-        def log_message(self, format: str, *args: object) -> None:
+    def _chunks(self) -> Iterator[bytes]:
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            yield self.rfile.read(size)
+            self.rfile.readline()
+        while self.rfile.readline().strip():
             pass
 
-    return Handler
+    def _pass_on(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+        for fresh in (False, True):
+            if self._upstream is None or fresh:
+                self._upstream = http.client.HTTPConnection(self.server.proxy.upstream, timeout=300)
+            try:
+                return self._exchange(self._upstream, body)
+            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+                if fresh:
+                    raise
+        raise AssertionError
+
+    def _exchange(
+        self, upstream: http.client.HTTPConnection, body: bytes
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+        for name, value in self.headers.items():
+            if name.lower() not in _PER_CONNECTION | {"content-length", "expect"}:
+                upstream.putheader(name, value)
+        upstream.putheader("Content-Length", str(len(body)))
+        upstream.endheaders(body)
+        answer = upstream.getresponse()
+        return answer.status, answer.getheaders(), answer.read()
+
+    def _say(
+        self, status: int, headers: list[tuple[str, str]], body: bytes, cut: bool = False
+    ) -> None:
+        self.send_response_only(status)
+        length = str(len(body))
+        for name, value in headers:
+            if name.lower() == "content-length":
+                length = value if self.command == "HEAD" else length
+            elif name.lower() not in _PER_CONNECTION:
+                self.send_header(name, value)
+        self.send_header("Content-Length", length)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body[: len(body) // 2] if cut else body)
+        self.close_connection = self.close_connection or cut
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
