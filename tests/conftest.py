@@ -6,6 +6,7 @@ make is in folders and on ports of their own.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ from tests.changes import conformance
 
 if TYPE_CHECKING:  # `make quick` runs without it
     from pyspark.sql import SparkSession
+
+    from sparkwriter.iceberg.staged_source import SharedStaging
+    from tests.lake.lakes import Lake
 
 NEED_A_JVM = {"spark", "broker"}
 
@@ -41,39 +45,68 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the catalog ``lake`` and its tables, empty at the start of the run."""
-    return tmp_path_factory.mktemp("warehouse")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """The lake of the catalog ``lake``, empty at the start of the run.
+
+    A folder with SQLite, or what TEST_LAKE names: any test of Iceberg's tables runs on it.
+    """
+    from tests.lake.lakes import LAKES
+
+    opened = LAKES[os.environ.get("TEST_LAKE") or "jdbc-folder"]
+    with opened(tmp_path_factory.mktemp("warehouse")) as lake:
+        yield lake
 
 
 @pytest.fixture(scope="session")
-def lake_conf(warehouse: Path) -> dict[str, str]:
-    """The embedded catalog's properties: Iceberg's JdbcCatalog on an SQLite file."""
-    return {
-        "type": "jdbc",
-        "uri": f"jdbc:sqlite:file:{warehouse}/catalog.db",
-        "jdbc.schema-version": "V1",
-        "warehouse": str(warehouse),
-    }
+def warehouse(lake: Lake) -> Path:
+    """The folder of the catalog ``lake`` and its tables."""
+    if lake.folder is None:
+        pytest.skip("looks into the warehouse's folder")
+    return lake.folder
+
+
+@pytest.fixture(scope="session")
+def lake_conf(lake: Lake) -> dict[str, str]:
+    """The properties of the catalog ``lake``."""
+    return dict(lake.catalog)
+
+
+@pytest.fixture(scope="session")
+def spark_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where Spark runs: in one process, or as TEST_MASTER says."""
+    from tests.lake.sessions import MASTERS
+
+    with MASTERS[os.environ.get("TEST_MASTER") or "local"](
+        tmp_path_factory.mktemp("cluster")
+    ) as master:
+        yield master
+
+
+@pytest.fixture(scope="session")
+def shared_staging(lake: Lake, spark_master: str) -> SharedStaging | None:
+    """Where executors find staged files; None where they see this machine's disk."""
+    from sparkwriter.iceberg.staged_source import SharedStaging
+
+    return None if spark_master.startswith("local") else SharedStaging(lake.staging)
 
 
 @pytest.fixture(scope="session")
 def spark(
-    lake_conf: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    lake: Lake, spark_master: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:
     """The one Spark session of the test run, with the catalog ``lake``; started at first use."""
     from sparkwriter.iceberg.warm_up import CATALOG, warm_up_catalog
-    from sparkwriter.session.jars import lake_jars
     from sparkwriter.session.java import find_java
     from sparkwriter.session.session import start_session
+    from tests.lake.sessions import CONF, jars_for
 
     log_file = tmp_path_factory.mktemp("spark-logs") / "spark.log"
     scratch = tmp_path_factory.mktemp("spark-scratch")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_HOME", str(find_java().home))
         warm_up_properties = warm_up_catalog(tmp_path_factory.getbasetemp() / "warm-up")
-        catalogs = {"lake": lake_conf, CATALOG: warm_up_properties}
-        conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}  # as config.toml has it
-        session = start_session(conf, "local[2]", lake_jars(), catalogs, log_file, scratch)
+        catalogs = {"lake": lake.catalog, CATALOG: warm_up_properties}
+        conf = {**CONF, **lake.conf}
+        session = start_session(conf, spark_master, jars_for(lake), catalogs, log_file, scratch)
     yield session
     session.stop()

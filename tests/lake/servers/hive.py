@@ -1,24 +1,26 @@
-"""Hive's metastore of the version that pyspark ships, its names in memory."""
+"""Hive's metastore of the version that pyspark ships, its names in a Derby of its own."""
 
 from __future__ import annotations
 
 import os
 import socket
 import struct
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from sparkwriter.session.java import find_java
 from tests.lake.servers.jars import pyspark_jars
-from tests.lake.servers.server import Server, small_java
-from tests.live.program import HOST
+from tests.lake.servers.server import START_WITHIN_S, Server, small_java
+from tests.live.program import HOST, LiveError
 
 _OPENED = ("lang", "net", "util", "nio", "util.concurrent")
 _SETTINGS = {
-    "javax.jdo.option.ConnectionURL": "jdbc:derby:memory:hms;create=true",
     "datanucleus.schema.autoCreateAll": "true",
     "hive.metastore.schema.verification": "false",
+    # The pool that is among pyspark's jars.
+    "datanucleus.connectionPoolingType": "HikariCP",
     "hive.metastore.event.db.notification.api.auth": "false",
     # A class that this logging needs is not among pyspark's jars.
     "hive.async.log.enabled": "false",
@@ -34,7 +36,9 @@ class Metastore(Server):
 
     def __init__(self, folder: Path, warehouse: str, hadoop: Mapping[str, str]) -> None:
         super().__init__(folder)
-        settings = {**_SETTINGS, "hive.metastore.warehouse.dir": warehouse, **hadoop}
+        self._database = f"jdbc:derby:{folder / 'names'}"
+        url = {"javax.jdo.option.ConnectionURL": f"{self._database};create=true"}
+        settings = {**_SETTINGS, **url, "hive.metastore.warehouse.dir": warehouse, **hadoop}
         (folder / "hive-site.xml").write_text(_xml(settings))
 
     @property
@@ -50,6 +54,25 @@ class Metastore(Server):
             f"-Dderby.system.home={self.folder}", "-cp", path,
             "org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.port),
         ]  # fmt: skip
+
+    def start(self) -> Metastore:
+        if not (self.folder / "names").exists():
+            self._make_locks()
+        super().start()
+        return self
+
+    def _make_locks(self) -> None:
+        told = subprocess.run(
+            [
+                *small_java(find_java().java, f"-Dij.database={self._database};create=true"),
+                "-Dij.user=APP", "-Dij.password=mine", f"-Dderby.system.home={self.folder}",
+                "-cp", f"{pyspark_jars()}/*", "org.apache.derby.tools.ij",
+                str(Path(__file__).with_name("hive_locks.sql")),
+            ],
+            capture_output=True, text=True, check=False, timeout=START_WITHIN_S,
+        )  # fmt: skip
+        if told.returncode or "ERROR" in told.stdout:
+            raise LiveError(f"the metastore's locks can't be made: {told.stdout}{told.stderr}")
 
     def answers(self) -> bool:
         return b"default" in all_databases(self.port)

@@ -14,12 +14,12 @@ from typing import Any, Self
 from tests.live.program import HOST, Program, free_port
 
 START_WITHIN_S = 120.0
-"""The slowest, Hive's metastore, takes 8 s on a free machine; three JVMs at once on one core, 60."""
+"""The slowest, Hive's metastore, takes 8 s on a free machine; three JVMs beside it, 60."""
 _ANSWER_WITHIN_S = 5.0
 
 
 class Server(abc.ABC):
-    """One server on loopback, with its files in one folder. It ends with this process. One thread's.
+    """One server on loopback, its files in one folder. It ends with this process. One thread's.
 
     Its port stays the same when it is started again, and so do its data.
     """

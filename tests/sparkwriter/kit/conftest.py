@@ -61,18 +61,18 @@ class Sqlite:
 class Iceberg:
     """The lake of the tests' Spark session."""
 
-    def __init__(self, spark: Any) -> None:
-        self._spark = spark
+    def __init__(self, spark: Any, staging: Any) -> None:
+        self._spark, self._staging = spark, staging
 
     def store(self) -> TableStore[Any]:
         from sparkwriter.iceberg.store import IcebergStore
 
-        return IcebergStore(self._spark)
+        return IcebergStore(self._spark, shared_staging=self._staging)
 
     def swaps(self) -> Swaps:
         from sparkwriter.iceberg.sink import IcebergWriter
 
-        return IcebergWriter(self._spark)
+        return IcebergWriter(self._spark, shared_staging=self._staging)
 
     def read(self, target: TargetName) -> pa.Table:
         name = ".".join(f"`{part}`" for part in target)
@@ -94,7 +94,7 @@ def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sink]:
         yield made
         made.close()
     else:
-        yield Iceberg(request.getfixturevalue("spark"))
+        yield Iceberg(*map(request.getfixturevalue, ("spark", "shared_staging")))
 
 
 @pytest.fixture

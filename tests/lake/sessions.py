@@ -1,0 +1,47 @@
+"""Where the tests' Spark session runs, and what it needs for a lake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from sparkwriter.session.extras import needed_extras
+from sparkwriter.session.jars import JarsError, extra_jars, lake_jars
+from tests.lake.lakes import Lake
+from tests.lake.servers.cluster import Cluster
+from tests.needs import missing
+
+
+@contextmanager
+def _local(folder: Path) -> Iterator[str]:
+    yield "local[2]"
+
+
+@contextmanager
+def _cluster(folder: Path) -> Iterator[str]:
+    with Cluster(folder) as cluster:
+        yield cluster.master
+
+
+MASTERS: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
+    "local": _local,
+    "cluster": _cluster,
+}
+"""By name: each gives what ``spark.master`` is. ``cluster`` starts a master with two workers."""
+
+QUICK = "-XX:TieredStopAtLevel=1"  # as config.toml has it
+CONF = {
+    "spark.driver.extraJavaOptions": QUICK,
+    "spark.executor.extraJavaOptions": QUICK,
+    "spark.executor.memory": "900m",
+}
+
+
+def jars_for(lake: Lake) -> list[Path]:
+    """The jars that Spark needs for a lake; skips the test where extras were not fetched."""
+    extras = needed_extras(lake.catalog, {})
+    try:
+        return [*lake_jars(), *extra_jars(extras)]
+    except JarsError as problem:
+        missing("-".join(extras) or "jars", str(problem))
