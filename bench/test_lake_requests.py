@@ -116,7 +116,7 @@ def anywhere(random_: random.Random, rows: int) -> list[int]:
 @pytest.mark.parametrize("keys", [None, recent, anywhere], ids=["new", "recent", "anywhere"])
 @pytest.mark.parametrize("way", list(Write), ids=lambda way: way.value)
 def test_a_write(
-    bench: Bench, benchmark, way: Write, keys: Callable[..., list[int]] | None
+    bench: Bench, benchmark: BenchmarkFixture, way: Write, keys: Callable[..., list[int]] | None
 ) -> None:
     """Batches of 1,000 rows, of one kind of keys each."""
     name = re.sub(r"\W", "_", f"{way.value}_{'new' if keys is None else keys.__name__}")
