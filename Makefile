@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests demo test test-long quick lint bench bench-compare compare chaos soak live mutation conformance clean lock lock-jars
+.PHONY: help setup setup-tests setup-lake test-lake demo test test-long quick lint bench bench-compare compare chaos soak live mutation conformance clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
 	@echo "make test    the tests that every change must pass; 10 minutes on 2 cores"
 	@echo "make test-long  the others: 10,000 seeds, deaths, deadlines, comparisons; 20 minutes"
+	@echo "make test-lake  the sink's tests on REST + S3, Hive + HDFS, PostgreSQL; local and a cluster"
 	@echo "make quick   the tests that need neither JVM nor Spark's packages; a minute or two"
 	@echo "make lint    ruff, mypy, import-linter"
 	@echo "make bench   what each stage costs, and the flow on a real broker; var/bench.json"
@@ -32,6 +33,9 @@ setup:
 setup-tests:
 	@setup/setup.sh "$(PYTHON)" tests "$(EXTRAS)"
 
+setup-lake: setup-tests
+	@setup/servers.sh
+
 demo: setup
 	@$(VENV)/python -m demo
 
@@ -49,6 +53,16 @@ test: setup-tests
 
 test-long: setup-tests
 	@$(PYTEST) -m long
+
+# LAKES="rest-s3 hive-hdfs" names lakes, MASTERS="local cluster" where Spark runs, SUITES="contract
+# iceberg" the tests, LAKE_OPTIONS="-x -k reset" what pytest gets.
+LAKES ?=
+MASTERS ?=
+SUITES ?=
+LAKE_OPTIONS ?=
+test-lake: setup-lake
+	@$(VENV)/python -m tests.lake --lakes "$(LAKES)" --masters "$(MASTERS)" --suites "$(SUITES)" \
+		-- $(LAKE_OPTIONS)
 
 # The part of `test` that imports no Spark, for while one works.
 QUICK := tests/offsets tests/changes tests/actors
@@ -127,3 +141,4 @@ lock:
 
 lock-jars: setup
 	@$(VENV)/python -m sparkwriter.session.jars lock
+	@$(VENV)/python -m tests.lake.servers.jars lock

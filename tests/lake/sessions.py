@@ -40,8 +40,10 @@ CONF = {
 
 def jars_for(lake: Lake) -> list[Path]:
     """The jars that Spark needs for a lake; skips the test where extras were not fetched."""
-    extras = needed_extras(lake.catalog, {})
-    try:
-        return [*lake_jars(), *extra_jars(extras)]
-    except JarsError as problem:
-        missing("-".join(extras) or "jars", str(problem))
+    found = lake_jars()
+    for name in needed_extras(lake.catalog, {}):
+        try:
+            found += extra_jars([name])
+        except JarsError as problem:
+            missing(name, str(problem))
+    return found
