@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from actors.contract.ports import RecordSource
@@ -13,14 +12,13 @@ from daemon.kafka.append import KafkaAppender
 from daemon.kafka.commit_store import KafkaCommitStore
 from daemon.kafka.log_reader import LogReader
 from daemon.kafka.member import member_settings
-from daemon.kafka.only_member import OnlyMember, patience_s
+from daemon.kafka.only_member import OnlyMember
 from daemon.kafka.questions import LogQuestions, asking, group_members
-from daemon.kafka.settings import INSTANCE_ID, SESSION_TIMEOUT_MS
+from daemon.kafka.settings import INSTANCE_ID
 from daemon.kafka.source import KafkaSource, Resolver
 from daemon.kafka.topic_watch import TopicWatch
 from daemon.positions.start_resolver import PositionResolver
 from daemon.positions.state_id import state_id
-from daemon.runtime.backoff import BackOff
 from daemon.source.appending import AppendRefused
 from daemon.source.port import GroupMember, Start
 from offsets.position import TopicPartition
@@ -98,16 +96,8 @@ class KafkaLogs:
                 apply_force=start.apply_force,
                 check_topics=watch.check,
             )
+            more: dict[str, Any] = {"keyed": keyed, "watch": watch}
             if start.single_writer is not None:
-                resolve = self._only_member(resolve, settings, start.single_writer)
-            return KafkaSource(
-                settings, topics, self._group, resolve, self._pipeline, keyed=keyed, watch=watch
-            )
-
-    def _only_member(
-        self, resolve: Resolver, settings: Mapping[str, Any], reason: str
-    ) -> OnlyMember:
-        session_ms = int(settings.get("session.timeout.ms", SESSION_TIMEOUT_MS))
-        instance_id = str(settings[INSTANCE_ID]) or None
-        patience = BackOff(patience_s(session_ms))
-        return OnlyMember(resolve, self.members, self._group, instance_id, reason, patience)
+                only = OnlyMember(self.members, self._group, settings, start.single_writer)
+                resolve, more["may_join"] = only.before(resolve), only.may_join
+            return KafkaSource(settings, topics, self._group, resolve, self._pipeline, **more)

@@ -55,9 +55,12 @@ class KafkaSource:
         *,
         keyed: bool = False,
         watch: TopicWatch | None = None,
+        may_join: Callable[[], None] = lambda: None,
     ) -> None:
         """``keyed``: values are whole packed records (``Format.keyed``). ``watch`` checks at each
-        poll whether the topics are still the same."""
+        poll whether the topics are still the same. ``may_join`` raises PositionError before the
+        group is joined."""
+        self._may_join = may_join
         self._watch = watch
         self._values = packed_values if keyed else plain_values
         self._log = structlog.get_logger().bind(pipeline=pipeline, actor="fetcher-0")
@@ -95,6 +98,10 @@ class KafkaSource:
         self._join()
 
     def _join(self) -> None:
+        try:
+            self._may_join()
+        except PositionError as error:
+            return self._refused(error)
         self._consumer.subscribe(
             self._topics,
             on_assign=self._on_assign,
@@ -152,8 +159,7 @@ class KafkaSource:
             for source, at in assigned.starts.items():
                 self._consumer.seek(KafkaPartition(source.topic, source.partition, at))
         except PositionUnknown as error:
-            self._rejoin_later(error)
-            return
+            return self._refused(error)
         except (PositionError, KafkaException) as error:
             said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
             self._trouble = f"{sources[0]}: can't be read again: {said}"
@@ -171,13 +177,9 @@ class KafkaSource:
         sources = [TopicPartition(p.topic, p.partition) for p in partitions]
         try:
             assigned = self._resolve(sources)
-        except PositionUnknown as error:
-            self._rejoin_later(error)
-            self._assign(consumer, [])
-            return
         except PositionError as error:
             # An exception here would lose the batch that consume() is about to return.
-            self._trouble = str(error)
+            self._refused(error)
             self._assign(consumer, [])
             return
         starts = [KafkaPartition(s.topic, s.partition, at) for s, at in assigned.starts.items()]
@@ -242,11 +244,13 @@ class KafkaSource:
             self._log.warning(event, reason=error.str())
         return trouble
 
-    def _rejoin_later(self, error: PositionUnknown) -> None:
-        """Join again with a new client: it gets the partitions again. Without a known start nothing
-        may be read."""
-        self._log.warning("joins_anew", reason=str(error))
-        self._must_rejoin = True
+    def _refused(self, error: PositionError) -> None:
+        """Without a start nothing is read: rejoin with a new client, or stop."""
+        if isinstance(error, PositionUnknown):
+            self._log.warning("joins_anew", reason=str(error))
+            self._must_rejoin = True
+        else:
+            self._trouble = str(error)
 
     def _rejoin(self) -> None:
         """Join with a new client. The old one's partitions are lost, if it had any."""
