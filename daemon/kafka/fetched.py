@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any
 
-from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, Message
 
 from actors.contract.messages import Fetched
 from changes.formats.base import pack
@@ -54,6 +54,15 @@ def without_errors(
     return kept, error
 
 
+def error_text(message: Message, error: KafkaError) -> str:
+    """An error that came in place of a message: one line with its place."""
+    at = message.offset()
+    place = f"{message.topic()}:{message.partition()}" + ("" if at is None else f" offset {at}")
+    if error.code() == KafkaError._AUTO_OFFSET_RESET:
+        return f"{place}: the position is outside the log: {error.str()}"
+    return f"{place}: {error.str()}"
+
+
 def plain_values(messages: list[Message]) -> list[Any]:
     """The messages' values as they are."""
     return list(map(Message.value, messages))
@@ -65,7 +74,7 @@ def packed_values(messages: list[Message]) -> list[Any]:
     return [pack(record.key(), record.value(), record.headers() or ()) for record in records]
 
 
-def fetched_of(source: TopicPartition, messages: list[Message], values: list[Any]) -> Fetched:
+def columns(source: TopicPartition, messages: list[Message], values: list[Any]) -> Fetched:
     """One partition's messages as columns; there is at least one."""
     offsets: list[Any] = list(map(Message.offset, messages))
     kind, time_ms = messages[-1].timestamp()

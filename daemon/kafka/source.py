@@ -17,8 +17,8 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from actors.contract.messages import Assigned, Confirmed, Polled, Revoked, SourceState
 from actors.contract.ports import SourceListener
+from daemon.kafka import fetched
 from daemon.kafka.client_reports import QuietLogger, source_state
-from daemon.kafka.fetched import by_source, fetched_of, packed_values, plain_values, without_errors
 from daemon.kafka.member import Claim
 from daemon.kafka.settings import (
     INSTANCE_ID,
@@ -62,7 +62,7 @@ class KafkaSource:
         group is joined."""
         self._may_join = may_join
         self._watch = watch
-        self._values = packed_values if keyed else plain_values
+        self._values = fetched.packed_values if keyed else fetched.plain_values
         self._log = structlog.get_logger().bind(pipeline=pipeline, actor="fetcher-0")
         self._topics = topics
         self._resolve = resolve
@@ -123,10 +123,10 @@ class KafkaSource:
             return Polled(error=trouble)
         error: str | None = None
         if any(map(Message.error, messages)):
-            messages, error = without_errors(messages, self._problem)
+            messages, error = fetched.without_errors(messages, self._problem)
         batches = tuple(
-            fetched_of(source, mine, self._values(mine))
-            for source, mine in by_source(messages, assigned_before, self._assigned)
+            fetched.columns(source, mine, self._values(mine))
+            for source, mine in fetched.by_source(messages, assigned_before, self._assigned)
             if mine
         )
         state, self._state = self._state, None
@@ -277,11 +277,7 @@ class KafkaSource:
         if problem.code() in PASSING or problem.retriable():
             self._on_error(problem)
             return None
-        at = message.offset()
-        place = f"{message.topic()}:{message.partition()}" + ("" if at is None else f" offset {at}")
-        if problem.code() == KafkaError._AUTO_OFFSET_RESET:
-            return f"{place}: the position is outside the log: {problem.str()}"
-        return f"{place}: {problem.str()}"
+        return fetched.error_text(message, problem)
 
     def _positions(self, busy: bool) -> dict[TopicPartition, int]:
         """The consumer's positions: also past transaction markers, where no message comes."""
