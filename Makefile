@@ -49,7 +49,7 @@ PYTEST := $(VENV)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-
 # TESTS="tests/offsets" or TESTS="-m 'not integration'" runs those, of whatever tier.
 TESTS ?=
 test: setup-tests
-	@$(PYTEST) $(or $(TESTS),-m "not long")
+	@$(PYTEST) $(or $(TESTS),-m "not long and not lake")
 
 test-long: setup-tests
 	@$(PYTEST) -m long

@@ -24,7 +24,7 @@ ICEBERG = tuple(
 )
 """Statements, compaction, expiry, exchanges of a rebuild, resets: what a lake may do otherwise."""
 
-SUITES = {"contract": CONTRACT, "iceberg": ICEBERG}
+SUITES = {"contract": CONTRACT, "iceberg": ICEBERG, "lake": ("tests/lake",)}
 
 
 def command(suites: Sequence[str], options: Sequence[str]) -> list[str]:
