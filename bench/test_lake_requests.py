@@ -29,6 +29,7 @@ from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.options import Write
 from sparkwriter.iceberg.sink import IcebergWriter
 from sparkwriter.session.java import find_java
+from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.session import start_session
 from tests.lake.lakes import LAKES
 from tests.lake.proxy import Asked, Proxy
@@ -85,6 +86,7 @@ def kind_of(asked: Asked) -> str:
 def bench(request: pytest.FixtureRequest, tmp_path_factory) -> Iterator[Bench]:
     """Each lake in turn, behind proxies where it is spoken to by HTTP."""
     folder = tmp_path_factory.mktemp("lake")
+    (folder / "servers").mkdir()
     os.environ["JAVA_HOME"] = str(find_java().home)
     with ExitStack() as stack:
         lake = stack.enter_context(LAKES[request.param](folder / "servers"))
@@ -98,7 +100,7 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory) -> Iterator[Bench]:
             {**CONF, **lake.conf}, "local[2]", jars_for(lake), {"lake": properties},
             folder / "jvm.log", folder / "scratch",
         )  # fmt: skip
-        stack.callback(spark.stop)
+        stack.callback(SparkJvm(spark).stop, 10.0)
         never = Compactions(CompactionSettings(enabled=False))
         yield Bench(IcebergWriter(spark, compactions=never), proxies, folder)
 
