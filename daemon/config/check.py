@@ -35,7 +35,8 @@ MOST_KAFKA_PROBLEMS = 20
 
 
 def problems(config: Config) -> Iterator[str]:
-    """What would keep the daemon from starting, as far as this machine shows it. One line each."""
+    """Problems that would keep the daemon from starting, as far as this machine shows them. One
+    line each."""
     yield from _unusable_folders(config)
     for name in config.pipeline:
         yield from _kafka_problems(config, name)
@@ -47,7 +48,7 @@ def problems(config: Config) -> Iterator[str]:
 
 
 def warnings(config: Config, path: Path) -> Iterator[str]:
-    """What is legal but unwise. One line each."""
+    """Settings that are legal but unwise. One line each."""
     yield from _exposed_secrets(config, path)
     yield from _kafka_warnings(config)
     address = config.metrics.address

@@ -48,7 +48,7 @@ class ConfigError(Exception):
 
 
 class _Lookup(NamedTuple):
-    """What ``${…}`` is looked up in, and what came of it."""
+    """The sources of ``${…}``, and the errors and secrets found on the way."""
 
     environment: Mapping[str, str]
     folder: Path

@@ -16,8 +16,8 @@ from daemon.kafka.settings import connection_settings
 from daemon.source.appending import AppendFailed, OutcomeUnknown, Outgoing
 
 TRANSACTION_S = 60.0
-"""For one transaction. Readers of the partition wait for it, so not longer; the check takes
-seconds."""
+"""The limit for one transaction. Readers of the partition wait for it, so not longer; the check
+takes seconds."""
 
 LARGEST = 1_000_000_000
 """Bytes of a record, for the client. The real limit is the topic's, and the broker enforces it."""

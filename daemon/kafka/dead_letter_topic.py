@@ -32,7 +32,7 @@ from daemon.source.port import LogGone, LogRecord, LogUnreadable
 from offsets.position import TopicPartition
 
 SEND_TIMEOUT_S = 30.0
-"""For the broker to confirm one letter. After that it is sent again."""
+"""The limit for the broker to confirm one letter. After that it is sent again."""
 
 PREFIX = "binlogd."
 LETTER = PREFIX + "letter"

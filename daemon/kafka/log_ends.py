@@ -26,7 +26,7 @@ EVERY_S = 1.0
 """Between two queries: the most that a shown lag may be old. One request to each broker."""
 
 ANSWER_WITHIN_S = 5.0
-"""For one query. A longer timeout only delays the report that nobody answers."""
+"""The limit for one query. A longer one only delays the report that nobody answers."""
 
 KNOWN_FOR_S = 10.0
 """An end counts as known for so long after it was reported. Shorter than two unanswered queries: a

@@ -15,7 +15,7 @@ from daemon.source.port import LogGone, LogRecord, LogUnreadable
 from offsets.position import TopicPartition
 
 SILENCE_S = 10.0
-"""For the broker to send something. The records are there already, so this is long."""
+"""The limit for the broker to send something. The records are there already, so this is long."""
 
 
 class LogReader:

@@ -19,10 +19,10 @@ from offsets.position import TopicPartition
 from offsets.store import StoreError
 
 CONNECT_TIMEOUT_S = 10.0
-"""For a broker to answer at all, at a start or for a command."""
+"""The limit for a broker to answer at all, at a start or for a command."""
 
 ANSWER_TIMEOUT_S = 20.0
-"""For one query to a broker that is up: a leader election may be running."""
+"""The limit for one query to a broker that is up: a leader election may be running."""
 
 
 def admin_client(settings: Mapping[str, Any]) -> AdminClient:

@@ -49,7 +49,7 @@ def append_line(path: Path, line: bytes) -> int:
             _write(handle, line, end)
             os.fsync(handle)
         except OSError:
-            os.ftruncate(handle, end)  # complete or not, nobody was told of it
+            os.ftruncate(handle, end)  # complete or not, it was never confirmed
             raise
     finally:
         os.close(handle)

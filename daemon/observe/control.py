@@ -27,8 +27,8 @@ LONGEST_REQUEST = 64 * 1024
 """Bytes. A request names a thing or two; a longer one is not one of ours."""
 
 SERVE_WITHIN_S = 5.0
-"""For one connection, from accept to the last byte. A client that hangs delays the next one for so
-long. The socket is in a folder of our own, so its clients are operators."""
+"""The limit for one connection, from accept to the last byte. A client that hangs delays the next
+one for so long. The socket is in a folder of our own, so its clients are operators."""
 
 Answer = Callable[[Mapping[str, Any]], Any]
 """Answers one kind of request. The client gets its exceptions as errors. On the control thread."""

@@ -15,7 +15,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from daemon.observe.metrics import Status, StatusCollector
 
 REQUEST_TIMEOUT_S = 5.0
-"""For one client to send its request and to read the answer."""
+"""The limit for one client to send its request and to read the answer."""
 
 MOST_REQUESTS = 16
 """Connections at the same time. A scraper needs one. Further ones are closed at once."""

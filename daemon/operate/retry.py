@@ -14,7 +14,8 @@ from actors.runtime.shell import Directory
 from daemon.observe.control import ControlError
 
 ANSWER_WITHIN_S = 4.0
-"""For all processors together. One may be decoding a batch. Below a connection's limit."""
+"""The limit for all processors together. One may be decoding a batch. Below a connection's
+limit."""
 
 
 class Retry:

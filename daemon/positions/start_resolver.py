@@ -32,8 +32,8 @@ from offsets.snapshot import PartitionState, Snapshot
 from offsets.store import Loaded, StoreError
 
 ASSIGN_WITHIN_S = 60.0
-"""For an assignment, from the first query to the start of the last attempt. That attempt makes up
-to eight queries, each for a quarter of this time at most. The sum must stay well below
+"""The limit for an assignment, from the first query to the start of the last attempt. That attempt
+makes up to eight queries, each for a quarter of this time at most. The sum must stay well below
 ``max.poll.interval.ms`` (5 minutes), or the group removes the member. Shorter: a broker that
 restarts ends the pipeline."""
 

@@ -15,7 +15,7 @@ from actors.contract import messages as msg
 from actors.contract.addresses import Address
 
 CLOSE_TIMEOUT_S = 15.0
-"""For the last save and commit. A broker that is away blocks a commit for far longer."""
+"""The limit for the last save and commit. A broker that is away blocks a commit for far longer."""
 
 
 class Exit(Enum):
@@ -31,7 +31,7 @@ class Exit(Enum):
     DEADLINE = 75
     """The drain did not end in time. What was not written is read again at the next start."""
     NOT_RUNNING = 3
-    """Of ``binlogd status``: no daemon runs there."""
+    """The status of ``binlogd status``: no daemon runs there."""
     KILLED = 130
     """A second signal came."""
 
@@ -76,7 +76,7 @@ class NameRemaining:
 
 
 class Stage(Enum):
-    """Where a pipeline is in its life."""
+    """A pipeline's stage in its life."""
 
     RUNNING = "running"
     DRAINING = "draining"
@@ -245,7 +245,7 @@ class Lifecycle:
         return self._stopping or not any(p.held or p.stage is Stage.RUNNING for p in lives)
 
     def stages(self) -> dict[str, str]:
-        """Where each pipeline is in its life."""
+        """Each pipeline's stage."""
         return {pipeline.name: pipeline.stage.value for pipeline in self._pipelines.values()}
 
     def failures(self) -> dict[str, str]:

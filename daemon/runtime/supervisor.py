@@ -52,11 +52,11 @@ STOP_RESERVE_S = CLOSE_TIMEOUT_S + 20.0
 """What an end may take besides the drain: the last commit, then the actors and the JVM."""
 
 END_ACTORS_S = 60.0
-"""For a pipeline's actors to end, and for a write that was cut off. A processor may be decoding a
-batch, a fetcher may be waiting for a broker that is away."""
+"""The limit for a pipeline's actors to end, and for a write that was cut off. A processor may be
+decoding a batch, a fetcher may be waiting for a broker that is away."""
 
 EDIT_PATIENCE_S = 300.0
-"""For a broker that is away while a pipeline is edited or its rebuilt table takes its name. After
+"""How long an edit, or the swap of a rebuilt table's name, waits for a broker that is away. After
 that the pipeline ends, and nothing restarts it. Longer: the operator waits for nothing."""
 
 T = TypeVar("T")

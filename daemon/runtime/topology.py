@@ -41,7 +41,7 @@ from offsets.snapshot import Snapshot
 from offsets.store import OffsetStore
 
 STOP_TIMEOUT_S = 1.0
-"""For one idle actor to notice its stop. A stuck one is left behind."""
+"""How long one idle actor may take to notice its stop. A stuck one is left behind."""
 
 CONTROL_ONLY = 0
 """The capacity of a mailbox that gets no data."""
@@ -67,7 +67,7 @@ class PipelineParts:
 
 
 def stand_ins(snapshot: Snapshot) -> dict[TargetName, TargetName]:
-    """Where the changes of targets under rebuild go."""
+    """The targets under rebuild, each with the table that gets its changes."""
     return {
         TargetName.parse(target): TargetName.parse(rebuild.into)
         for target, rebuild in snapshot.rebuilds.items()

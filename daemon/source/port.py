@@ -107,9 +107,8 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What reading begins from. ``recorded`` names the topics' ids. ``load`` returns the snapshot
-    at each assignment. ``apply_force``: the configured start overrules it, once.
-    ``single_writer``: why the group may have no other member, None where it may."""
+    """The start of reading. ``recorded`` names the topics' ids. ``load`` returns the snapshot at
+    each assignment. ``apply_force``: the configured start overrules it, once."""
 
     recorded: Snapshot
     load: Callable[[], Loaded]
@@ -157,8 +156,8 @@ class Source(Protocol):
         ...
 
     def appender(self) -> Appender:
-        """For appending records to the topics. Ends the transaction that an earlier one left open.
-        Raises AppendRefused, AppendFailed."""
+        """An appender to the topics. Ends the transaction that an earlier one left open. Raises
+        AppendRefused, AppendFailed."""
         ...
 
     def consume(self, start: Start) -> RecordSource:

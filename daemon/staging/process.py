@@ -36,7 +36,8 @@ _ALLOCATION = {"MALLOC_ARENA_MAX": "1"}
 """One heap: only one thread of it allocates."""
 
 STOP_TIMEOUT_S = 5.0
-"""For the process to end after its connection closes. It may be in the middle of a batch."""
+"""The limit for the process to end after its connection closes. It may be in the middle of a
+batch."""
 
 
 class StageProcessDied(Exception):
