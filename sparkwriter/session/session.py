@@ -141,15 +141,7 @@ def session_conf(
         merged["spark.driver.extraClassPath"] = os.pathsep.join(filter(None, paths))
         merged.setdefault("spark.hadoop.fs.permissions.umask-mode", f"{_umask():03o}")
     for name, properties in catalogs.items():
-        key = f"spark.sql.catalog.{name}"
-        merged.setdefault(key, ICEBERG_CATALOG)
-        merged.update({f"{key}.{option}": value for option, value in properties.items()})
-        if properties.get("uri", "").startswith("jdbc:sqlite:"):
-            merged.setdefault(f"{key}.jdbc.synchronous", SQLITE_SYNC)
-        for option, value in _FEWER_REQUESTS.items():
-            merged.setdefault(f"{key}.{option}", value)
-        # A cached table hides what another process published: marks must come from the catalog.
-        merged[f"{key}.cache-enabled"] = "false"
+        _add_catalog(merged, name, properties)
     merged["spark.master"] = master
     merged.update(_EXACT)
     # Timestamps with a zone are instants; a session in another zone would shift literals.
@@ -159,6 +151,18 @@ def session_conf(
     theirs = conf.get("spark.driver.extraJavaOptions", "")
     merged["spark.driver.extraJavaOptions"] = _java_options(log4j2_file, scratch, theirs)
     return merged
+
+
+def _add_catalog(conf: dict[str, str], name: str, properties: Mapping[str, str]) -> None:
+    key = f"spark.sql.catalog.{name}"
+    conf.setdefault(key, ICEBERG_CATALOG)
+    conf.update({f"{key}.{option}": value for option, value in properties.items()})
+    if properties.get("uri", "").startswith("jdbc:sqlite:"):
+        conf.setdefault(f"{key}.jdbc.synchronous", SQLITE_SYNC)
+    for option, value in _FEWER_REQUESTS.items():
+        conf.setdefault(f"{key}.{option}", value)
+    # A cached table hides what another process published: marks must come from the catalog.
+    conf[f"{key}.cache-enabled"] = "false"
 
 
 def _java_options(log4j2_file: Path, scratch: Path, theirs: str) -> str:
