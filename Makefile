@@ -141,4 +141,4 @@ lock:
 
 lock-jars: setup
 	@$(VENV)/python -m sparkwriter.session.jars lock
-	@$(VENV)/python -m tests.lake.servers.jars lock
+	@$(VENV)/python -m demo.servers.jars lock

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 .venv/bin/python -m sparkwriter.session.jars extras s3 postgresql
-.venv/bin/python -m tests.lake.servers.jars fetch
+.venv/bin/python -m demo.servers.jars fetch
 
 if ! compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

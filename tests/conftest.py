@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.changes import conformance
+from tests.needs import needed
 
 if TYPE_CHECKING:  # `make quick` runs without it
     from pyspark.sql import SparkSession
@@ -36,12 +37,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("integration")
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A case of the samples of other projects is skipped, and says so, where they are missing."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """What is missing of a machine, or the samples of other projects, skips a test with a line."""
     parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
     absent = any(value is conformance.ABSENT for value in parameters)
     if absent or item.get_closest_marker("conformance") is not None:
         conformance.folder()
+    with needed():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """The same for a server that the test itself starts."""
+    with needed():
+        return (yield)
 
 
 @pytest.fixture(scope="session")

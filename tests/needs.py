@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import pytest
+
+from demo.servers.program import ServerMissing
 
 
 def tool(name: str) -> str:
@@ -27,3 +31,12 @@ def missing(name: str, why: str) -> NoReturn:
     if name in os.environ.get("REQUIRE", "").replace(",", " ").split():
         pytest.fail(f"{said}, and REQUIRE names it", pytrace=False)
     pytest.skip(said)
+
+
+@contextmanager
+def needed() -> Iterator[None]:
+    """End the test where a server that is started inside is missing."""
+    try:
+        yield
+    except ServerMissing as problem:
+        missing(problem.name, problem.why)

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from demo.servers.rest import RestCatalog
+from demo.servers.s3 import BUCKET, ObjectStore
 from tests.lake.servers.hdfs import SETTINGS as HDFS_SETTINGS
 from tests.lake.servers.hdfs import Hdfs
 from tests.lake.servers.hive import Metastore
 from tests.lake.servers.postgresql import CatalogDatabase
-from tests.lake.servers.rest import RestCatalog
-from tests.lake.servers.s3 import BUCKET, ObjectStore
 
 _STAGING = f"s3://{BUCKET}/staging"
 

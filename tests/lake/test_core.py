@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 
+from demo.servers.jars import server_jars
 from sparkwriter.session.java import CHECKOUT
 from tests.lake.__main__ import command, environment
-from tests.lake.servers.jars import server_jars
 
 pytestmark = [pytest.mark.long, pytest.mark.integration, pytest.mark.timeout(600)]
 

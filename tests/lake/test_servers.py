@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from demo.servers.program import HOST
+from demo.servers.rest import RestCatalog
+from demo.servers.s3 import ObjectStore
+from demo.servers.server import Server
 from sparkwriter.session.java import CHECKOUT
 from tests.lake.servers.hdfs import Hdfs
 from tests.lake.servers.hive import Metastore
-from tests.lake.servers.rest import RestCatalog
-from tests.lake.servers.s3 import ObjectStore
-from tests.lake.servers.server import Server
-from tests.live.program import HOST
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
 
@@ -46,7 +46,7 @@ def test_a_server_ends_with_whoever_started_it(tmp_path: Path) -> None:
     """Also where that is killed."""
     script = (
         "import pathlib, sys, threading\n"
-        "from tests.lake.servers.s3 import ObjectStore\n"
+        "from demo.servers.s3 import ObjectStore\n"
         "server = ObjectStore(pathlib.Path(sys.argv[1])).start()\n"
         "print(server.port, flush=True)\n"
         "threading.Event().wait()\n"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from demo.servers.jars import pyspark_jars
+from demo.servers.program import HOST, Program, free_port
+from demo.servers.server import START_WITHIN_S, Server, ask_json
 from sparkwriter.session.java import find_java
-from tests.lake.servers.jars import pyspark_jars
-from tests.lake.servers.server import START_WITHIN_S, Server, ask_json
-from tests.live.program import HOST, Program, free_port
 
 WORKERS = 2
 

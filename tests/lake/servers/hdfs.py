@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from demo.servers.jars import pyspark_jars, server_jars
+from demo.servers.program import HOST, free_port
+from demo.servers.server import Server, ask_json, small_java
 from sparkwriter.session.java import find_java
-from tests.lake.servers.jars import pyspark_jars, server_jars
-from tests.lake.servers.server import Server, ask_json, small_java
-from tests.live.program import HOST, free_port
 
 SETTINGS: Mapping[str, str] = {"dfs.replication": "1"}
 """What clients need: there is one data node."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from demo.servers.jars import pyspark_jars
+from demo.servers.program import HOST, ServerError
+from demo.servers.server import START_WITHIN_S, Server, small_java
 from sparkwriter.session.java import find_java
-from tests.lake.servers.jars import pyspark_jars
-from tests.lake.servers.server import START_WITHIN_S, Server, small_java
-from tests.live.program import HOST, LiveError
 
 _OPENED = ("lang", "net", "util", "nio", "util.concurrent")
 _SETTINGS = {
@@ -72,7 +72,7 @@ class Metastore(Server):
             capture_output=True, text=True, check=False, timeout=START_WITHIN_S,
         )  # fmt: skip
         if told.returncode or "ERROR" in told.stdout:
-            raise LiveError(f"the metastore's locks can't be made: {told.stdout}{told.stderr}")
+            raise ServerError(f"the metastore's locks can't be made: {told.stdout}{told.stderr}")
 
     def answers(self) -> bool:
         return b"default" in all_databases(self.port)

@@ -6,8 +6,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from demo.servers.program import HOST, ServerError
 from tests.live.postgres import Postgres
-from tests.live.program import HOST, LiveError
 from tests.needs import missing
 
 
@@ -20,7 +20,7 @@ class CatalogDatabase:
         self._folder.chmod(0o755)
         try:
             self.server = Postgres(self._folder / "server")
-        except LiveError as problem:
+        except ServerError as problem:
             shutil.rmtree(self._folder)
             missing("postgresql", str(problem))
 

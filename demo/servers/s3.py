@@ -7,9 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.lake.servers.server import Server, ask
-from tests.live.program import HOST
-from tests.needs import missing
+from demo.servers.program import HOST, ServerMissing
+from demo.servers.server import Server, ask
 
 BUCKET = "lake"
 REGION = "us-east-1"
@@ -22,7 +21,7 @@ class ObjectStore(Server):
 
     def __init__(self, folder: Path) -> None:
         if importlib.util.find_spec("moto") is None:
-            missing("moto", "it is not installed: run `make setup-tests`")
+            raise ServerMissing("moto", "it is not installed: run `make setup-lake`")
         super().__init__(folder)
 
     @property

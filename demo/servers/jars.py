@@ -1,7 +1,7 @@
-"""The test servers' own jars (``jars/servers``): fetched by ``make setup-lake`` alone.
+"""The jars of servers for tests and the demo (``jars/servers``): not among binlogd's own.
 
-``python -m tests.lake.servers.jars fetch`` brings them to ``var/lake``; ``lock``, after a change of
-a list, writes their hashes.
+``python -m demo.servers.jars fetch [NAME...]`` brings them to ``var/lake``; ``lock``, after a
+change of a list, writes their hashes.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from demo.servers.program import ServerMissing
 from sparkwriter.session.jars import LISTS, JarList, JarsError, fetch, ivy_jar, write_lock
 from sparkwriter.session.java import CHECKOUT
-from tests.needs import missing
 
 HERE = LISTS / "servers"
 FOLDER = CHECKOUT / "var" / "lake"
@@ -24,10 +24,11 @@ def jar_list(name: str) -> JarList:
 
 
 def server_jars(name: str) -> list[Path]:
-    """Give a server's jars. Skips the test where they were not fetched, or fails it."""
+    """Give a server's jars; raises ServerMissing where they were not fetched."""
     jars = sorted((FOLDER / name).glob("*/*.jar"))
     if not jars:
-        missing(name, "its jars are not there: run `make setup-lake`")
+        command = f"python -m demo.servers.jars fetch {name}"
+        raise ServerMissing(name, f"its jars are not there: run `{command}`")
     return jars
 
 
@@ -38,12 +39,13 @@ def pyspark_jars() -> Path:
 
 def main() -> int:
     """Do it; each new set of jars is a line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.lake.servers.jars", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m demo.servers.jars", description=__doc__)
     parser.add_argument("action", choices=["fetch", "lock"])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of servers; all without")
     options = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     try:
-        for name in sorted(path.stem for path in HERE.glob("*.xml")):
+        for name in options.names or sorted(path.stem for path in HERE.glob("*.xml")):
             if options.action == "lock":
                 print(f"{name}: {write_lock(jar_list(name))} jars locked")
             elif fetch(FOLDER / name, jar_list(name)):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from demo.servers.jars import server_jars
+from demo.servers.server import Server, ask, small_java
 from sparkwriter.session.java import find_java
-from tests.lake.servers.jars import server_jars
-from tests.lake.servers.server import Server, ask, small_java
 
 
 class RestCatalog(Server):
