@@ -21,19 +21,15 @@ from pyspark.sql import SparkSession
 
 from actors.contract.ports import SinkUnavailable
 from sparkwriter.private_files import make_private_folder, private_opener
+from sparkwriter.session.catalog_conf import catalog_defaults, catalog_settings
 from sparkwriter.session.durable_files import CLASS, install
 from sparkwriter.session.jars import JarsError, local_jar
 from sparkwriter.session.java_failures import JavaFailure, reason
 from sparkwriter.session.jvm import forget_gateway
 
 ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 
 FILE_SYSTEM = "spark.hadoop.fs.file.impl"
-SQLITE_SYNC = "EXTRA"
-"""SQLite's own default syncs all but the removal of its journal: after a power cut that may be
-there again, and what it undoes is a commit whose positions were stored already."""
-
 CLASSES = "classes"
 """The folder for classes of our own in the JVM's scratch folder."""
 
@@ -90,15 +86,6 @@ _LOCAL = {
 """The same, for a Spark that is this machine's alone: executors elsewhere have no such class, and
 would have to know the secret."""
 
-_FEWER_REQUESTS = {
-    # A manifest never changes, and each write reads those of the writes before it, twice.
-    "io.manifest.cache-enabled": "true",
-    "io.manifest.cache.max-total-bytes": str(32 << 20),
-    # A request a write, of which a catalog makes a log line.
-    "rest-metrics-reporting-enabled": "false",
-}
-"""Properties of each catalog that a configuration may change: fewer round trips a write."""
-
 _EXACT = {
     # Without it an overflowing cast writes null, and an insert casts whatever it can.
     "spark.sql.ansi.enabled": "true",
@@ -141,7 +128,11 @@ def session_conf(
         merged["spark.driver.extraClassPath"] = os.pathsep.join(filter(None, paths))
         merged.setdefault("spark.hadoop.fs.permissions.umask-mode", f"{_umask():03o}")
     for name, properties in catalogs.items():
-        _add_catalog(merged, name, properties)
+        merged = {
+            **catalog_defaults(name, properties),
+            **merged,
+            **catalog_settings(name, properties),
+        }
     merged["spark.master"] = master
     merged.update(_EXACT)
     # Timestamps with a zone are instants; a session in another zone would shift literals.
@@ -151,18 +142,6 @@ def session_conf(
     theirs = conf.get("spark.driver.extraJavaOptions", "")
     merged["spark.driver.extraJavaOptions"] = _java_options(log4j2_file, scratch, theirs)
     return merged
-
-
-def _add_catalog(conf: dict[str, str], name: str, properties: Mapping[str, str]) -> None:
-    key = f"spark.sql.catalog.{name}"
-    conf.setdefault(key, ICEBERG_CATALOG)
-    conf.update({f"{key}.{option}": value for option, value in properties.items()})
-    if properties.get("uri", "").startswith("jdbc:sqlite:"):
-        conf.setdefault(f"{key}.jdbc.synchronous", SQLITE_SYNC)
-    for option, value in _FEWER_REQUESTS.items():
-        conf.setdefault(f"{key}.{option}", value)
-    # A cached table hides what another process published: marks must come from the catalog.
-    conf[f"{key}.cache-enabled"] = "false"
 
 
 def _java_options(log4j2_file: Path, scratch: Path, theirs: str) -> str:

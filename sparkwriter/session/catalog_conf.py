@@ -1,0 +1,45 @@
+"""A catalog's properties as settings of Spark, with what Iceberg's own defaults lack. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+
+_FEWER_REQUESTS = {
+    # A manifest never changes, and each write reads those of the writes before it, twice.
+    "io.manifest.cache-enabled": "true",
+    "io.manifest.cache.max-total-bytes": str(32 << 20),
+    # A request a write, of which a catalog makes a log line.
+    "rest-metrics-reporting-enabled": "false",
+}
+
+SQLITE_SYNC = "EXTRA"
+"""SQLite's own default syncs all but the removal of its journal: after a power cut that may be
+there again, and what it undoes is a commit whose positions were stored already."""
+
+HIVE_PROPERTY = ("spark.hadoop.iceberg.hive.table-property-max-size", "4000")
+"""Characters of a snapshot's summary that a Hive metastore gets; it is in the table's metadata
+anyway. The marks of many lanes are longer than the column of a metastore's usual database takes,
+which then refuses the commit. Iceberg's own bound is 32,672."""
+
+
+def catalog_defaults(name: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """What a configuration may change, for the catalog of a sink's name."""
+    key = f"spark.sql.catalog.{name}"
+    found = {key: SPARK_CATALOG}
+    found |= {f"{key}.{option}": value for option, value in _FEWER_REQUESTS.items()}
+    if properties.get("uri", "").startswith("jdbc:sqlite:"):
+        found[f"{key}.jdbc.synchronous"] = SQLITE_SYNC
+    if properties.get("type") == "hive":
+        found |= dict([HIVE_PROPERTY])
+    return found
+
+
+def catalog_settings(name: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """The catalog's properties, and what marks rest on."""
+    key = f"spark.sql.catalog.{name}"
+    # A cached table hides what another process published: marks must come from the catalog.
+    return {f"{key}.{option}": value for option, value in properties.items()} | {
+        f"{key}.cache-enabled": "false"
+    }
