@@ -9,9 +9,13 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[1]
 PAGES = sorted(
-    [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/*.md"), *CHECKOUT.glob("docs/decisions/*.md")]
+    [
+        path
+        for folder in ("", "deploy/", "docs/", "docs/decisions/")
+        for path in CHECKOUT.glob(f"{folder}*.md")
+    ]
 )
-ROOMS = "actors|bench|changes|daemon|demo|docs|jars|offsets|setup|sparkwriter|systemd|tests"
+ROOMS = "actors|bench|changes|daemon|demo|deploy|docs|jars|offsets|setup|sparkwriter|systemd|tests"
 NAMED = re.compile(rf"`((?:{ROOMS})/[\w./-]*)`")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 
