@@ -58,8 +58,7 @@ class KafkaSource:
         may_join: Callable[[], None] = lambda: None,
     ) -> None:
         """``keyed``: values are whole packed records (``Format.keyed``). ``watch`` checks at each
-        poll whether the topics are still the same. ``may_join`` raises PositionError before the
-        group is joined."""
+        poll that the topics are the same. ``may_join``: before joining; raises PositionError."""
         self._may_join = may_join
         self._watch = watch
         self._values = fetched.packed_values if keyed else fetched.plain_values
