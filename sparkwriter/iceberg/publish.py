@@ -17,6 +17,7 @@ import structlog
 from actors.contract.ports import LostRace, SinkUnavailable
 from sparkwriter.iceberg.commit_failures import never_lands
 from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.refusals import check_metastore
 from sparkwriter.session.java_failures import Java, JavaFailure, reason
 
 MAIN = "main"
@@ -176,6 +177,7 @@ def _swap(
 ) -> None:
     """Commit a change of refs against metadata in which main shows ``expected``.
 
+    Raises TargetRefused where the catalog never takes such a change.
     A failed commit is looked at again, not believed: its reply may have been lost. The last one,
     too: a client that asks a catalog again by itself hears a conflict with its own commit.
     """
@@ -194,6 +196,7 @@ def _swap(
         try:
             table.commit(change)
         except JavaFailure as error:
+            check_metastore(error)
             failure = error
             may_land = may_land or not never_lands(error)
         else:

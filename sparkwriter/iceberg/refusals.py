@@ -53,6 +53,9 @@ _BAD_FILE = (
 )
 """What Arrow says of bytes and types, which it will say again. Not of memory that is short."""
 
+_BY_METASTORE = "types incompatible with the existing columns in their respective positions"
+"""Hive's words where a column that is not the last one is dropped or moved: its own default."""
+
 _LONGEST_NAME = 255
 """Bytes of one part of a path, where the file system itself can't be asked for its own bound."""
 
@@ -102,6 +105,15 @@ def only_names() -> Iterator[None]:
         if classes and _BAD_ARGUMENT.issuperset(classes):
             raise TargetRefused(reason(error)) from error
         raise
+
+
+def check_metastore(error: BaseException) -> None:
+    """Raise TargetRefused where Hive's metastore takes no such columns, and how it takes them."""
+    if _BY_METASTORE in str(error):
+        raise TargetRefused(
+            "Hive's metastore refuses the columns: set"
+            " hive.metastore.disallow.incompatible.col.type.changes to false there"
+        ) from error
 
 
 def check_length(folder: Path) -> None:

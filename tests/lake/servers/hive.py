@@ -24,6 +24,8 @@ _SETTINGS = {
     "hive.metastore.event.db.notification.api.auth": "false",
     # A class that this logging needs is not among pyspark's jars.
     "hive.async.log.enabled": "false",
+    # Without it no column can be dropped or moved but the last ones: Iceberg asks it of everybody.
+    "hive.metastore.disallow.incompatible.col.type.changes": "false",
     # It chooses a free port for itself otherwise, on every interface.
     "hive.metastore.thrift.bind.host": HOST,
 }

@@ -7,7 +7,7 @@ import pytest
 from actors.contract.ports import LostRace, TargetRefused, WaitsForName
 from changes.model import TargetName
 from offsets.fence import Straggler
-from sparkwriter.iceberg.refusals import reasons
+from sparkwriter.iceberg.refusals import check_metastore, reasons
 
 TARGET = TargetName("lake", "db", "u")
 
@@ -28,3 +28,14 @@ def test_an_error_keeps_its_kind_and_has_the_name_once(kind: type[Exception]) ->
         with pytest.raises(kind) as raised, reasons(TARGET):
             raise kind(text)
         assert (type(raised.value), str(raised.value)) == (kind, "lake.db.u: no")
+
+
+def test_what_a_metastore_never_takes_is_refused_with_the_way_out() -> None:
+    """Its default refuses to drop a column that is not the last; other failures pass."""
+    check_metastore(RuntimeError("Connection refused"))
+    told = RuntimeError(
+        "InvalidOperationException(message:The following columns have types incompatible with the"
+        " existing columns in their respective positions :\nn)"
+    )
+    with pytest.raises(TargetRefused, match=r"set hive\.metastore\.disallow\.incompatible"):
+        check_metastore(told)
