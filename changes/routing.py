@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -96,6 +96,16 @@ class Route:
             for part in self.template.split(".")
         )
         return TargetName(sink, namespace, name)
+
+    def known_targets(self) -> Iterator[TargetName]:
+        """Targets that are known before a table arrives: of a fixed name, of tables in full."""
+        if not PLACEHOLDER.search(self.template):
+            yield self.target(TableName("", ""))
+            return
+        for pattern in self.include:
+            database, dot, table = pattern.partition(".")
+            if dot and not re.search(r"[*?\[]", pattern) and self.takes(TableName(database, table)):
+                yield self.target(TableName(database, table))
 
     def feeds(self, target: TargetName, besides: TableName) -> bool:
         """Whether another table than that may take this route to the target."""

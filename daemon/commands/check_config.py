@@ -27,19 +27,12 @@ def check_config(
     from daemon.config import check
     from daemon.sinks.tier import ConfiguredSinks
 
-    def start_tier() -> None:
-        tier = ConfiguredSinks()
-        try:
-            tier.start(settings)
-        finally:
-            tier.stop()
-
     redact = settings.redactor.text
     for warning in check.warnings(settings, config):
         print(f"binlogd: warning: {redact(f'{config}: {warning}')}", file=sys.stderr)
     found = [f"{config}: {problem}" for problem in check.problems(settings)]
     if connect and not found:
-        found += check.connect_problems(settings, start_tier)
+        found += check.connect_problems(settings, lambda: ConfiguredSinks().try_out(settings))
     for problem in found:
         print(f"binlogd: {redact(problem)}", file=sys.stderr)
     if found:

@@ -27,8 +27,8 @@ from daemon.sinks.spark import spark_problems, spark_warnings
 from daemon.source.opening import open_source
 from daemon.source.port import BrokerUnreachable, TopicMissing
 
-StartTier = Callable[[], None]
-"""Starts the real sinks and stops them again. Raises SinkUnavailable."""
+TrySinks = Callable[[], Iterable[str]]
+"""Starts the real sinks, tries them and stops them again. Raises SinkUnavailable."""
 
 MOST_KAFKA_PROBLEMS = 20
 """librdkafka reports one wrong property at a time. So many are looked for."""
@@ -93,7 +93,7 @@ def _weak_stores(pipeline: PipelineSection) -> Iterator[str]:
         )
 
 
-def connect_problems(config: Config, start_tier: StartTier) -> Iterator[str]:
+def connect_problems(config: Config, try_sinks: TrySinks) -> Iterator[str]:
     """Problems that broker and sinks report. Sinks are started only if they can't be tried
     otherwise."""
     for name, pipeline in config.pipeline.items():
@@ -115,7 +115,7 @@ def connect_problems(config: Config, start_tier: StartTier) -> Iterator[str]:
             yield str(error)
     if not tried:
         try:
-            start_tier()
+            yield from try_sinks()
         except SinkUnavailable as error:
             yield str(error)
 

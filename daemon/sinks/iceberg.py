@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from actors.contract.ports import ResettableSink
+from actors.contract.ports import ResettableSink, SinkUnavailable
+from changes.routing import Route
 from daemon.config.config import Config
 from daemon.config.rotation import RotatedSettings
 from daemon.config.sections import SparkSection
@@ -18,6 +19,7 @@ from daemon.sinks.sqlite_file import try_file
 from sparkwriter.iceberg.attempts import this_process
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
+from sparkwriter.iceberg.probe import probe_catalog
 from sparkwriter.iceberg.sink import IcebergWriter, check_catalog
 from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.upkeep import Upkeep, UpkeepSettings
@@ -133,6 +135,19 @@ class IcebergSink:
         self._sessions = sessions
         if sessions.shared_staging is not None:
             self._staging = SharedStaging(f"{sessions.shared_staging}/{owner}")
+
+    def try_out(self, sessions: Sessions | None, routes: Iterable[Route]) -> Iterator[str]:
+        """The catalog, its storage, and targets whose names are known."""
+        assert sessions is not None
+        spark, catalog = sessions.now().spark, self._section.catalog
+        try:
+            check_catalog(spark, self._name, catalog)
+        except SinkUnavailable as error:
+            yield str(error)
+            return
+        own = (route for route in routes if route.template.split(".")[0] == self._name)
+        targets = dict.fromkeys(target for route in own for target in route.known_targets())
+        yield from probe_catalog(spark, self._name, catalog, targets)
 
     def writer(self) -> ResettableSink:
         """With a session of its own: snapshot properties must not leak between writers."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from actors.contract.ports import ResettableSink
+from changes.routing import Route
 from daemon.config.sections import SparkSection
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.living_sink import SessionSink
@@ -62,6 +63,11 @@ class Sink(Protocol):
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Be ready to write. ``owner`` names this daemon among others that write the sink; without
         a catalog there may be no ``sessions``. Raises SinkUnavailable."""
+        ...
+
+    def try_out(self, sessions: Sessions | None, routes: Iterable[Route]) -> Iterator[str]:
+        """For the check: open it, and try what the daemon will do. Leaves nothing. One line for
+        each problem."""
         ...
 
     def writer(self) -> ResettableSink:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from actors.contract.ports import ResettableSink
+from changes.routing import Route
 from daemon.config.sections import SparkSection
 from daemon.sinks.port import Sessions
 from daemon.sinks.sections import SqliteSection
@@ -44,6 +45,10 @@ class SqliteSink:
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Make the file and its ledger."""
         self.writer()
+
+    def try_out(self, sessions: Sessions | None, routes: Iterable[Route]) -> Iterator[str]:
+        """All was tried by ``probe``."""
+        return iter(())
 
     def writer(self) -> ResettableSink:
         """One connection."""

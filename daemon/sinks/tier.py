@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from actors.contract.ports import ResettableSink
@@ -61,6 +61,24 @@ class ConfiguredSinks:
         self._sinks = sinks
         if self._spark is not None:
             self._spark.warm_up()
+
+    def try_out(self, config: Config) -> Iterator[str]:
+        """For the check: start what the sinks need, try each, stop. One line for each problem.
+
+        Raises SinkUnavailable where Spark does not start.
+        """
+        sinks = sinks_of(config)
+        catalogs = {name: sink.catalog() for name, sink in sinks.items()}
+        used = {name: catalog for name, catalog in catalogs.items() if catalog is not None}
+        routes = [route for name in config.pipeline for route in config.routes(name)]
+        try:
+            if used:
+                self._spark = SparkSessions(config)
+                self._spark.start(used)
+            for sink in sinks.values():
+                yield from sink.try_out(self._spark, routes)
+        finally:
+            self.stop()
 
     def sinks(self) -> Mapping[str, ResettableSink]:
         """See ``SinkTier``."""

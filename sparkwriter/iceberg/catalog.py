@@ -103,6 +103,13 @@ class LakeCatalog:
                 raise TargetRefused("a table that is not Iceberg's has that name") from error
             raise
 
+    def begin(self, target: TargetName, schema: str) -> Java:
+        """A table that is never committed: no one else sees it. Raises as ``load``, and where the
+        catalog lets nobody make a table there."""
+        catalog, name = self._catalog(target.sink), self._name(target)
+        parsed = self._jvm.org.apache.iceberg.SchemaParser.fromJson(schema)
+        return catalog.buildTable(name, parsed).createTransaction().table()
+
     def create(
         self,
         target: TargetName,

@@ -33,6 +33,11 @@ RENAMING = "binlogd.renaming"
 contains these marks too, and is of that table of the source: so the renaming itself, one step of
 the catalog, publishes them."""
 
+NOT_OURS = (
+    "the table exists and was not made by binlogd: give the route another target, or rename or drop"
+    " that table"
+)
+
 
 class Seen(Existing[LakeTable]):
     """One look at a table of ours. Its version is the snapshot that main showed."""
@@ -58,7 +63,7 @@ def look(
         return Absent() if gone is None else Absent(Marks.parse(gone))
     mode = table.property(MODE)
     if mode is None:
-        raise TargetRefused("the table exists and was not made by binlogd")
+        raise TargetRefused(NOT_OURS)
     keys = tuple(json.loads(table.property(KEYS) or "[]"))
     main = table.head(MAIN)
     mark = None if main is None else nearest_mark(table, main)

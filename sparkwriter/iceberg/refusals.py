@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +18,14 @@ import pyarrow as pa
 from actors.contract.ports import SinkUnavailable, TargetRefused, WaitsForName
 from changes.model import TargetName
 from offsets.fence import Fenced
-from sparkwriter.session.java_failures import JavaFailure, java_class, java_classes, reason
+from sparkwriter.iceberg.diagnosis import diagnose
+from sparkwriter.session.java_failures import (
+    JavaFailure,
+    java_causes,
+    java_class,
+    java_classes,
+    reason,
+)
 
 _DATA_ERRORS = (
     "ArithmeticException",
@@ -74,12 +81,20 @@ def reasons(target: TargetName) -> Iterator[None]:
         kind = f"{java_class(error)} {error}"
         if any(name in kind for name in _DATA_ERRORS):
             raise TargetRefused(text) from error
-        raise SinkUnavailable(text) from error
+        raise SinkUnavailable(f"{target}: {explain(error, target.sink)}") from error
     except (OSError, pa.ArrowException) as error:
         text = f"{target}: the staged file: {reason(error)}"
         if isinstance(error, _BAD_FILE) or _is_name_too_long(error):
             raise TargetRefused(text) from error
         raise SinkUnavailable(text) from error
+
+
+def explain(error: BaseException, sink: str, properties: Mapping[str, str] | None = None) -> str:
+    """Why a call failed, in one line, after the key to change where one is behind it."""
+    found = diagnose(java_causes(error), properties)
+    if found is None:
+        return reason(error)
+    return f"sink.{sink}.catalog.{found.key}: {found.what} ({reason(error)})"
 
 
 def _named(target: TargetName, error: Exception) -> str:

@@ -13,13 +13,14 @@ from changes.model import TargetName
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.look import Seen
+from sparkwriter.iceberg.refusals import explain
 from sparkwriter.iceberg.staged_source import SharedStaging
 from sparkwriter.iceberg.store import IcebergStore
 from sparkwriter.iceberg.swap import remove_table, swap_tables
 from sparkwriter.iceberg.upkeep import Upkeep
 from sparkwriter.iceberg.warehouse import check_warehouse
 from sparkwriter.kit.writer import TargetWriter
-from sparkwriter.session.java_failures import JavaFailure, reason
+from sparkwriter.session.java_failures import JavaFailure
 
 
 class IcebergWriter(TargetWriter[Seen]):
@@ -63,6 +64,5 @@ def check_catalog(spark: SparkSession, sink: str, properties: Mapping[str, str])
         LakeCatalog(spark).check(sink)
     except JavaFailure as error:
         place = properties.get("uri") or properties.get("warehouse") or "without uri"
-        raise SinkUnavailable(
-            f"sink {sink}: can't open the catalog {place}: {reason(error)}"
-        ) from error
+        why = explain(error, sink, properties)
+        raise SinkUnavailable(f"sink {sink}: can't open the catalog {place}: {why}") from error

@@ -16,7 +16,7 @@ from changes.model import TargetName
 from offsets.fence import Marks
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
-from sparkwriter.iceberg.look import MODE, Seen, look
+from sparkwriter.iceberg.look import MODE, NOT_OURS, Seen, look
 from sparkwriter.iceberg.marks import HWM, nearest_mark
 from sparkwriter.iceberg.publish import MAIN, change_table, restamp
 from sparkwriter.iceberg.tombstones import tombstones_of
@@ -54,7 +54,7 @@ def remove_table(catalog: LakeCatalog, target: TargetName) -> None:
 def _checked(catalog: LakeCatalog, swap: Swap, old: LakeTable) -> Marks:
     """The old table's marks, none of which may be beyond what the new one holds."""
     if old.property(MODE) is None:
-        raise TargetRefused("the table exists and was not made by binlogd")
+        raise TargetRefused(NOT_OURS)
     if catalog.load(swap.aside) is not None:
         raise TargetRefused(f"{swap.aside} is in the way: somebody made {swap.old} meanwhile")
     main = old.head(MAIN)

@@ -32,6 +32,15 @@ def java_classes(error: BaseException) -> tuple[str, ...]:
     return tuple(names)
 
 
+def java_causes(error: BaseException) -> tuple[str, ...]:
+    """Each exception behind a failure as ``class: message``, down to the deepest cause."""
+    java, told = _throwable(error), []
+    while java is not None:
+        told.append(f"{java.getClass().getName()}: {java.getMessage()}")
+        java = java.getCause()
+    return tuple(told)
+
+
 def reason(error: BaseException) -> str:
     """Why a call failed, in one line: the first line of the deepest cause that has a message."""
     java, text, name = _throwable(error), "", ""

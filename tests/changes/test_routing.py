@@ -364,3 +364,11 @@ def test_a_template_that_leaves_its_folder(template: str) -> None:
     """It is the configuration that is wrong, then."""
     with pytest.raises(ValueError, match=r"another folder|control character"):
         route("*", template=template)
+
+
+def test_targets_that_are_known_before_a_table_arrives() -> None:
+    """Those of a fixed name, and of tables that a pattern names in full."""
+    known = route("shop.orders", "shop.tmp_*", "*", "shop.gone", exclude=("shop.gone",))
+    assert list(known.known_targets()) == [TargetName("lake", "shop", "orders")]
+    fixed = route("shop.*", template="lake.all.orders")
+    assert list(fixed.known_targets()) == [TargetName("lake", "all", "orders")]

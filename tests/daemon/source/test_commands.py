@@ -79,5 +79,5 @@ def test_a_rebuild_is_refused_where_the_log_is_not_whole(world: World, source: F
 
 def test_the_check_asks_the_source(world: World, source: FakeSource) -> None:
     source.away = True
-    found = connect_problems(load(world.folder / "config.toml"), lambda: None)
+    found = connect_problems(load(world.folder / "config.toml"), list)
     assert next(found) == "pipeline.shop: nobody is there"
