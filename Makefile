@@ -92,11 +92,13 @@ bench-compare: setup-tests
 
 # SCALE=1 are the sizes of docs/performance.md, 0.1 is for an hour on two cores. ONLY="wide many"
 # and CONTESTANTS="binlogd expert" name what is run, PEERS=all has Flink fetched (1 GB), too.
+# LAKE=s3: the tables are behind a REST catalog over S3, both of this machine.
 SCALE ?= 0.1
-compare: setup-tests
+LAKE ?=
+compare: $(if $(LAKE),setup-lake,setup-tests)
 	@mkdir -p var
 	$(VENV)/python -m bench.compare --scale $(SCALE) --only "$(ONLY)" \
-		--contestants "$(CONTESTANTS)" --peers "$(PEERS)"
+		--contestants "$(CONTESTANTS)" --peers "$(PEERS)" --lake "$(LAKE)"
 
 # CHAOS="..." names some of the faults, CHAOS="--times 5" repeats them, CHAOS="--write equality"
 # writes the targets the other way; SOAK="--write equality" too.

@@ -18,10 +18,12 @@ from rich.console import Console
 
 from bench.compare.comparison import Comparison
 from bench.compare.contestants import CONTESTANTS
+from bench.compare.places import PLACES
 from bench.compare.report import show
 from bench.compare.workloads import Workload, workloads
 from demo.broker import BrokerError, DevBroker
 from demo.produce import ProduceError
+from demo.servers.program import ServerError
 from sparkwriter.session.jars import JarsError
 from sparkwriter.session.java import CHECKOUT, JavaMissing
 
@@ -49,13 +51,13 @@ def chosen(scale: float, only: str, contestants: str, peers: str) -> list[Worklo
     ]
 
 
-def main() -> int:
-    """Compare; 0 when nobody's tables differed and binlogd has all its figures."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.compare", description=__doc__)
     parser.add_argument("--scale", type=float, default=DEFAULT_SCALE)
     parser.add_argument("--only", default="", help="names of workloads (all)")
     parser.add_argument("--contestants", default="", help="names of contestants (all)")
     parser.add_argument("--peers", default="", help="all: those whose files are large, too")
+    parser.add_argument("--lake", default="", choices=PLACES, help="s3: REST catalog over S3")
     parser.add_argument("--runs", type=int, default=3, help="at most so many of each (3)")
     parser.add_argument(
         "--minutes",
@@ -65,6 +67,12 @@ def main() -> int:
     )
     parser.add_argument("--var", type=Path, default=CHECKOUT / "var" / "compare", help="made anew")
     parser.add_argument("--out", type=Path, default=CHECKOUT / "var" / "compare.json")
+    return parser
+
+
+def main() -> int:
+    """Compare; 0 when nobody's tables differed and binlogd has all its figures."""
+    parser = _parser()
     options = parser.parse_args()
     try:
         taken = chosen(options.scale, options.only, options.contestants, options.peers)
@@ -79,13 +87,20 @@ def main() -> int:
     try:
         with (
             DevBroker(var / "broker") as broker,
-            Comparison(var, broker.bootstrap, cores, console.print, options.runs) as comparison,
+            Comparison(
+                var,
+                broker.bootstrap,
+                cores,
+                PLACES[options.lake](var),
+                console.print,
+                options.runs,
+            ) as comparison,
         ):
             for number, workload in enumerate(taken, start=1):
                 comparison.run(workload, began + options.minutes * 60 * number / len(taken))
                 comparison.write(options.out, options.scale)
                 show(console, workload, comparison.results[workload.name])
-    except (BrokerError, ProduceError, JarsError, JavaMissing) as problem:
+    except (ServerError, BrokerError, ProduceError, JarsError, JavaMissing) as problem:
         print(f"compare: {problem}", file=sys.stderr)
         return 1
     return 0 if comparison.is_sound else 1

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.compare import report
 from bench.compare.contestants import BASES, CONTESTANTS, Contestant, turns
-from bench.compare.job import Job, catalog_properties
+from bench.compare.job import Job
 from bench.compare.lake import Lake, Prepare, Verdict, Verify
+from bench.compare.places import Place, Served
 from bench.compare.report import Entry, Results, Run, percentile
 from bench.compare.run import NoFigure, Outcome, run_contestant
 from bench.compare.topic import LiveProducer, fill
@@ -31,14 +32,21 @@ TIME_BOX_S = 60.0
 _WITHIN_S = 1800.0
 
 
+class _Place(NamedTuple):
+    """Where one run is: a folder of its own, and the catalog."""
+
+    folder: Path
+    catalog: dict[str, str]
+
+
 @dataclass
 class Comparison:
-    """Everything of it lies in ``var``; the catalog is always in the same folder of it, since
-    Iceberg's metadata has whole paths and prepared tables are copied there."""
+    """Everything of it lies in ``var``, but for what ``place`` has elsewhere."""
 
     var: Path
     bootstrap: str
     cores: int
+    place: Place
     say: Callable[[str], None]
     runs: int = 3
     """At most so many of each contestant."""
@@ -62,7 +70,7 @@ class Comparison:
     @cached_property
     def _lake(self) -> Lake:
         """Started when it is first needed: not where nothing is written."""
-        return Lake(self.var / "harness")
+        return Lake(self.var / "harness", self.place.extras)
 
     @property
     def is_sound(self) -> bool:
@@ -101,15 +109,7 @@ class Comparison:
                 self.say(f"  no figure: {reason}")
         report.add_ratios({workload.name: entries})
 
-    @property
-    def _catalog(self) -> Path:
-        return self.var / "lake"
-
-    @property
-    def _prepared(self) -> Path:
-        return self.var / "prepared"
-
-    def _job(self, workload: Workload, contestant: Contestant, folder: Path, topic: str) -> Job:
+    def _job(self, workload: Workload, contestant: Contestant, run: _Place, topic: str) -> Job:
         return Job(
             workload=workload.name,
             format=workload.format,
@@ -119,10 +119,9 @@ class Comparison:
             end=workload.messages,
             live=workload.per_second > 0,
             tables=workload.specs,
-            uri=self._uri,
-            warehouse=str(self._catalog),
+            catalog=run.catalog,
             prepared=_is_prepared(workload) and not contestant.makes_tables,
-            folder=str(folder),
+            folder=str(run.folder),
             jars=str(jars_folder().absolute()),
             peer_jars=str(CHECKOUT / "var" / "peers"),
             cores=self.cores,
@@ -131,56 +130,45 @@ class Comparison:
         )
 
     def _prepare(self, workload: Workload) -> None:
-        """Make the workload's tables once; each contestant gets a copy."""
-        for folder in (self._prepared, self._catalog):
-            shutil.rmtree(folder, ignore_errors=True)
-        self._catalog.mkdir()
-        if _is_prepared(workload):
-            self._lake.prepare(Prepare(self._properties, workload.specs, workload.preload))
-        self._catalog.replace(self._prepared)
+        """Have the workload's tables made, for each run to begin with."""
 
-    @property
-    def _uri(self) -> str:
-        return f"jdbc:sqlite:{self._catalog / 'catalog.db'}"
+        def make(catalog: dict[str, str]) -> None:
+            self._lake.prepare(Prepare(catalog, workload.specs, workload.preload))
 
-    @property
-    def _properties(self) -> dict[str, str]:
-        return catalog_properties(self._uri, str(self._catalog))
+        self.place.prepare(make if _is_prepared(workload) else None)
 
     def _one(self, workload: Workload, contestant: Contestant, entry: Entry) -> None:
         """One run. Raises NoFigure, also where the tables differ."""
         self._number += 1
         folder = self.var / f"{self._number}-{workload.name}-{contestant.name}"
         folder.mkdir()
-        shutil.rmtree(self._catalog, ignore_errors=True)
-        if contestant.makes_tables:
-            self._catalog.mkdir()
-        else:
-            shutil.copytree(self._prepared, self._catalog)
-        outcome = self._measured(workload, contestant, folder)
-        verdict = Verdict([])
+        with self.place.lake(not contestant.makes_tables) as catalog:
+            run = _Place(folder, catalog)
+            outcome, served = self._measured(workload, contestant, run), self.place.served()
+            verdict = Verdict([])
+            if workload.sink:
+                verdict = self._verdict(workload, run, outcome.reached)
         if workload.sink:
-            verdict = self._verdict(workload, folder, outcome.reached)
             entry.equal = not verdict.differences
             if verdict.differences:
                 raise NoFigure("its tables differ: " + "; ".join(verdict.differences))
-        entry.runs.append(_figures(workload, outcome, verdict))
+        entry.runs.append(_figures(workload, outcome, verdict, served))
 
-    def _measured(self, workload: Workload, contestant: Contestant, folder: Path) -> Outcome:
+    def _measured(self, workload: Workload, contestant: Contestant, run: _Place) -> Outcome:
         if not workload.per_second:
-            job = self._job(workload, contestant, folder, workload.topic)
-            return run_contestant(contestant.program, job, folder, _WITHIN_S)
+            job = self._job(workload, contestant, run, workload.topic)
+            return run_contestant(contestant.program, job, run.folder, _WITHIN_S)
         topic = f"{workload.name}-{self._number}"
         create_topic(self.bootstrap, topic)
         producer = LiveProducer(self.bootstrap, topic, workload)
-        job = self._job(workload, contestant, folder, topic)
+        job = self._job(workload, contestant, run, topic)
         try:
-            return run_contestant(contestant.program, job, folder, _WITHIN_S, producer.start)
+            return run_contestant(contestant.program, job, run.folder, _WITHIN_S, producer.start)
         finally:
             producer.stop()
 
-    def _verdict(self, workload: Workload, folder: Path, reached: int) -> Verdict:
-        expected = folder / "expected"
+    def _verdict(self, workload: Workload, run: _Place, reached: int) -> Verdict:
+        expected = run.folder / "expected"
         expected.mkdir()
         for table, rows in zip(workload.specs, fold(workload, reached), strict=True):
             columns = {"id": rows.keys, "version": rows.versions}
@@ -188,7 +176,7 @@ class Comparison:
             pq.write_table(pa.table(arrays), expected / f"{table.name}.parquet")
         live = workload.per_second > 0
         return self._lake.verify(
-            Verify(self._properties, workload.specs, str(expected), workload.preload, live)
+            Verify(run.catalog, workload.specs, str(expected), workload.preload, live)
         )
 
 
@@ -197,7 +185,7 @@ def _is_prepared(workload: Workload) -> bool:
     return workload.sink and workload.mode == "upsert"
 
 
-def _figures(workload: Workload, outcome: Outcome, verdict: Verdict) -> Run:
+def _figures(workload: Workload, outcome: Outcome, verdict: Verdict, served: Served | None) -> Run:
     rows = outcome.reached * workload.rows
     if not rows:
         raise NoFigure(f"nothing was visible after {outcome.seconds:.0f} s")
@@ -211,6 +199,8 @@ def _figures(workload: Workload, outcome: Outcome, verdict: Verdict) -> Run:
         rss_mb=round(outcome.used.rss_mb, 1),
         jvm_rss_mb=round(outcome.used.jvm_rss_mb, 1),
         scan_s=round(verdict.scan_s, 3) if workload.sink else None,
+        requests_per_million=round(served.requests / rows * 1e6) if served else None,
+        lake_cpu_s_per_million=round(served.cpu_s / rows * 1e6, 2) if served else None,
         p50_s=percentile(delays, 0.50) if delays else None,
         p95_s=percentile(delays, 0.95) if delays else None,
         p99_s=percentile(delays, 0.99) if delays else None,

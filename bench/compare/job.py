@@ -33,11 +33,6 @@ class TableSpec(msgspec.Struct, frozen=True):
     key: tuple[str, ...]
 
 
-def catalog_properties(uri: str, warehouse: str) -> dict[str, str]:
-    """What Iceberg's Spark catalog needs to know of the JdbcCatalog."""
-    return {"type": "jdbc", "uri": uri, "jdbc.schema-version": "V1", "warehouse": warehouse}
-
-
 class Job(msgspec.Struct, frozen=True):
     """One run of one contestant on one workload."""
 
@@ -53,10 +48,8 @@ class Job(msgspec.Struct, frozen=True):
     """The messages are produced while the contestant runs, from its ``begin`` on; else they are
     all there before."""
     tables: tuple[TableSpec, ...]
-    uri: str
-    """Of the JdbcCatalog: ``jdbc:sqlite:…``, with ``jdbc.schema-version=V1``."""
-    warehouse: str
-    """Folder of the catalog's tables."""
+    catalog: dict[str, str]
+    """The properties of the Iceberg catalog."""
     prepared: bool
     """The tables are there already, as binlogd makes them (format v3, merge-on-read), some with
     rows; else the contestant makes them, before its ``begin``."""
@@ -71,11 +64,6 @@ class Job(msgspec.Struct, frozen=True):
     """What tells two runs of one program apart, such as ``{"write": "equality"}``."""
     time_box_s: float | None = None
     """After so long it stops where it can say what it has reached, and says so; None: never."""
-
-    @property
-    def catalog(self) -> dict[str, str]:
-        """The properties of the Iceberg catalog."""
-        return catalog_properties(self.uri, self.warehouse)
 
 
 class Begin(msgspec.Struct, frozen=True, tag_field="event", tag="begin"):

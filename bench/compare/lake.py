@@ -1,7 +1,7 @@
 """The harness's own Spark, a process apart: it makes the tables, compares them, reads them.
 
-``python -m bench.compare.lake FOLDER`` takes requests as JSON lines on standard input and answers
-each with one line. Contestants run while it waits, and it uses no processor then.
+``python -m bench.compare.lake FOLDER [EXTRA ...]`` takes requests as JSON lines on standard input
+and answers each with one line. Contestants run while it waits, and it uses no processor then.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.look import KEYS, MODE
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.store import TABLE_PROPERTIES
-from sparkwriter.session.jars import lake_jars
+from sparkwriter.session.jars import extra_jars, lake_jars
 from sparkwriter.session.java import CHECKOUT, find_java
 from sparkwriter.session.session import start_session
 from sparkwriter.sql.schema import LakeColumn
@@ -71,11 +72,12 @@ class Verdict(msgspec.Struct, frozen=True):
 class Lake:
     """The process as the harness has it; ``close`` ends it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, extras: Sequence[str] = ()) -> None:
+        """``extras``: jars that the catalogs need."""
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "lake.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "bench.compare.lake", str(folder)],
+                [sys.executable, "-m", "bench.compare.lake", str(folder), *extras],
                 cwd=CHECKOUT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
             )  # fmt: skip
         self._log = folder / "lake.log"
@@ -111,7 +113,8 @@ def main() -> None:
     folder = Path(sys.argv[1])
     os.environ["JAVA_HOME"] = str(find_java().home)
     conf = {"spark.sql.warehouse.dir": str(folder / "spark-warehouse")}
-    base = start_session(conf, "local[*]", lake_jars(), {}, folder / "jvm.log", folder / "scratch")
+    jars = [*lake_jars(), *extra_jars(sys.argv[2:])]
+    base = start_session(conf, "local[*]", jars, {}, folder / "jvm.log", folder / "scratch")
     for line in sys.stdin.buffer:
         request = msgspec.json.decode(line, type=Prepare | Verify)
         # A catalog's file is another one each time, under the same name: a session of its own.

@@ -16,7 +16,17 @@ from rich.table import Table
 from bench.compare.contestants import BASES
 from bench.compare.workloads import Workload
 
-FIGURES = ("rows_per_s", "cpu_s_per_million", "rss_mb", "jvm_rss_mb", "scan_s", "p50_s", "p99_s")
+FIGURES = (
+    "rows_per_s",
+    "cpu_s_per_million",
+    "rss_mb",
+    "jvm_rss_mb",
+    "scan_s",
+    "requests_per_million",
+    "lake_cpu_s_per_million",
+    "p50_s",
+    "p99_s",
+)
 """Those that are told as ratios, in the order of the table's columns."""
 
 
@@ -31,6 +41,10 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     rss_mb: float
     jvm_rss_mb: float
     scan_s: float | None = None
+    requests_per_million: float | None = None
+    """Of the object store, where there is one."""
+    lake_cpu_s_per_million: float | None = None
+    """Of the object store and the catalog, which are no part of the contestant."""
     p50_s: float | None = None
     p95_s: float | None = None
     p99_s: float | None = None
@@ -114,7 +128,9 @@ def write(path: Path, scale: float, results: Results) -> None:
 
 _HEADS = {
     "rows_per_s": "rows/s", "cpu_s_per_million": "CPU s/M rows", "rss_mb": "RSS MB",
-    "jvm_rss_mb": "JVM MB", "scan_s": "scan s", "p50_s": "p50 s", "p99_s": "p99 s",
+    "jvm_rss_mb": "JVM MB", "scan_s": "scan s", "requests_per_million": "requests/M",
+    "lake_cpu_s_per_million": "lake CPU s/M",
+    "p50_s": "p50 s", "p99_s": "p99 s",
 }  # fmt: skip
 
 

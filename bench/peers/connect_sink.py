@@ -232,7 +232,7 @@ def _await_rows(
     job: Job, count: int, port: int, name: str, process: subprocess.Popen[bytes]
 ) -> None:
     """Return when the table has so many rows; raises JavaFailed where the sink has failed."""
-    catalog, table = job.uri.removeprefix("jdbc:sqlite:"), job.tables[0].name
+    catalog, table = job.catalog["uri"].removeprefix("jdbc:sqlite:"), job.tables[0].name
     while visible_rows(catalog, table) < count:
         time.sleep(_LOOK_EVERY_S)
         if process.poll() is not None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from bench.compare.job import CATALOG, NAMESPACE, Column, Job, TableSpec
-from sparkwriter.session.jars import lake_jars
+from sparkwriter.session.extras import needed_extras
+from sparkwriter.session.jars import extra_jars, lake_jars
 from sparkwriter.session.session import start_session
 
 WARM = "warm"
@@ -28,7 +29,7 @@ def start(job: Job, conf: Mapping[str, str], jars: Iterable[Path] = ()) -> Spark
     }
     catalogs = {CATALOG: job.catalog, WARM: {"type": "hadoop", "warehouse": str(folder / WARM)}}
     master = f"local[{job.cores}]"
-    jars = [*lake_jars(), *jars]
+    jars = [*lake_jars(), *extra_jars(needed_extras(job.catalog, {})), *jars]
     log = folder / "log" / "jvm.log"
     spark = start_session(settings, master, jars, catalogs, log, folder / "scratch")
     # binlogd turns Iceberg's cache off, since others write its tables; nobody else does here.

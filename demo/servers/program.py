@@ -56,6 +56,13 @@ class Program:
         """Whether it has been started and has not ended."""
         return self._leash is not None and self._leash.poll() is None
 
+    @property
+    def pid(self) -> int:
+        """The process, with what it started below it. Raises ServerError where none runs."""
+        if self._leash is None:
+            raise ServerError(f"{self.name} does not run")
+        return self._leash.pid
+
     def await_ready(self, ready: Callable[[], bool], within_s: float) -> None:
         """Return when ``ready`` says so; raises ServerError where it ends before, or never is."""
         deadline, pause = time.monotonic() + within_s, threading.Event()

@@ -17,7 +17,7 @@ from bench.compare.workloads import workloads
 
 JOB = Job(
     "wide", "canal-json", "upsert", "127.0.0.1:9", "wide", 7, False, workloads(0.1)["wide"].specs,
-    "jdbc:sqlite:/x", "/x", True, "/x", "/j", "/p", 2,
+    {"type": "jdbc", "uri": "jdbc:sqlite:/x", "warehouse": "/x"}, True, "/x", "/j", "/p", 2,
 )  # fmt: skip
 
 

@@ -23,7 +23,8 @@ def job(folder: Path, mode: str = "upsert", **more: object) -> Job:
     given = {
         "workload": "wide", "format": "canal-json", "mode": mode, "bootstrap": "127.0.0.1:9",
         "topic": "wide", "end": 10, "live": False, "tables": workloads(0.1)["wide"].specs,
-        "uri": "jdbc:sqlite:/x/catalog.db", "warehouse": "/x", "prepared": True,
+        "catalog": {"type": "jdbc", "uri": "jdbc:sqlite:/x/catalog.db", "warehouse": "/x"},
+        "prepared": True,
         "folder": str(folder), "jars": "/j", "peer_jars": "/p", "cores": 2, **more,
     }  # fmt: skip
     return Job(**given)  # type: ignore[arg-type]
