@@ -19,6 +19,9 @@ from sparkwriter.session.java_failures import Java
 from sparkwriter.sql.ddl_plan import LakeField
 from sparkwriter.sql.schema import AddLakeColumn, CreateTable, LakeColumn, SchemaStep, WidenColumn
 
+_NEVER_MS = 2**63 - 1
+"""The longest age that Iceberg knows."""
+
 NO_SNAPSHOT = -1
 """The id of none: they are all positive."""
 
@@ -249,6 +252,16 @@ class LakeTable:
         """The branch's ref, its retention settings kept, showing another snapshot."""
         ref = self.metadata.ref(branch)
         return self._jvm.org.apache.iceberg.SnapshotRef.builderFrom(ref, snapshot_id).build()
+
+    def aged(self, branch: str) -> Java:
+        """The branch's ref, showing the same snapshot, with another bound on its age, which has no
+        meaning for main.
+
+        A REST catalog compares what a commit changes, nothing else: so that it compares main.
+        """
+        ref = self.metadata.ref(branch)
+        age = _NEVER_MS - 1 if ref.maxRefAgeMs() == _NEVER_MS else _NEVER_MS
+        return self._jvm.org.apache.iceberg.SnapshotRef.builderFrom(ref).maxRefAgeMs(age).build()
 
     def commit(self, change: Callable[[Java], object]) -> None:
         """Change a copy of the metadata seen here and swap it in for it.

@@ -125,7 +125,12 @@ def change_table(
 
     ``done`` tells from the table's metadata that it is so already. Raises as ``publish_branch``.
     """
-    _swap(table, change, expected=expected, done=done)
+
+    def fenced(builder: Java) -> None:
+        change(builder)
+        builder.setRef(MAIN, table.aged(MAIN))
+
+    _swap(table, fenced, expected=expected, done=done)
 
 
 def restamp(table: LakeTable, branch: str, main: int, stamp: tuple[str, str]) -> int:
