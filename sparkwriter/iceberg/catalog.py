@@ -9,19 +9,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+import structlog
 from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 
 from actors.contract.ports import SinkUnavailable, TargetRefused
 from changes.model import TargetName
 from changes.names import target_problem
+from sparkwriter.iceberg.commit_failures import never_began
 from sparkwriter.iceberg.foreign import ForeignSnapshots
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.refusals import check_length, only_names
-from sparkwriter.session.java_failures import Java, JavaFailure, java_class
+from sparkwriter.session.java_failures import Java, JavaFailure, java_class, reason
 from sparkwriter.session.java_names import JavaNames
 from sparkwriter.sql.schema import LakeColumn
+
+log: Any = structlog.get_logger(__name__)
 
 GONE = "binlogd.gone."
 """Property of a namespace, with a table's name behind it: the marks of one that is there no more.
@@ -137,11 +142,37 @@ class LakeCatalog:
                 transaction = builder.createTransaction()
                 with self._on_disk(transaction.table()):
                     transaction.newFastAppend().set(*stamp).commit()
-                    transaction.commitTransaction()
+                    self._commit_new(name, catalog, transaction)
         except JavaFailure as error:
             if not java_class(error).endswith(".AlreadyExistsException"):
                 raise
             self._check_views(target)
+
+    def _commit_new(self, name: Java, catalog: Java, transaction: Java) -> None:
+        """Commit a new table, and remove its first snapshot where it surely was not made.
+
+        Iceberg's own commit removes it also where the answer is that of a gateway which does not
+        know, or is about a table that is this one.
+        """
+        operations, metadata = transaction.underlyingOps(), transaction.currentMetadata()
+        try:
+            operations.commit(None, metadata)
+        except JavaFailure as error:
+            if never_began(error) or self._is_another(name, catalog, metadata, error):
+                try:
+                    operations.io().deleteFile(metadata.currentSnapshot().manifestListLocation())
+                except JavaFailure as failure:
+                    log.warning("attempt_left_behind", reason=reason(failure))
+            raise
+
+    def _is_another(self, name: Java, catalog: Java, metadata: Java, error: BaseException) -> bool:
+        """Whether a commit failed because of a table which is another than the new one."""
+        if not java_class(error).endswith(".AlreadyExistsException"):
+            return False
+        try:
+            return LakeTable(self._jvm, catalog.loadTable(name)).uuid() != str(metadata.uuid())
+        except JavaFailure:
+            return False
 
     def rename(self, old: TargetName, new: TargetName) -> None:
         """Give a table another name, in one step. Raises as ``create``."""

@@ -19,11 +19,25 @@ _ROLLED_BACK = ("[SQLITE_FULL]", "[SQLITE_BUSY]", "[SQLITE_READONLY", "[SQLITE_C
 
 
 def never_lands(error: BaseException) -> bool:
-    """Whether a commit that failed so has not changed the catalog, nor will."""
-    classes = java_classes(error)
-    if not classes or any(name.endswith(".CommitStateUnknownException") for name in classes):
-        return False  # no reply, or one that does not know
-    if classes[0] in _REFUSED:
-        return True
+    """Whether a commit that failed so has not changed the catalog, nor will.
+
+    True only once the table has been looked at since, and does not show it: a client, a driver or a
+    gateway that asks again by itself is refused because of its own commit.
+    """
+    if _is_unknown(error):
+        return False
+    return java_classes(error)[0] in _REFUSED or never_began(error)
+
+
+def never_began(error: BaseException) -> bool:
+    """The same without a look: the catalog can't have taken anything."""
+    if _is_unknown(error):
+        return False
     text = str(error)
     return any(words in text for words in (*_NOT_BEGUN, *_ROLLED_BACK))
+
+
+def _is_unknown(error: BaseException) -> bool:
+    """Whether there was no reply, or one that does not know."""
+    classes = java_classes(error)
+    return not classes or any(name.endswith(".CommitStateUnknownException") for name in classes)

@@ -8,14 +8,14 @@ was made, and the catalog takes it if that metadata is still the current one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
 import structlog
 
 from actors.contract.ports import LostRace, SinkUnavailable
-from sparkwriter.iceberg.commit_failures import never_lands
+from sparkwriter.iceberg.commit_failures import never_began, never_lands
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.publish import MAIN, SWAP_ATTEMPTS, remove_files
 from sparkwriter.session.java_failures import Java, JavaFailure, reason
@@ -46,25 +46,23 @@ def publish_update(
     tries = _Tries()
     table.in_turn(update.java)
     try:
-        return _publish(table, expected, update, also, tries)
-    except LostRace:
-        # Main moved, so the metadata that a late commit would need is not the current one again,
-        # ever. But an earlier commit, its reply lost, may be what main has moved on from.
-        if tries.snapshot is None or not table.holds(int(tries.snapshot.snapshotId())):
+        head = _publish(table, expected, update, also, tries)
+    except (LostRace, SinkUnavailable, *JavaFailure):
+        # Main's history tells of an earlier commit, its reply lost, that it has moved on from.
+        made = tries.made and int(tries.made[-1].snapshotId())
+        if not tries.may_land and (not made or table.passed_by(made, since=expected)):
             _remove(table, update)
         raise
-    except (SinkUnavailable, *JavaFailure):
-        if not tries.may_land:
-            _remove(table, update)
-        raise
+    _tidy(table, head, update, tries)
+    return head
 
 
 @dataclass(slots=True)
 class _Tries:
     """What has become of one publish so far."""
 
-    snapshot: Java | None = None
-    """The snapshot that was to be committed last; its id is that of each before it."""
+    made: list[Java] = field(default_factory=list)
+    """The snapshots that were to be committed: one, made anew on each metadata, of one id."""
     may_land: bool = False
     """A commit failed of which it is not sure that it did not, or will not, land."""
 
@@ -78,16 +76,20 @@ def _publish(
 ) -> int:
     failure: BaseException | None = None
     for _ in range(SWAP_ATTEMPTS):
-        tries.snapshot = snapshot = _applied(table, expected, update, failure)
+        snapshot = _applied(table, expected, update, failure)
+        tries.made.append(snapshot)
         head = int(snapshot.snapshotId())
         try:
             table.commit(partial(_add, snapshot=snapshot, also=also))
         except JavaFailure as error:
-            failure = error
-            tries.may_land = tries.may_land or not never_lands(error)
+            failure, before = error, tries.may_land
+            # A refusal may be that of a commit of ours, which somebody on the way repeated: while
+            # nobody has seen the table without it, it counts as landed.
+            tries.may_land = before or not never_began(error)
             table.refresh()
             if table.head(MAIN) == head:
                 return head
+            tries.may_land = before or not never_lands(error)
             _check(table, expected, failure)
         else:
             return head
@@ -109,6 +111,22 @@ def _applied(
     table.see_current()
     _check(table, expected, failure)
     return snapshot
+
+
+def _tidy(table: LakeTable, head: int, update: Update, tries: _Tries) -> None:
+    """Delete what Iceberg wrote on the way to the snapshot that was published: manifests that it
+    merged with others at once, lists of earlier tries. A failure is logged."""
+    # The metadata was read before the commit, unless its reply was lost.
+    published = table.metadata.snapshot(head) or tries.made[-1]
+    merged = published.summary().get("manifests-replaced") not in (None, "0")
+    if not merged and len(tries.made) == 1:
+        return
+    try:
+        table.clean_up_behind(update.java, published)
+    except JavaFailure as error:
+        log.warning("attempt_left_behind", reason=reason(error))
+    lists = {str(snapshot.manifestListLocation()) for snapshot in tries.made}
+    remove_files(table, lists - {str(published.manifestListLocation())})
 
 
 def _remove(table: LakeTable, update: Update) -> None:

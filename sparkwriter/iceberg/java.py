@@ -183,6 +183,14 @@ class LakeTable:
         """Whether the snapshot is there, not expired."""
         return self.metadata.snapshot(snapshot_id) is not None
 
+    def passed_by(self, snapshot_id: int, since: int) -> bool:
+        """Whether main has come here from another without that snapshot, by a history of which
+        nothing is missing: one that has expired may have left files that are in use."""
+        at = self.head("main")
+        while at is not None and at not in (since, snapshot_id):
+            at = self.parent(at)
+        return at == since and not self.holds(snapshot_id)
+
     def ancestors(self) -> list[int]:
         """Main's history, the newest first, as far as it is not expired; then, where its beginning
         is, the id of the last one that is."""
@@ -282,6 +290,15 @@ class LakeTable:
         reflect = self._jvm.org.apache.commons.lang3.reflect.MethodUtils
         reflect.invokeMethod(update, True, "cleanAll")
 
+    def clean_up_behind(self, update: Java, snapshot: Java) -> None:
+        """Remove the manifests that an update has written and its snapshot, which has become the
+        table's, does not name. Raises one of JavaFailure."""
+        java = self._jvm.java.util
+        named = java.HashSet(snapshot.allManifests(self.operations.io()))
+        reflect = self._jvm.org.apache.commons.lang3.reflect.MethodUtils
+        arguments = java.Collections.singletonList(named).toArray()
+        reflect.invokeMethod(update, True, "cleanUncommitted", arguments)
+
     def stamp(self, branch: str, name: str, value: str) -> None:
         """Commit an append of no files to the branch, with one entry in its summary."""
         self.table.refresh()
@@ -310,7 +327,9 @@ class LakeTable:
             for name, value in properties.items():
                 beside.set(name, value)
             beside.commit()
-        whole.commitTransaction()
+        # Not by Iceberg's own commit: refused, that does it again on what the table is by then, and
+        # finds columns there that it has itself added a moment ago.
+        whole.underlyingOps().commit(whole.startMetadata(), whole.currentMetadata())
 
     def delete_all(self, branch: str, name: str, value: str) -> None:
         """Commit the removal of every row to the branch, with one entry in its summary."""

@@ -33,6 +33,10 @@ class NotLanded(SinkUnavailable):
     """No commit landed, and surely none will: what was written for it may go."""
 
 
+class Overtaken(LostRace):
+    """Main moved, and each of our commits was surely refused: as ``NotLanded``."""
+
+
 def create_branch(table: LakeTable, branch: str, at: int) -> None:
     """Make the branch at snapshot ``at``, which main must show. Raises LostRace when not."""
 
@@ -87,10 +91,9 @@ def publish_attempt(
 
     try:
         _swap(table, change, expected=expected, done=lambda: table.head(MAIN) == head)
-    except (LostRace, NotLanded):
-        # Main moved, so the metadata that a late commit would need is not the current one again,
-        # ever; or no commit got so far. After any other failure it may still land.
-        if not table.holds(head):
+    except (Overtaken, NotLanded):
+        # After any other failure it may still land, or have landed.
+        if table.passed_by(head, since=expected):
             discard(table, attempt, expected)
         raise
     return head
@@ -197,7 +200,8 @@ def _swap(
         if (main := table.head(MAIN)) != expected:
             # Somebody's compaction, or another member's lanes: the next attempt reads the marks
             # again, and those decide whether this batch is still due.
-            raise LostRace(f"main moved from snapshot {expected} to {main} meanwhile") from failure
+            lost = LostRace if may_land else Overtaken
+            raise lost(f"main moved from snapshot {expected} to {main} meanwhile") from failure
         try:
             table.commit(change)
         except JavaFailure as error:

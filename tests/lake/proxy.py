@@ -72,6 +72,7 @@ class Proxy:
         self.rule: Rule = _nothing
         self.asked: list[Asked] = []
         self.broken: list[tuple[Asked, Fault]] = []
+        self._busy, self._idle = 0, threading.Condition()
         self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
@@ -100,6 +101,24 @@ class Proxy:
         if fault is not None:
             self.broken.append((asked, fault))
         return fault
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Around each request, up to the last byte of its answer."""
+        with self._idle:
+            self._busy += 1
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._busy -= 1
+                self._idle.notify_all()
+
+    def await_idle(self, within_s: float = 30.0) -> None:
+        """Wait until no request is under way, those that a client gave up included."""
+        with self._idle:
+            if not self._idle.wait_for(lambda: self._busy == 0, within_s):
+                raise TimeoutError(f"{self._busy} requests are under way after {within_s:.0f} s")
 
     def methods(self) -> Counter[str]:
         """How many requests of each method came."""
@@ -150,6 +169,10 @@ class _Handler(BaseHTTPRequestHandler):
     _upstream: http.client.HTTPConnection | None = None
 
     def do_any(self) -> None:
+        with self.server.proxy.serving():
+            self._serve()
+
+    def _serve(self) -> None:
         body = self._body()
         headers = tuple(self.headers.items())
         fault = self.server.proxy.decide(Asked(self.command, self.path, len(body), headers))
@@ -174,7 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
     def handle(self) -> None:
         try:
             super().handle()
-        except ConnectionResetError:
+        except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True  # a client that was ended keeps no manners
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do_OPTIONS = do_any

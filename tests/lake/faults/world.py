@@ -1,0 +1,206 @@
+"""A lake behind breaking proxies, and a table in it with what its rows must be."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import boto3
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from actors.contract.writes import StagedBatch
+from changes.model import Column, KeyBound, TableSchema, TargetName
+from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.iceberg.compact import Compactions
+from sparkwriter.iceberg.compaction_plan import CompactionSettings
+from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.sink import IcebergWriter
+from tests.lake.faults.catalogue import of_catalog
+from tests.lake.lakes import Lake
+from tests.lake.proxy import Proxy, Rule
+from tests.lake.servers.s3 import BUCKET, REGION
+from tests.sparkwriter.conftest import Staging
+
+BROKEN = "broken"
+"""The catalog behind the proxies; ``lake`` is the same without."""
+
+_IMPATIENT = {
+    "rest.client.max-retries": "1",
+    "rest.client.socket-timeout-ms": "6000",
+    "s3.retry.num-retries": "2",
+    "s3.retry.min-wait-ms": "10",
+    "s3.retry.max-wait-ms": "20",
+    "http-client.apache.socket-timeout-ms": "6000",
+}
+"""The clients' own patience, short: what they do is the same."""
+
+SCHEMA = TableSchema(
+    (Column("id", pa.int64()), Column("note", pa.string()), Column("n", pa.int32())), ("id",)
+)
+_numbers = itertools.count()
+Rows = dict[int, tuple[str | None, int]]
+
+
+class World:
+    """A lake behind proxies, and writers into it."""
+
+    def __init__(self, spark: SparkSession, lake: Lake, folder: Path, proxies: Mapping[str, Proxy]):
+        self.spark, self.lake, self.folder = spark, lake, folder
+        self.proxies = proxies
+        """``uri`` and ``s3.endpoint``, as far as the lake has them."""
+        self._conf = {f"spark.sql.catalog.{BROKEN}": "org.apache.iceberg.spark.SparkCatalog"}
+        ways = {key: proxy.url for key, proxy in proxies.items()}
+        never = {"cache-enabled": "false", "rest-metrics-reporting-enabled": "false"}
+        for key, value in {**lake.catalog, **_IMPATIENT, **never, **ways}.items():
+            self._conf[f"spark.sql.catalog.{BROKEN}.{key}"] = value
+        self._catalog = LakeCatalog(spark)
+        self.writer = self.new_writer()
+
+    def new_writer(self) -> IcebergWriter:
+        """Another member, with connections of its own."""
+        never = Compactions(CompactionSettings(enabled=False))
+        return IcebergWriter(self.spark, compactions=never, settings=self._conf)
+
+    def proxy_of(self, kind: str) -> Proxy | None:
+        """Where requests of a kind pass."""
+        return self.proxies.get("uri" if of_catalog(kind) else "s3.endpoint")
+
+    @contextmanager
+    def breaking(self, rule: Rule) -> Iterator[None]:
+        """Break by a rule in all proxies; afterwards nothing is under way."""
+        with ExitStack() as stack:
+            for proxy in self.proxies.values():
+                stack.enter_context(proxy.breaking(rule))
+            yield
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until no request is under way."""
+        for proxy in self.proxies.values():
+            proxy.await_idle()
+
+    def table(self, way: Write = Write.MERGE) -> Table:
+        """A table that is not there yet."""
+        name = f"t{next(_numbers)}"
+        return Table(self, Staging(self.folder, TargetName(BROKEN, "faults", name), SCHEMA, way))
+
+    def load(self, target: TargetName) -> LakeTable:
+        """The table past the proxies."""
+        table = self._catalog.load(target._replace(sink="lake"))
+        assert table is not None
+        return table
+
+    def read(self, target: TargetName) -> Iterator[tuple[int, str | None, int]]:
+        """The table's rows, by Iceberg's own reader: without a job of Spark's."""
+        jvm = self.spark.sparkContext._jvm
+        found = jvm.org.apache.iceberg.data.IcebergGenerics.read(self.load(target).table).build()
+        try:
+            each = found.iterator()
+            while each.hasNext():
+                row = each.next()
+                yield row.getField("id"), row.getField("note"), row.getField("n")
+        finally:
+            found.close()
+
+    def files(self, table: TargetName) -> set[str]:
+        """Every file below a table's folder that a snapshot may name: data and Avro."""
+        if self.lake.storage == "folder":
+            assert self.lake.folder is not None
+            place = self.lake.folder / table.namespace / table.table
+            found = {str(path) for path in place.rglob("*") if path.is_file()}
+        else:
+            found = set(self._objects(table))
+        return {path for path in found if path.endswith((".parquet", ".puffin", ".avro"))}
+
+    def _objects(self, table: TargetName) -> Iterator[str]:
+        client = boto3.client(
+            "s3", endpoint_url=self.lake.catalog["s3.endpoint"], region_name=REGION,
+            aws_access_key_id="tests", aws_secret_access_key="anybodys-key",
+        )  # fmt: skip
+        prefix = f"warehouse/{table.namespace}/{table.table}/"
+        for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix):
+            for entry in page.get("Contents", ()):
+                yield f"s3://{BUCKET}/{entry['Key']}"
+
+
+class Table:
+    """A target and its oracle: changes go into both."""
+
+    def __init__(self, world: World, staging: Staging) -> None:
+        self._world, self.staging = world, staging
+        self.rows: Rows = {}
+        self._named: dict[int, set[str]] = {}
+        self.next = 1
+
+    @property
+    def target(self) -> TargetName:
+        """As the writers know it."""
+        return self.staging.target
+
+    def insert(self, count: int = 2) -> StagedBatch:
+        """A batch of new keys: a file of rows alone."""
+        changes = [("U", self._key(), "new", self.staging.after) for _ in range(count)]
+        return self._batch(changes)
+
+    def change(self) -> StagedBatch:
+        """A batch that updates a row, deletes one and adds two."""
+        first, last = min(self.rows), max(self.rows)
+        number = self.staging.after
+        added = [("U", self._key(), None, number), ("U", self._key(), "added", number)]
+        return self._batch([("U", last, "changed", number), ("D", first, None, 0), *added])
+
+    def stored(self) -> Rows:
+        """As a reader finds it, past the proxies."""
+        rows = list(self._world.read(self.target))
+        assert len(rows) == len({row[0] for row in rows}), f"a key is there twice: {rows}"
+        return {key: (note, n) for key, note, n in rows}
+
+    def named(self) -> set[str]:
+        """Every file that a snapshot names; none has expired."""
+        table = self._world.load(self.target)
+        snapshots = table.metadata.snapshots()
+        paths = set[str]()
+        for snapshot in (snapshots.get(at) for at in range(snapshots.size())):
+            number = int(snapshot.snapshotId())
+            if number not in self._named:
+                self._named[number] = table.files_of(snapshot)
+            paths |= self._named[number]
+        return {path.removeprefix("file:") for path in paths}
+
+    def files(self) -> set[str]:
+        """See ``World.files``."""
+        return self._world.files(self.target)
+
+    def _key(self) -> int:
+        self.next += 1
+        return self.next
+
+    def _batch(self, changes: list[tuple[str, int, str | None, int]]) -> StagedBatch:
+        for op, key, note, n in changes:
+            self.rows.pop(key, None)
+            if op == "U":
+                self.rows[key] = (note, n)
+        ops, ids, notes, numbers = zip(*changes, strict=True)
+        types = (pa.string(), pa.int64(), pa.string(), pa.int32())
+        arrays = [pa.array(v, t) for v, t in zip((ops, ids, notes, numbers), types, strict=True)]
+        names = ["__binlogd_op", "id", "note", "n"]
+        bounds = [KeyBound("id", min(ids), max(ids))]
+        through = self.staging.after + 1
+        return self.staging.batch(pa.table(arrays, names), through, bounds=bounds)
+
+
+@contextmanager
+def world(spark: SparkSession, lake: Lake, folder: Path) -> Iterator[World]:
+    """A world over a lake of the tests' session."""
+    with ExitStack() as stack:
+        proxies = {}
+        for key in ("uri", "s3.endpoint"):
+            if lake.catalog.get(key, "").startswith("http://"):
+                upstream = urlsplit(lake.catalog[key]).netloc
+                proxies[key] = stack.enter_context(Proxy(upstream))
+        yield World(spark, lake, folder, proxies)
