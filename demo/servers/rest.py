@@ -1,16 +1,20 @@
 """The Iceberg project's own REST catalog, with its tables' names in a file of SQLite.
 
-It listens on every interface, whatever it is told: its names are those of tests alone.
+Its own program listens on every interface, whatever its settings say. So a few lines of Java
+(``LoopbackCatalog.java``) put its servlet on loopback; janino, which Spark ships, compiles them.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from demo.servers.jars import server_jars
+from demo.servers.jars import pyspark_jars, server_jars
 from demo.servers.server import Server, ask, small_java
 from sparkwriter.session.java import find_java
+
+SOURCE = Path(__file__).with_name("LoopbackCatalog.java")
 
 
 class RestCatalog(Server):
@@ -28,7 +32,7 @@ class RestCatalog(Server):
             "warehouse": warehouse,
             **properties,
         }
-        self.environment = {"CATALOG_REST_PORT": str(self.port), **map_names(behind)}
+        self.environment = map_names(behind)
 
     @property
     def uri(self) -> str:
@@ -36,7 +40,13 @@ class RestCatalog(Server):
         return f"http://{self.address}"
 
     def command(self) -> Sequence[str | Path]:
-        return [*small_java(find_java().java, f"-Djava.io.tmpdir={self.folder}"), "-jar", self._jar]
+        compilers = sorted(pyspark_jars().glob("janino-*.jar"))
+        compilers += sorted(pyspark_jars().glob("commons-compiler-*.jar"))
+        return [
+            *small_java(find_java().java, f"-Djava.io.tmpdir={self.folder}"),
+            "-cp", os.pathsep.join(map(str, [self._jar, *compilers])),
+            "org.codehaus.janino.SimpleCompiler", SOURCE, "demo.LoopbackCatalog", str(self.port),
+        ]  # fmt: skip
 
     def answers(self) -> bool:
         return ask(f"{self.uri}/v1/config") is not None
