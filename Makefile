@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-lake test-lake demo test test-long quick lint bench bench-compare compare chaos soak live mutation conformance clean lock lock-jars
+.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo test test-long quick lint bench bench-compare compare chaos soak live mutation conformance clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
+	@echo "             LAKE=s3: into an object store behind a REST catalog"
 	@echo "make test    the tests that every change must pass; 10 minutes on 2 cores"
 	@echo "make test-long  the others: 10,000 seeds, deaths, deadlines, comparisons; 20 minutes"
 	@echo "make test-lake  the sink's tests on REST + S3, Hive + HDFS, PostgreSQL; local and a cluster"
@@ -36,8 +37,14 @@ setup-tests:
 setup-lake: setup-tests
 	@setup/servers.sh
 
-demo: setup
-	@$(VENV)/python -m demo
+# What object stores take: S3's jars for Spark, and the servers of `python -m demo.servers`.
+setup-s3:
+	@setup/setup.sh "$(PYTHON)" tests "s3 $(EXTRAS)"
+	@$(VENV)/python -m demo.servers.jars fetch rest
+
+# LAKE=s3: the tables are behind a REST catalog over an object store, both on this machine.
+demo: $(if $(filter s3,$(LAKE)),setup-s3,setup)
+	@$(VENV)/python -m demo $(if $(LAKE),--lake $(LAKE))
 
 # Files of tests are shared out between two processes, each with a broker and a Spark session of
 # its own (docs/decisions/0021-two-test-workers.md). WORKERS=0 runs all in one, e.g. to debug.

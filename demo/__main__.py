@@ -13,7 +13,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
@@ -24,7 +25,9 @@ from demo.broker import BrokerError, DevBroker
 from demo.compare import compare_all
 from demo.expected import expected_tables, keys_of
 from demo.lake import open_session, read_tables
+from demo.lakes import CHANGES, LAKES
 from demo.produce import ProduceError, create_topic, produce
+from demo.servers.program import ServerError
 from demo.shop import DATABASE, Shop
 from demo.steps import Steps, TooLong
 from sparkwriter.session.jars import JarsError
@@ -45,8 +48,10 @@ def _say(text: str) -> None:
     print(f"demo: {text}", flush=True)
 
 
-def run(var: Path, config: Path, changes: int, seed: int) -> str:
+def run(var: Path, config: Path | None, changes: int, seed: int, lake_name: str) -> str:
     """Run the whole demo in a folder that is made anew; gives the last line's text.
+
+    ``config``: another configuration than the lake's own.
 
     Raises DemoFailed, and what the steps raise. Main thread only.
     """
@@ -54,20 +59,19 @@ def run(var: Path, config: Path, changes: int, seed: int) -> str:
     shutil.rmtree(var, ignore_errors=True)
     var.mkdir(parents=True)
     shop = Shop(changes, seed)
-    broker = DevBroker(var / "broker")
-    try:
+    with ExitStack() as servers:
         with steps.step("the broker is up", 90):
-            broker.start()
+            broker = servers.enter_context(DevBroker(var / "broker"))
+        lake = servers.enter_context(LAKES[lake_name](var))
         with steps.step(f"{changes:,} changes of {len(shop.live)} tables produced", 180):
             create_topic(broker.bootstrap, TOPIC)
             offsets = produce(broker.bootstrap, TOPIC, shop, _progress(changes))
         with steps.step("the daemon has caught up", 450):
-            _run_daemon(var, config, broker.bootstrap)
+            _run_daemon(var, config or lake.config, broker.bootstrap, lake.environment)
         applied, seconds = caught_up(var / "log" / "binlogd.log")
-    finally:
         broker.stop()
-    with steps.step("every table read back", 150):
-        found = _read_back(var)
+        with steps.step("every table read back", 150):
+            found = _read_back(var, lake.catalog)
     with steps.step("compared row by row", 100):
         differences = compare_all(expected_tables(shop, offsets), found, keys_of(shop))
     if applied != changes:
@@ -89,7 +93,7 @@ def _progress(changes: int) -> Callable[[int], None]:
     return draw
 
 
-def _run_daemon(var: Path, config: Path, bootstrap: str) -> None:
+def _run_daemon(var: Path, config: Path, bootstrap: str, environment: Mapping[str, str]) -> None:
     """Run the daemon until it ends; raises DemoFailed when it ends badly.
 
     Whatever interrupts the waiting, the daemon is ended before this returns.
@@ -98,7 +102,7 @@ def _run_daemon(var: Path, config: Path, bootstrap: str) -> None:
         sys.executable, "-m", "daemon.cli", "run",
         "--until-caught-up", "--progress", "--config", str(config),
     ]  # fmt: skip
-    environ = os.environ | {"BINLOGD_BROKER": bootstrap, "BINLOGD_VAR": str(var)}
+    environ = os.environ | {"BINLOGD_BROKER": bootstrap, "BINLOGD_VAR": str(var), **environment}
     daemon = subprocess.Popen(command, cwd=CHECKOUT, env=environ, stdin=subprocess.DEVNULL)
     try:
         code = daemon.wait()
@@ -131,14 +135,18 @@ def caught_up(log: Path) -> tuple[int, float]:
     return int(told["changes"]), float(told["seconds"])
 
 
-def _read_back(var: Path) -> dict[str, pa.Table]:
-    session = open_session(var)
+def _read_back(var: Path, catalog: Mapping[str, str]) -> dict[str, pa.Table]:
+    session = open_session(var, catalog)
     try:
         return read_tables(session, DATABASE)
     except JavaFailure as problem:
         raise DemoFailed(f"the tables can't be read back: {reason(problem)}") from problem
     finally:
         session.stop()
+
+
+def _sizes() -> str:
+    return ", ".join(f"{changes} for {lake}" for lake, changes in CHANGES.items())
 
 
 def _interrupted(number: int, _frame: FrameType | None) -> None:
@@ -148,17 +156,21 @@ def _interrupted(number: int, _frame: FrameType | None) -> None:
 def main() -> int:
     """Run the demo; 0 when every table is equal, 1 otherwise."""
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
-    parser.add_argument("--changes", type=int, default=600_000, help="row changes (600000)")
+    parser.add_argument("--changes", type=int, help=f"row changes ({_sizes()})")
     parser.add_argument("--seed", type=int, default=1, help="another seed, another stream")
     parser.add_argument("--var", type=Path, default=CHECKOUT / "var" / "demo", help="made anew")
-    parser.add_argument("--config", type=Path, default=CHECKOUT / "config.toml")
+    parser.add_argument("--lake", choices=LAKES, default="folder", help="where the tables are")
+    parser.add_argument("--config", type=Path, help="another than the lake's own")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _interrupted)
     signal.signal(signal.SIGINT, _interrupted)
     try:
-        _say(run(options.var.absolute(), options.config, options.changes, options.seed))
+        var = options.var.absolute()
+        changes = options.changes or CHANGES[options.lake]
+        _say(run(var, options.config, changes, options.seed, options.lake))
     except (
-        DemoFailed, TooLong, BrokerError, ProduceError, JarsError, JavaMissing, SinkUnavailable
+        DemoFailed, TooLong, BrokerError, ProduceError, JarsError, JavaMissing, ServerError,
+        SinkUnavailable,
     ) as problem:  # fmt: skip
         print(f"demo: FAILED\n{problem}", file=sys.stderr)
         return 1

@@ -19,10 +19,10 @@ from types import FrameType, TracebackType
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from demo.servers.program import HOST, free_port
 from sparkwriter.session.jars import JarsError, kafka_classpath
 from sparkwriter.session.java import JavaMissing, find_java
 
-HOST = "127.0.0.1"
 CLUSTER_ID = "binlogd-dev-broker-001"
 """Kafka wants 22 characters of base64; that every dev broker has the same one harms nobody."""
 
@@ -110,8 +110,8 @@ class DevBroker:
             raise BrokerError(f"the broker on {self.bootstrap} runs already")
         deadline = time.monotonic() + _START_WITHIN_S
         if self._port == 0:
-            self._port = _free_port()
-        elif not _is_free(self._port):
+            self._port = free_port()
+        elif not is_free(self._port):
             raise BrokerError(f"port {self._port} on {HOST} is in use")
         self._prepare()
         try:
@@ -168,7 +168,7 @@ class DevBroker:
                 shutil.rmtree(self._scratch)
             self._scratch.mkdir(parents=True)
             self._settings.write_text(
-                _SETTINGS.format(host=HOST, port=self._port, controller=_free_port(), logs=logs)
+                _SETTINGS.format(host=HOST, port=self._port, controller=free_port(), logs=logs)
             )
         except OSError as problem:
             raise BrokerError(f"the broker's data folder can't be written: {problem}") from None
@@ -247,14 +247,8 @@ def _java(*options: str) -> list[str]:
     return [str(java), *options, f"-Dlog4j2.configurationFile={config}", "-cp", path]
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Whether a server may take a port of the loopback interface."""
     with socket.socket() as probe:
         # As Kafka's own listener: connections of a broker that just ended don't hold the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from sparkwriter.session.jars import lake_jars
+from sparkwriter.session.extras import needed_extras
+from sparkwriter.session.jars import extra_jars, lake_jars
 from sparkwriter.session.java import find_java
 from sparkwriter.session.session import start_session
 
 CATALOG = "lake"
 
 
-def open_session(var: Path) -> SparkSession:
-    """Start a session on the catalog in a demo's folder (5-10 s); ends by ``session.stop()``.
-
-    From the main thread only. It sets JAVA_HOME for this process. Raises JavaMissing, JarsError
-    or SinkUnavailable.
-    """
-    os.environ["JAVA_HOME"] = str(find_java().home)
-    catalog = {
+def embedded(var: Path) -> Mapping[str, str]:
+    """The catalog of ``config.toml``: in a file, its warehouse a folder beside it."""
+    return {
         "type": "jdbc",
         "uri": f"jdbc:sqlite:{var / 'catalog.db'}",
         "jdbc.schema-version": "V1",
         "warehouse": str(var / "warehouse"),
     }
+
+
+def open_session(var: Path, catalog: Mapping[str, str] | None = None) -> SparkSession:
+    """Start a session on a catalog (5-10 s); ends by ``session.stop()``.
+
+    ``catalog``: the embedded one in the folder where none is given. From the main thread only. It
+    sets JAVA_HOME for this process. Raises JavaMissing, JarsError or SinkUnavailable.
+    """
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    properties = embedded(var) if catalog is None else catalog
+    jars = [*lake_jars(), *extra_jars(needed_extras(properties, {}))]
     log = var / "log" / "readback" / "jvm.log"
     conf = {"spark.sql.warehouse.dir": str(var / "spark-warehouse")}
     scratch = log.with_name("scratch")
-    return start_session(conf, "local[*]", lake_jars(), {CATALOG: catalog}, log, scratch)
+    return start_session(conf, "local[*]", jars, {CATALOG: properties}, log, scratch)
 
 
 def read_tables(session: SparkSession, namespace: str) -> dict[str, pa.Table]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import sys
 from array import array
 from collections.abc import Callable
 
@@ -89,3 +91,26 @@ def _send(
             return
         except BufferError:
             producer.poll(1.0)
+
+
+def main() -> int:
+    """``python -m demo.produce``: a topic with the shop's stream, to try a daemon on."""
+    parser = argparse.ArgumentParser(prog="python -m demo.produce", description=main.__doc__)
+    parser.add_argument("--bootstrap", default="127.0.0.1:9092", help="the broker")
+    parser.add_argument("--topic", default="shop", help="made here")
+    parser.add_argument("--changes", type=int, default=600_000, help="row changes (600000)")
+    parser.add_argument("--seed", type=int, default=1, help="another seed, another stream")
+    options = parser.parse_args()
+    shop = Shop(options.changes, options.seed)
+    try:
+        create_topic(options.bootstrap, options.topic)
+        messages = len(produce(options.bootstrap, options.topic, shop))
+    except ProduceError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    print(f"{options.changes} changes of {len(shop.live)} tables in {messages} messages")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -22,8 +22,10 @@ class RestCatalog(Server):
 
     name = "rest"
 
-    def __init__(self, folder: Path, warehouse: str, properties: Mapping[str, str]) -> None:
-        super().__init__(folder)
+    def __init__(
+        self, folder: Path, warehouse: str, properties: Mapping[str, str], port: int = 0
+    ) -> None:
+        super().__init__(folder, port)
         (self._jar,) = server_jars("rest")
         behind = {
             "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",

@@ -19,10 +19,10 @@ class ObjectStore(Server):
 
     name = "moto"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, port: int = 0) -> None:
         if importlib.util.find_spec("moto") is None:
             raise ServerMissing("moto", "it is not installed: run `make setup-lake`")
-        super().__init__(folder)
+        super().__init__(folder, port)
 
     @property
     def endpoint(self) -> str:

@@ -27,11 +27,11 @@ class Server(abc.ABC):
     name: str
     environment: Mapping[str, str] = {}
 
-    def __init__(self, folder: Path) -> None:
-        """Nothing runs yet."""
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        """Nothing runs yet. Port 0: any free one."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self.port = free_port()
+        self.port = port or free_port()
         self._program: Program | None = None
 
     @property
