@@ -71,6 +71,11 @@ _STORE = (
         "the store takes the token no more",
     ),
     _Sign(
+        r"S3Exception: (?:Forbidden )?\(Service: S3, Status Code: 403",
+        "s3.access-key-id",
+        f"is refused: a wrong key, an expired one, or it {_RIGHTS}",
+    ),
+    _Sign(
         r"s3\.model\.AccessDeniedException|S3Exception.*Status Code: 403",
         "s3.access-key-id",
         _RIGHTS,

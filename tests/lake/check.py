@@ -20,6 +20,7 @@ def configuration(
     folder: Path,
     targets: Mapping[str, str] | None = None,
     bootstrap: str = NO_BROKER,
+    log: Mapping[str, str] | None = None,
 ) -> Path:
     """A file with a sink for each catalog. ``targets``: source tables to their targets."""
     sink = next(iter(catalogs))
@@ -27,6 +28,8 @@ def configuration(
     tables: dict[str, Mapping[str, object]] = {
         "kafka": {"bootstrap.servers": bootstrap, "socket.connection.setup.timeout.ms": 1000},
         "daemon": {"state_dir": str(folder / "state"), "staging_dir": str(folder / "staged")},
+        "log": log or {},
+        "batch": {"max_age_s": 0.2},
         "spark": {"master": "local[2]", "warm_up": False},
         "spark.conf": {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"},
     }

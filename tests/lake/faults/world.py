@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from actors.contract.writes import StagedBatch
 from changes.model import Column, KeyBound, TableSchema, TargetName
+from demo.servers.s3 import BUCKET, REGION
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
@@ -23,7 +24,6 @@ from sparkwriter.iceberg.sink import IcebergWriter
 from tests.lake.faults.catalogue import of_catalog
 from tests.lake.lakes import Lake
 from tests.lake.proxy import Proxy, Rule
-from tests.lake.servers.s3 import BUCKET, REGION
 from tests.sparkwriter.conftest import Staging
 
 BROKEN = "broken"
