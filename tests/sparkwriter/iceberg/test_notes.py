@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.contract.ports import SinkUnavailable
-from sparkwriter.iceberg.catalog import LONGEST_NOTE, noted, notes
+from sparkwriter.iceberg.notes import LONGEST_NOTE, noted, notes
 
 
 @given(st.text(max_size=40), st.integers(1, 200), st.text(max_size=3000))
