@@ -83,12 +83,12 @@ def lake_conf(lake: Lake) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def spark_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def spark_master(lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where Spark runs: in one process, or as TEST_MASTER says."""
     from tests.lake.sessions import MASTERS
 
     with MASTERS[os.environ.get("TEST_MASTER") or "local"](
-        tmp_path_factory.mktemp("cluster")
+        tmp_path_factory.mktemp("cluster"), lake
     ) as master:
         yield master
 

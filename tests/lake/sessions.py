@@ -14,21 +14,23 @@ from tests.needs import missing
 
 
 @contextmanager
-def _local(folder: Path) -> Iterator[str]:
+def _local(folder: Path, lake: Lake) -> Iterator[str]:
     yield "local[2]"
 
 
 @contextmanager
-def _cluster(folder: Path) -> Iterator[str]:
-    with Cluster(folder) as cluster:
+def _cluster(folder: Path, lake: Lake) -> Iterator[str]:
+    # Those of another user can't write a warehouse that is a folder of ours.
+    with Cluster(folder, apart=lake.storage != "folder") as cluster:
         yield cluster.master
 
 
-MASTERS: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
+MASTERS: Mapping[str, Callable[[Path, Lake], AbstractContextManager[str]]] = {
     "local": _local,
     "cluster": _cluster,
 }
-"""By name: each gives what ``spark.master`` is. ``cluster`` starts a master with two workers."""
+"""By name: each gives what ``spark.master`` is for a lake. ``cluster`` starts a master with two
+workers, whose executors read no file of this machine's tests where the lake is none either."""
 
 QUICK = "-XX:TieredStopAtLevel=1"  # as config.toml has it
 CONF = {
