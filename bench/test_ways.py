@@ -1,0 +1,141 @@
+"""The costs in ``sparkwriter/sql/ways.py``, each measured: what a write takes by size and by way.
+
+Each way is forced, for batches of two sizes into tables of two sizes; the costs are what fits them
+best. Processor time counts, which other work on the machine lengthens little: it is the clock's
+time of one thread of ours, and of a job's parts on one core. ``BENCH_WAYS_ROWS`` sets the tables.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+import pytest
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table as Lines
+
+from bench.fit import least_squares
+from bench.test_write import Table
+from sparkwriter.iceberg import statements
+from sparkwriter.iceberg.options import Write
+from sparkwriter.session.jars import lake_jars
+from sparkwriter.session.java import find_java
+from sparkwriter.session.session import start_session
+from sparkwriter.sql import ways
+from sparkwriter.sql.ways import Facts, Way
+
+SIZES = [int(rows) for rows in os.environ.get("BENCH_WAYS_ROWS", "500000,4000000").split(",")]
+BATCHES = (10_000, 200_000)
+ROUNDS = 3
+MEASURED = (Way.APPEND, Way.INSERT, Way.VECTOR, Way.REPLACE)
+
+
+class Point(NamedTuple):
+    """One write: what decided, what it took by the clock, and of processor time."""
+
+    stored: int
+    rows: int
+    clock_s: float
+    cpu_s: float
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session as the daemon has it by config.toml."""
+    folder = tmp_path_factory.mktemp("lake")
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    lake = {
+        "type": "jdbc", "uri": f"jdbc:sqlite:file:{folder}/catalog.db",
+        "jdbc.schema-version": "V1", "warehouse": str(folder / "warehouse"),
+    }  # fmt: skip
+    conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    places = folder / "spark.log", folder / "scratch"
+    session = start_session(conf, "local[2]", lake_jars(), {"lake": lake}, *places)
+    yield session
+    session.stop()
+
+
+@dataclass
+class Forced:
+    """In place of ``ways.choose``: the way is given, and what would have decided is kept."""
+
+    way: Way | None = None
+    stored: int = 0
+
+    def __call__(self, facts: Facts) -> Way:
+        self.stored = facts.stored or 0
+        return self.way or ways.choose(facts)
+
+
+@pytest.fixture(scope="module")
+def points(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[Way, list[Point]]:
+    """All writes, each way in turn so that other work on the machine meets them alike."""
+    found: dict[Way, list[Point]] = {way: [] for way in MEASURED}
+    rng, forced, new = random.Random(7), Forced(), count(max(SIZES), max(BATCHES))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(statements, "choose", forced)
+        for size in SIZES:
+            forced.way = None
+            into = Table(spark, tmp_path_factory.mktemp("staged"), Write.MERGE, size)
+            for rows in BATCHES:
+                for number in range(ROUNDS + 1):
+                    for way in MEASURED:
+                        forced.way = way
+                        end = next(new)
+                        adds = way in (Way.APPEND, Way.INSERT)
+                        stored = rng.sample(range(size), rows)
+                        took = into.write(range(end, end + rows) if adds else stored)
+                        point = Point(forced.stored, rows, took.clock, took.cpu)
+                        found[way] += [point] if number else []  # the first one warms up
+    return found
+
+
+def test_costs(
+    points: dict[Way, list[Point]], benchmark: Callable[[Callable[[], None]], None]
+) -> None:
+    """What fits the writes best, beside what the daemon reckons with."""
+    vector, append = points[Way.VECTOR], points[Way.APPEND]
+    replace, insert = points[Way.REPLACE], points[Way.INSERT]
+    _, seek, each = fitted(vector)
+    _, _, lay = fitted(append, stored=False)
+    job, job_row, job_each = fitted(replace)
+    added, _, insert_each = fitted(insert, stored=False)
+    measured = {
+        "SEEK_ROW_S": seek, "SEEK_BATCH_ROW_S": each - lay, "LAY_ROW_S": lay,
+        "JOB_S": job, "JOB_ROW_S": job_row, "JOB_BATCH_ROW_S": job_each - lay,
+        "INSERT_S": added, "INSERT_ROW_S": insert_each,
+    }  # fmt: skip
+    lines = Lines("cost", "measured", "in ways.py")
+    for name, seconds in measured.items():
+        lines.add_row(name, f"{seconds:.3g}", f"{getattr(ways, name):.3g}")
+    Console(width=100).print(lines)
+    show(points)
+    benchmark.extra_info.update(load=os.getloadavg()[0], **measured)
+    benchmark(lambda: None)  # what was measured is beside it
+
+
+def fitted(points: list[Point], stored: bool = True) -> tuple[float, float, float]:
+    """Seconds of a write as such, for each stored row, for each row of the batch."""
+    facts = [[1.0, *([point.stored] if stored else []), point.rows] for point in points]
+    found = least_squares(facts, [point.cpu_s for point in points])
+    return (found[0], found[1], found[2]) if stored else (found[0], 0.0, found[1])
+
+
+def show(points: dict[Way, list[Point]]) -> None:
+    """The medians of what was measured."""
+    lines = Lines("way", "stored rows", "batch", "clock s", "processor s")
+    for way, those in points.items():
+        for at in range(0, len(those), ROUNDS):
+            some = those[at : at + ROUNDS]
+            stored = statistics.median(point.stored for point in some)
+            clock = statistics.median(point.clock_s for point in some)
+            cpu = statistics.median(point.cpu_s for point in some)
+            shown = (f"{stored:,.0f}", f"{some[0].rows:,}", f"{clock:.2f}", f"{cpu:.2f}")
+            lines.add_row(way.value, *shown)
+    Console(width=100).print(lines)
