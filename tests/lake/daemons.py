@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from demo.broker import DevBroker
 from tests.integration.test_group import Log
-from tests.integration.test_process import daemon, ended
+from tests.integration.test_process import CHECKOUT, daemon, ended
 from tests.lake.lakes import Lake
 
 QUICK = "-XX:TieredStopAtLevel=1"
@@ -36,8 +37,11 @@ class Daemons:
         *,
         spark: Mapping[str, str] | None = None,
         shared_staging: bool = False,
+        measured: bool = False,
     ) -> None:
-        """``spark``: settings of Spark, its master among them."""
+        """``spark``: settings of Spark, its master among them. ``measured``: with what each thread
+        takes in ``NAME.figures``."""
+        self._measured = measured
         self._lake, self._broker, self._folder = lake, broker, folder
         self._pipelines, self._shared = pipelines, shared_staging
         self._spark = {"spark.driver.extraJavaOptions": QUICK, **(spark or {})}
@@ -58,11 +62,20 @@ class Daemons:
 
     def start(self, name: str, *options: str) -> Log:
         """Start one, or start it again; what it logs from here on."""
-        process = daemon("run", "--config", str(self._config(name)), *options)
-        self._processes[name] = process
+        command = ("run", "--config", str(self._config(name)), *options)
+        figures = self._folder / f"{name}.figures"
+        self._processes[name] = measured(figures, *command) if self._measured else daemon(*command)
         log = self._logs.get(name) or Log(self._log_file(name))
         self._logs[name] = log
         return log
+
+    def pid(self, name: str) -> int:
+        """The process of one."""
+        return self._processes[name].pid
+
+    def log(self, name: str) -> Log:
+        """What one logs, from where it was read to."""
+        return self._logs[name]
 
     def kill(self, name: str) -> None:
         """kill -9. Its JVM ends by itself."""
@@ -107,7 +120,7 @@ class Daemons:
                 "staging_dir": self._lake.staging if self._shared else str(folder / "staging"),
                 "drain_timeout_s": 60,
             },
-            "log": {"format": "json", "file": str(self._log_file(name)), "level": "debug"},
+            "log": {"format": "json", "file": str(self._log_file(name))},
             "batch": {"max_age_s": 0.5},
             "kafka": {"bootstrap.servers": self._broker.bootstrap},
             "spark": {
@@ -125,6 +138,14 @@ class Daemons:
         path.write_text("\n".join(lines) + "\n")
         path.chmod(0o600)
         return path
+
+
+def measured(figures: Path, *command: str) -> subprocess.Popen[str]:
+    """Start a daemon that counts what its threads take."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "bench.scaling.threads", str(figures), *command],
+        cwd=CHECKOUT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
 
 
 def toml(value: Any) -> str:

@@ -1,0 +1,74 @@
+"""Commits a second that a catalog takes from so many writers, each with a table of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from bench.compare.measure import family
+from changes.model import TargetName
+from sparkwriter.iceberg.catalog import LakeCatalog
+from sparkwriter.sql.schema import LakeColumn
+
+FOR_S = 4.0
+WRITERS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What a number of writers reached, and what of it the catalog's server spent."""
+
+    writers: int
+    a_second: float
+    server_cpu_ms: float
+    """Of the server, for each commit."""
+
+
+def measure(spark: SparkSession, catalog: str, server: int) -> list[Rate]:
+    """The rate for each number of writers; ``server``: the process whose children serve."""
+    lake, tables = LakeCatalog(spark), []
+    for number in range(max(WRITERS)):
+        target = TargetName(catalog, "commits", f"t{number}")
+        lake.create(target, [LakeColumn("id", "long")], {"format-version": "3"}, ("a", "b"))
+        table = lake.load(target)
+        assert table is not None
+        tables.append(table.table)
+    for table in tables:
+        _commit(table)  # not yet compiled
+    return [_rate(tables[:writers], server) for writers in WRITERS]
+
+
+def _rate(tables: list[Any], server: int) -> Rate:
+    done = [0] * len(tables)
+    end = time.monotonic() + FOR_S
+
+    def write(number: int) -> None:
+        while time.monotonic() < end:
+            _commit(tables[number])
+            done[number] += 1
+
+    before, begun = _seconds(server), time.monotonic()
+    _together([lambda number=number: write(number) for number in range(len(tables))])
+    spent, took = _seconds(server) - before, time.monotonic() - begun
+    return Rate(len(tables), sum(done) / took, 1000 * spent / sum(done))
+
+
+def _together(tasks: list[Callable[[], None]]) -> None:
+    threads = [threading.Thread(target=task) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _commit(table: Any) -> None:
+    table.newFastAppend().set("binlogd.hwm", "{}").commit()
+
+
+def _seconds(root: int) -> float:
+    return sum(process.cpu_s for process in family(root))
