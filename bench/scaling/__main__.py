@@ -22,12 +22,12 @@ from bench.scaling import commits
 from bench.scaling.fleet import Fleet, Run
 from bench.scaling.model import CORES, Costs, Load, costs_of, first_sizes, needs
 from demo.broker import DevBroker
+from demo.servers.rest import RestCatalog
 from sparkwriter.session.java import CHECKOUT, find_java
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.session import start_session
 from tests.lake.lakes import LAKES
 from tests.lake.servers.postgresql import CatalogDatabase
-from tests.lake.servers.rest import RestCatalog
 from tests.lake.sessions import CONF, jars_for
 from tests.live.program import Program
 

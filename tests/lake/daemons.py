@@ -47,7 +47,8 @@ class Daemons:
         self._spark = {"spark.driver.extraJavaOptions": QUICK, **(spark or {})}
         self._processes: dict[str, subprocess.Popen[str]] = {}
         self._logs: dict[str, Log] = {}
-        self._producer = Producer({"bootstrap.servers": broker.bootstrap})
+        kafka = {"bootstrap.servers": broker.bootstrap, "queue.buffering.max.messages": 1_000_000}
+        self._producer = Producer(kafka)
 
     def create_topic(self, name: str, partitions: int) -> None:
         """Make a topic."""
@@ -58,7 +59,7 @@ class Daemons:
         """Write them, and wait until the broker has them."""
         for partition, key, value in records:
             self._producer.produce(topic, value, key, partition)
-        assert self._producer.flush(30) == 0
+        assert self._producer.flush(60) == 0
 
     def start(self, name: str, *options: str) -> Log:
         """Start one, or start it again; what it logs from here on."""

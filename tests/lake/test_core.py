@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -22,12 +23,23 @@ CHOSEN = (
 
 
 @pytest.mark.parametrize("lake", ["rest-s3", "hive-hdfs"])
-def test_the_contract_holds_on_a_lake_of_servers(lake: str, tmp_path) -> None:
-    """In a process of its own: Spark's session, whose lake it is, is one for a process."""
+def test_the_contract_holds_on_a_lake_of_servers(lake: str, tmp_path: Path) -> None:
+    """One of each kind."""
     lacking = {"rest-s3": "rest", "hive-hdfs": "hdfs"}
     server_jars(lacking[lake])
+    passes(lake, "contract", f"iceberg and ({CHOSEN})", tmp_path)
+
+
+def test_two_daemons_share_a_lake_of_servers(tmp_path: Path) -> None:
+    """Of the tests of groups the one that takes two minutes."""
+    server_jars("rest")
+    passes("rest-s3", "lake", "test_two_daemons", tmp_path)
+
+
+def passes(lake: str, suite: str, chosen: str, folder: Path) -> None:
+    """In a process of its own: Spark's session, whose lake it is, is one for a process."""
     run = subprocess.run(
-        command(["contract"], ["-k", f"iceberg and ({CHOSEN})", f"--basetemp={tmp_path / 'it'}"]),
+        command([suite], ["-k", chosen, f"--basetemp={folder / 'it'}"]),
         cwd=CHECKOUT,
         env=environment(lake, "local"),
         capture_output=True,

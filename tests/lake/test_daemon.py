@@ -14,12 +14,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from demo.broker import DevBroker
+from demo.servers.s3 import BUCKET, ObjectStore
+from demo.servers.server import ask
 from tests.integration.rig import MYSQL_TYPES, canal, ddl
 from tests.lake.daemons import QUICK, Daemons, Record, running
 from tests.lake.lakes import Lake
 from tests.lake.servers.cluster import Cluster
-from tests.lake.servers.s3 import BUCKET, ObjectStore
-from tests.lake.servers.server import ask
 from tests.lake.streams import TableInEach
 from tests.lake.test_group import held, listed
 
