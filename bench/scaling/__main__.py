@@ -31,13 +31,16 @@ from tests.lake.servers.postgresql import CatalogDatabase
 from tests.lake.sessions import CONF, jars_for
 from tests.live.program import Program
 
+FEW, MANY, ROUNDS = 8, 160, 3
+"""Tables, and how often messages are sent and waited for."""
+
 SCREEN = Console(width=120)
 
 
 def main() -> int:
     """Measure what is named, or all."""
     parser = argparse.ArgumentParser(prog="python -m bench.scaling", description=__doc__)
-    parser.add_argument("--messages", type=int, default=120_000, help="of each run")
+    parser.add_argument("--messages", type=int, default=120_000, help="of each round")
     parser.add_argument("what", nargs="*", help="of: sizes commits fleet")
     asked = parser.parse_args()
     what = asked.what or ["sizes", "commits", "fleet"]
@@ -82,6 +85,9 @@ def measured_commits(folder: Path) -> dict[str, list[dict[str, float]]]:
                 name: commits.measure(spark, name, root(program))
                 for name, program in servers.items()
             }
+            history = [
+                (name, *told) for name in servers for told in commits.by_history(spark, name)
+            ]
         finally:
             SparkJvm(spark).stop(10.0)
     lines = (
@@ -90,6 +96,8 @@ def measured_commits(folder: Path) -> dict[str, list[dict[str, float]]]:
         for rate in those
     )
     show("commits", ("catalog", "writers", "a second", "server's processor ms"), lines)
+    lines = ((name, str(n), f"{1000 * s:.0f}", f"{size:,}") for name, n, s, size in history)
+    show("commits into a table of so many snapshots", ("catalog", "", "ms", "bytes"), lines)
     return {name: [asdict(rate) for rate in those] for name, those in rates.items()}
 
 
@@ -106,9 +114,7 @@ def measured_fleet(folder: Path, messages: int) -> dict[str, object]:
         runs: list[Run] = []
         try:
             fleet.start()
-            fleet.load(8, 2_000)  # not yet compiled
-            runs += both(fleet, messages)
-            for count in (2, 1):
+            for count in (4, 2, 1):
                 fleet.leave(count)
                 runs += both(fleet, messages)
             idle_s, parts = fleet.idle(), fleet.parts()
@@ -121,8 +127,11 @@ def measured_fleet(folder: Path, messages: int) -> dict[str, object]:
 
 
 def both(fleet: Fleet, messages: int) -> list[Run]:
-    """Few tables, thus few large writes; and many."""
-    return [fleet.load(8, messages), fleet.load(160, messages // 2)]
+    """Few tables, thus few large writes; and many. Each JVM has compiled what it runs by then."""
+    few, many = (FEW, messages), (MANY, messages // 16)
+    for tables, each in (many, few, many):
+        fleet.load(tables, each, 1)
+    return [fleet.load(*few, ROUNDS), fleet.load(*many, ROUNDS)]
 
 
 def show_runs(runs: Sequence[Run], costs: Costs) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -17,6 +19,10 @@ from sparkwriter.sql.schema import LakeColumn
 
 FOR_S = 4.0
 WRITERS = (1, 2, 4, 8)
+HISTORIES = (10, 300, 3600)
+"""Snapshots: the fewest that are kept, five minutes and an hour of a write a second."""
+
+_numbers = count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +37,36 @@ class Rate:
 
 def measure(spark: SparkSession, catalog: str, server: int) -> list[Rate]:
     """The rate for each number of writers; ``server``: the process whose children serve."""
-    lake, tables = LakeCatalog(spark), []
-    for number in range(max(WRITERS)):
-        target = TargetName(catalog, "commits", f"t{number}")
-        lake.create(target, [LakeColumn("id", "long")], {"format-version": "3"}, ("a", "b"))
-        table = lake.load(target)
-        assert table is not None
-        tables.append(table.table)
-    for table in tables:
-        _commit(table)  # not yet compiled
-    return [_rate(tables[:writers], server) for writers in WRITERS]
+    _rate([_table(spark, catalog)], server)  # not yet compiled
+    return [_rate([_table(spark, catalog) for _ in range(writers)], server) for writers in WRITERS]
+
+
+def by_history(spark: SparkSession, catalog: str) -> Iterator[tuple[int, float, int]]:
+    """What a commit takes into a table with so many snapshots, in seconds; and how many bytes of
+    metadata it writes."""
+    for snapshots in HISTORIES:
+        table = _table(spark, catalog)
+        together = table.newTransaction()
+        for _ in range(snapshots):
+            together.newFastAppend().set("binlogd.hwm", "{}").commit()
+        together.commitTransaction()
+        took = []
+        for _ in range(7):
+            begun = time.monotonic()
+            _commit(table)
+            took.append(time.monotonic() - begun)
+        written = str(table.operations().current().metadataFileLocation())
+        size = int(table.io().newInputFile(written).getLength())
+        yield snapshots, statistics.median(took), size
+
+
+def _table(spark: SparkSession, catalog: str) -> Any:
+    """A new one, as Java has it."""
+    lake, target = LakeCatalog(spark), TargetName(catalog, "commits", f"t{next(_numbers)}")
+    lake.create(target, [LakeColumn("id", "long")], {"format-version": "3"}, ("a", "b"))
+    table = lake.load(target)
+    assert table is not None
+    return table.table
 
 
 def _rate(tables: list[Any], server: int) -> Rate:

@@ -26,6 +26,8 @@ GROUP = TOPIC = "load"
 KAFKA = {"group.instance.id": "", "heartbeat.interval.ms": "500", "session.timeout.ms": "6000"}
 WITHIN_S = 180.0
 IDLE_S = 4.0
+SETTLED_S = 1.0
+KINDS = ("main", "jvm", "child")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,51 +73,54 @@ class Fleet:
             self.daemons.log(name).of("p", "assigned")
 
     def leave(self, count: int) -> None:
-        """So many go on, which have taken over the others' partitions."""
+        """So many go on, and take over the others' partitions."""
         leaving, self.names = self.names[count:], self.names[:count]
         self.daemons.stop(*leaving)
-        self.load(PARTITIONS, 400)  # so that they have: all of it has to arrive
 
-    def load(self, tables: int, messages: int) -> Run:
-        """Messages of so many tables, half of them of rows that are there; until all are stored."""
-        self._loads += 1
-        records = list(self._records(tables, messages))
-        before, begun = self._spent(), time.monotonic()
-        self.daemons.produce(TOPIC, records)
-        self._await_stored()
-        clock_s, after = time.monotonic() - begun, self._spent()
-        return self._run(tables, messages, clock_s, after - before)
+    def load(self, tables: int, messages: int, rounds: int) -> Run:
+        """So many times so many messages, each time until all are stored.
+
+        The tables have the same keys in each load: after the first one their rows are replaced.
+        """
+        before, began = self._spent(), self._written()
+        clock_s = 0.0
+        for _ in range(rounds):
+            records = list(self._records(tables, messages))
+            begun = time.monotonic()
+            self.daemons.produce(TOPIC, records)
+            self._await_stored()
+            clock_s += time.monotonic() - begun
+        threading.Event().wait(SETTLED_S)  # its threads have told what they took
+        spent = self._spent() - before
+        threads = {name: s for name, s in spent.items() if name not in KINDS}
+        writes = self._written() - began
+        kinds = (spent[kind] for kind in KINDS)
+        return Run(len(self.names), tables, messages * rounds, writes, clock_s, *kinds, threads)
 
     def idle(self) -> float:
         """Processor seconds a second of one daemon that has nothing to do."""
         before = self._spent()
         threading.Event().wait(IDLE_S)
         spent = self._spent() - before
-        return sum(spent[kind] for kind in ("main", "jvm", "child")) / IDLE_S / len(self.names)
+        return sum(spent[kind] for kind in KINDS) / IDLE_S / len(self.names)
 
     def parts(self) -> dict[str, dict[str, float]]:
         """What the first daemon's threads and writers have spent since it was started."""
         found: dict[str, dict[str, float]] = json.loads(self._figures(self.names[0]).read_text())
         return found
 
-    def _run(self, tables: int, messages: int, clock_s: float, spent: Counter[str]) -> Run:
-        threads = {name: s for name, s in spent.items() if name not in ("main", "jvm", "child")}
-        writes = sum(
-            event["target"].startswith(f"lake.bench.l{self._loads}_")
-            for name in self.names
-            for event in self.daemons.events(name, "written")
-        )
-        kinds = (spent["main"], spent["jvm"], spent["child"])
-        return Run(len(self.names), tables, messages, writes, clock_s, *kinds, threads)
+    def _written(self) -> int:
+        return sum(len(self.daemons.events(name, "written")) for name in self.names)
 
     def _records(self, tables: int, messages: int) -> Iterator[Record]:
-        keys = random.Random(messages)
+        self._loads += 1
+        keys = random.Random(self._loads)
         for number in range(messages):
             table = number % tables
             partition = table % PARTITIONS
             self._sent[partition] += 1
             key = keys.randrange(max(1, messages // tables))
-            yield partition, None, message(key, f"l{self._loads}_{table}")
+            yield partition, None, message(key, f"of_{tables}_{table}")
 
     def _await_stored(self) -> None:
         """The group's positions are at the ends."""

@@ -86,8 +86,9 @@ def watch(parts: Parts) -> None:
         parts.count(kind, "send_command", "calls into the JVM")
     parts.count(vectors, "positions_of", "looking keys up")
     parts.count(vectors, "KeySet", "looking keys up")
-    parts.count(vectors, "laid_files", "laying files")
-    parts.count(equality, "laid_files", "laying files")
+    parts.count(vectors, "keys_of", "looking keys up")
+    parts.count(equality, "lay_files", "laying files")
+    parts.count(vectors, "write_vectors", "laying files")
     parts.count(IcebergStore, "publish", "the write's rest")
     parts.count(TargetWriter, "write", "the write's rest")
 
