@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import random
 import statistics
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -24,6 +26,7 @@ from bench.fit import least_squares
 from bench.test_write import Table
 from sparkwriter.iceberg import statements
 from sparkwriter.iceberg.options import Write
+from sparkwriter.iceberg.stored_keys import KeySet
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.java import find_java
 from sparkwriter.session.session import start_session
@@ -40,6 +43,7 @@ class Point(NamedTuple):
     """One write: what decided, what it took by the clock, and of processor time."""
 
     stored: int
+    files: int
     rows: int
     clock_s: float
     cpu_s: float
@@ -67,9 +71,10 @@ class Forced:
 
     way: Way | None = None
     stored: int = 0
+    files: int = 0
 
     def __call__(self, facts: Facts) -> Way:
-        self.stored = facts.stored or 0
+        self.stored, self.files = facts.stored or 0, facts.files
         return self.way or ways.choose(facts)
 
 
@@ -80,19 +85,21 @@ def points(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     rng, forced, new = random.Random(7), Forced(), count(max(SIZES), max(BATCHES))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(statements, "choose", forced)
+        other = Table(spark, tmp_path_factory.mktemp("staged"), Write.MERGE, 0)
         for size in SIZES:
             forced.way = None
             into = Table(spark, tmp_path_factory.mktemp("staged"), Write.MERGE, size)
             for rows in BATCHES:
                 for number in range(ROUNDS + 1):
                     for way in MEASURED:
-                        forced.way = way
-                        end = next(new)
-                        adds = way in (Way.APPEND, Way.INSERT)
-                        stored = rng.sample(range(size), rows)
-                        took = into.write(range(end, end + rows) if adds else stored)
-                        point = Point(forced.stored, rows, took.clock, took.cpu)
+                        forced.way, end = way, next(new)
+                        if way in (Way.APPEND, Way.INSERT):
+                            took = other.write(range(end, end + rows))
+                        else:
+                            took = into.write(rng.sample(range(size), rows))
+                        point = Point(forced.stored, forced.files, rows, took.clock, took.cpu)
                         found[way] += [point] if number else []  # the first one warms up
+                into.compact()  # large files without deletions
     return found
 
 
@@ -102,12 +109,16 @@ def test_costs(
     """What fits the writes best, beside what the daemon reckons with."""
     vector, append = points[Way.VECTOR], points[Way.APPEND]
     replace, insert = points[Way.REPLACE], points[Way.INSERT]
-    _, seek, each = fitted(vector)
-    _, _, lay = fitted(append, stored=False)
-    job, job_row, job_each = fitted(replace)
-    added, _, insert_each = fitted(insert, stored=False)
+    _, lay = fitted(append, lambda point: [point.rows])
+    tables = [(point.files + (point.stored >> 20)) * point.rows for point in vector]
+    known = [count * ways.SEEK_TABLE_ROW_S for count in tables]
+    vector = [p._replace(cpu_s=p.cpu_s - s) for p, s in zip(vector, known, strict=True)]
+    _, seek, each = fitted(vector, lambda point: [point.stored, point.rows])
+    job, job_row, job_each = fitted(replace, lambda point: [point.stored, point.rows])
+    added, insert_each = fitted(insert, lambda point: [point.rows])
     measured = {
-        "SEEK_ROW_S": seek, "SEEK_BATCH_ROW_S": each - lay, "LAY_ROW_S": lay,
+        "SEEK_ROW_S": seek, "SEEK_TABLE_ROW_S": table_row_s(), "SEEK_BATCH_ROW_S": each - lay,
+        "LAY_ROW_S": lay,
         "JOB_S": job, "JOB_ROW_S": job_row, "JOB_BATCH_ROW_S": job_each - lay,
         "INSERT_S": added, "INSERT_ROW_S": insert_each,
     }  # fmt: skip
@@ -120,22 +131,37 @@ def test_costs(
     benchmark(lambda: None)  # what was measured is beside it
 
 
-def fitted(points: list[Point], stored: bool = True) -> tuple[float, float, float]:
-    """Seconds of a write as such, for each stored row, for each row of the batch."""
-    facts = [[1.0, *([point.stored] if stored else []), point.rows] for point in points]
-    found = least_squares(facts, [point.cpu_s for point in points])
-    return (found[0], found[1], found[2]) if stored else (found[0], 0.0, found[1])
+def fitted(points: list[Point], facts: Callable[[Point], list[float]]) -> list[float]:
+    """Seconds of a write as such, then for each one of its facts."""
+    rows = [[1.0, *facts(point)] for point in points]
+    return least_squares(rows, [point.cpu_s for point in points])
+
+
+def table_row_s() -> float:
+    """A key of a batch is put into the table that stored keys are looked up in."""
+    keys, stored = pa.array(range(0, 10_000_000, 50)), pa.chunked_array([pa.array([0])])
+    key_set = KeySet([pa.chunked_array([keys])])
+    begun = time.process_time()
+    for _ in range(10):
+        key_set.has([stored])
+    return (time.process_time() - begun) / 10 / len(keys)
 
 
 def show(points: dict[Way, list[Point]]) -> None:
     """The medians of what was measured."""
-    lines = Lines("way", "stored rows", "batch", "clock s", "processor s")
+    lines = Lines("way", "stored rows", "files", "batch", "clock s", "processor s")
     for way, those in points.items():
         for at in range(0, len(those), ROUNDS):
             some = those[at : at + ROUNDS]
             stored = statistics.median(point.stored for point in some)
             clock = statistics.median(point.clock_s for point in some)
             cpu = statistics.median(point.cpu_s for point in some)
-            shown = (f"{stored:,.0f}", f"{some[0].rows:,}", f"{clock:.2f}", f"{cpu:.2f}")
+            shown = (
+                f"{stored:,.0f}",
+                str(some[0].files),
+                f"{some[0].rows:,}",
+                f"{clock:.2f}",
+                f"{cpu:.2f}",
+            )
             lines.add_row(way.value, *shown)
     Console(width=100).print(lines)

@@ -21,6 +21,7 @@ from changes.formats.base import Format, TableDecoder
 from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, BadRecord, Changes, Mode, TargetName
 from changes.net.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from sparkwriter.private_files import make_private_file
+from sparkwriter.sql.ways import ROWS_A_TASK
 
 
 class Tables(Protocol):
@@ -48,7 +49,9 @@ class ParquetTables:
     def write(self, path: str, table: pa.Table) -> int:
         try:
             make_private_file(Path(path))
-            pq.write_table(table, path, compression="zstd", compression_level=1)
+            pq.write_table(
+                table, path, compression="zstd", compression_level=1, row_group_size=ROWS_A_TASK
+            )
             return Path(path).stat().st_size
         except OSError:
             Path(path).unlink(missing_ok=True)

@@ -97,7 +97,7 @@ class StagedSource:
                 self._jvm.java.nio.file.Files.copy(self._jvm.java.io.File(path).toPath(), out)
             finally:
                 out.close()
-            unnamed = self._table(io, staged, shared.folder)
+            unnamed = self._table(io, staged, shared.folder, Path(path).stat().st_size)
             with self._tasks(unnamed, Path(path), place) as tasks:
                 yield self._loose.rows(unnamed, tasks, sink)
         finally:
@@ -123,9 +123,12 @@ class StagedSource:
             if not java_class(error).endswith(("FileNotFoundException", "NotFoundException")):
                 log.warning("staged_files_left_behind", folder=shared.folder, reason=reason(error))
 
-    def _table(self, io: Java, staged: pa.Schema, location: str) -> Java:
+    def _table(self, io: Java, staged: pa.Schema, location: str, size: int) -> Java:
         """A table of the file's columns that is in memory only. Their ids count from 1, as Iceberg
-        numbers the columns of a file that carries none."""
+        numbers the columns of a file that carries none. Its rows are read by as many tasks as run
+        at once, where the file has as many groups of rows: for Iceberg's own 128 MB it is one."""
+        split = str(1 + size // int(self._spark.sparkContext.defaultParallelism))
+        properties = {"read.split.target-size": split, "read.split.open-file-cost": split}
         iceberg = self._jvm.org.apache.iceberg
         fields = [
             {"id": number, "name": field.name, "required": False, "type": iceberg_type(field.type)}
@@ -135,7 +138,7 @@ class StagedSource:
             json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
         )
         spec = iceberg.PartitionSpec.unpartitioned()
-        metadata = iceberg.TableMetadata.newTableMetadata(schema, spec, location, {})
+        metadata = iceberg.TableMetadata.newTableMetadata(schema, spec, location, properties)
         return iceberg.BaseTable(iceberg.StaticTableOperations(metadata, io), "binlogd_staged")
 
     @contextmanager

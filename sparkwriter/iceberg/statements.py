@@ -35,12 +35,9 @@ from sparkwriter.iceberg.vectors import Candidate, VectorWrites
 from sparkwriter.session.java_failures import Java
 from sparkwriter.sql.guard import Guard, add_tombstones
 from sparkwriter.sql.plan import key_columns, merge_sql, removal_sql, rows_sql
-from sparkwriter.sql.ways import Facts, Way, choose
+from sparkwriter.sql.ways import Facts, Way, choose, tasks_for
 
 STAMP_CONF = f"spark.sql.iceberg.snapshot-property.{HWM}"
-FEW_ROWS = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
-"""For a statement that shuffles no more rows than the batch has: one task takes them, one job."""
-
 log: Any = structlog.get_logger(__name__)
 
 
@@ -144,15 +141,20 @@ class StatementWrites:
         seen, batch = work.seen, work.batch
         empty = batch.mode is Mode.APPEND or is_empty(seen)
         lacks = merge_instead(batch, seen.table.fields(), work.staged.names, empty=empty)
-        cores = int(self._spark.sparkContext.defaultParallelism)
-        facts = Facts(empty, lacks, special(seen), rows=batch.rows, cores=cores)
+        facts = Facts(empty, lacks, special(seen), rows=batch.rows, cores=self._cores)
         if facts.known_new or choose(facts) is Way.MERGE:
             return choose(facts), []
         candidates = self._vectors.candidates(seen, batch)
         if candidates is None:
             return choose(facts), []
         stored = sum(file.rows for file in candidates)
-        return choose(replace(facts, known_new=not candidates, stored=stored)), candidates
+        found = replace(facts, known_new=not candidates, stored=stored, files=len(candidates))
+        return choose(found), candidates
+
+    @property
+    def _cores(self) -> int:
+        """Tasks that the session runs at once: of a cluster, as it is now."""
+        return int(self._spark.sparkContext.defaultParallelism)
 
     def _replace(self, attempt: LakeTable, work: _Work, plan: EqualityPlan, view: str) -> None:
         """Delete the stored rows of the batch's keys, then add its rows."""
@@ -167,7 +169,10 @@ class StatementWrites:
 
     def _remove(self, attempt: LakeTable, work: _Work, view: str) -> None:
         """Delete the stored rows of the batch's keys, by one job."""
-        with self._configured(FEW_ROWS):
+        # It shuffles no more rows than the batch has: so many tasks take them, in one job.
+        tasks = str(tasks_for(work.batch.rows, self._cores))
+        settings = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": tasks}
+        with self._configured(settings):
             columns = work.seen.stored.columns
             text = removal_sql(work.batch, columns, work.staged.names, view)
             self._loose.merge(attempt, work.batch.target.sink, text)

@@ -11,6 +11,9 @@ from enum import Enum
 
 SEEK_ROW_S = 26e-9
 """One thread of ours looks through a stored key."""
+SEEK_TABLE_ROW_S = 0.3e-6
+"""It puts a key of the batch into the table that it looks in: made anew for each file, and for each
+million rows of it."""
 SEEK_BATCH_ROW_S = 1.0e-6
 """It looks a key of the batch up, and makes the deletion of its row."""
 JOB_S = 1.1
@@ -25,6 +28,10 @@ INSERT_S = 0.3
 """A job that adds rows is planned, compiled, scheduled and committed."""
 INSERT_ROW_S = 1.2e-6
 """One core of the session adds a row of the batch."""
+ROWS_A_TASK = 1 << 17
+"""Rows of a batch for one task of a job: staged files have groups of so many, which a task reads
+whole. Fewer: a batch that one thread lays in 50 ms would be cut up. More: a million rows, which is
+a large batch, would be the work of a few cores."""
 
 
 class Way(Enum):
@@ -54,16 +61,23 @@ class Facts:
     ``known_new``: for sure no stored row has one of the keys, or keys mean nothing. ``partial``:
     why a row is not whole as the file has it, ``special``: why the table can't take a file that
     its engine did not write; None where neither is so. ``stored``: rows in the files that may hold
-    one of the keys, by their metadata; None where that is not ours to look through. ``rows``: those
-    of the batch. ``cores``: tasks that the session runs at once.
+    one of the keys, by their metadata; None where that is not ours to look through. ``files``: how
+    many files these are. ``rows``: those of the batch. ``cores``: tasks that the session runs at
+    once.
     """
 
     known_new: bool
     partial: str | None = None
     special: str | None = None
     stored: int | None = None
+    files: int = 1
     rows: int = 0
     cores: int = 1
+
+
+def tasks_for(rows: int, cores: int) -> int:
+    """How many tasks of a job share the rows of a batch."""
+    return min(cores, 1 + rows // ROWS_A_TASK)
 
 
 def choose(facts: Facts) -> Way:
@@ -81,13 +95,19 @@ def choose(facts: Facts) -> Way:
 
 def adds_by_job(facts: Facts) -> bool:
     """Whether the session's cores add the batch's rows sooner than one thread of ours."""
-    return INSERT_S + facts.rows * INSERT_ROW_S / facts.cores < facts.rows * LAY_ROW_S
+    return _adding_s(facts) < facts.rows * LAY_ROW_S
+
+
+def _adding_s(facts: Facts) -> float:
+    return INSERT_S + facts.rows * INSERT_ROW_S / tasks_for(facts.rows, facts.cores)
 
 
 def deletes_by_job(stored: int, facts: Facts) -> bool:
     """Whether the session's cores find and delete the stored rows sooner than one thread of ours,
     all that follows from it included: a vector goes with a file that we lay."""
-    ours = stored * SEEK_ROW_S + facts.rows * (SEEK_BATCH_ROW_S + LAY_ROW_S)
-    theirs = JOB_S + (stored * JOB_ROW_S + facts.rows * JOB_BATCH_ROW_S) / facts.cores
-    added = INSERT_S + facts.rows * INSERT_ROW_S / facts.cores
-    return theirs + min(added, facts.rows * LAY_ROW_S) < ours
+    tables = facts.files + (stored >> 20)
+    each_s = tables * SEEK_TABLE_ROW_S + SEEK_BATCH_ROW_S + LAY_ROW_S
+    ours = stored * SEEK_ROW_S + facts.rows * each_s
+    batch_s = facts.rows * JOB_BATCH_ROW_S / tasks_for(facts.rows, facts.cores)
+    theirs = JOB_S + stored * JOB_ROW_S / facts.cores + batch_s
+    return theirs + min(_adding_s(facts), facts.rows * LAY_ROW_S) < ours

@@ -6,6 +6,7 @@ user's, who can't read a test's folder (``Cluster.apart``).
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
@@ -165,11 +166,22 @@ def test_replace(far: Far, by_job: None) -> None:
 
 
 def test_insert(far: Far, cheap_jobs: None) -> None:
-    """Keys beyond those of the table, added by a job."""
-    batch = far.batch(2, ("U", 8, "h", 8), ("U", 9, "i", 9), bounds=[KeyBound("id", 8, 9)])
-    batch = replace(batch, has_deletes=False)
-    assert far.by_executors(lambda: way_of(far.writer, batch)) == "insert"
-    assert far.rows() == [(1, "a", 1), (2, "b", 2), (8, "h", 8), (9, "i", 9)]
+    """Keys beyond those of the table, added by a job whose tasks share the staged file."""
+    keys = range(10, 40_010)
+    batch = far.batch(
+        2,
+        *(("U", key, f"{random.Random(key).random()}", key) for key in keys),
+        bounds=[KeyBound("id", keys[0], keys[-1])],
+    )
+    assert batch.path is not None
+    pq.write_table(pq.read_table(batch.path), batch.path, row_group_size=10_000)
+    before = far.tasks()
+    added = replace(batch, has_deletes=False)
+    assert far.by_executors(lambda: way_of(far.writer, added)) == "insert"
+    assert all(
+        tasks > before.get(name, 0) for name, tasks in far.tasks().items() if name != "driver"
+    )
+    assert far.rows("count(*), max(id)") == [(40_002, 40_009)]
 
 
 def test_jobs(far: Far, by_job: None, cheap_jobs: None) -> None:
