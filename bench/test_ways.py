@@ -137,9 +137,25 @@ def fitted(points: list[Point], facts: Callable[[Point], list[float]]) -> list[f
     return least_squares(rows, [point.cpu_s for point in points])
 
 
+def reckoned(way: Way, point: Point) -> float:
+    """What the costs in ways.py say of a write, in seconds of one core."""
+    lay = point.rows * ways.LAY_ROW_S
+    if way is Way.APPEND:
+        return lay
+    if way is Way.INSERT:
+        return ways.INSERT_S + point.rows * ways.INSERT_ROW_S
+    if way is Way.REPLACE:
+        job = ways.JOB_S + point.stored * ways.JOB_ROW_S + point.rows * ways.JOB_BATCH_ROW_S
+        return job + lay
+    tables = point.files + (point.stored >> 20)
+    each = tables * ways.SEEK_TABLE_ROW_S + ways.SEEK_BATCH_ROW_S
+    return point.stored * ways.SEEK_ROW_S + point.rows * each + lay
+
+
 def table_row_s() -> float:
     """A key of a batch is put into the table that stored keys are looked up in."""
-    keys, stored = pa.array(range(0, 10_000_000, 50)), pa.chunked_array([pa.array([0])])
+    keys = pa.array(random.Random(7).sample(range(10_000_000), max(BATCHES)))
+    stored = pa.chunked_array([pa.array([0])])
     key_set = KeySet([pa.chunked_array([keys])])
     begun = time.process_time()
     for _ in range(10):
@@ -149,7 +165,7 @@ def table_row_s() -> float:
 
 def show(points: dict[Way, list[Point]]) -> None:
     """The medians of what was measured."""
-    lines = Lines("way", "stored rows", "files", "batch", "clock s", "processor s")
+    lines = Lines("way", "stored rows", "files", "batch", "clock s", "processor s", "ways.py")
     for way, those in points.items():
         for at in range(0, len(those), ROUNDS):
             some = those[at : at + ROUNDS]

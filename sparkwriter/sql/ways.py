@@ -26,7 +26,7 @@ LAY_ROW_S = 0.4e-6
 """One thread of ours lays a row of the batch into a file of the table."""
 INSERT_S = 0.3
 """A job that adds rows is planned, compiled, scheduled and committed."""
-INSERT_ROW_S = 1.2e-6
+INSERT_ROW_S = 2.0e-6
 """One core of the session adds a row of the batch."""
 ROWS_A_TASK = 1 << 17
 """Rows of a batch for one task of a job: staged files have groups of so many, which a task reads
