@@ -70,9 +70,10 @@ def test_a_daemon_on_a_cluster(
     request: pytest.FixtureRequest,
 ) -> None:
     """Killed while an executor reads a staged copy; the next run removes that, tables are equal."""
-    stream = TableInEach("shop", 2)
+    stream = TableInEach(tmp_path.name, 2)
     section = {
-        "topics": ["shop"], "format": "canal-json", "group": "shop", "include": ["shop.*"],
+        "topics": ["shop"], "format": "canal-json", "group": "shop",
+        "include": [f"{stream.database}.*"],
         "target": "lake.{database}.{table}", "kafka": {"session.timeout.ms": "6000"},
     }  # fmt: skip
     spark = settings(cluster, tmp_path / "events")
@@ -120,8 +121,9 @@ def widened(stream: TableInEach) -> list[Record]:
     row = {"id": WIDE, "name": "wide", "qty": 1, "more": 5}
     sql = "ALTER TABLE t0 ADD COLUMN more int DEFAULT 3"
     types = MYSQL_TYPES | {"more": "int(11)"}
-    added = canal("shop.t0", "INSERT", [row], mysqlType=types)
-    return [(0, None, ddl("shop.t0", "ALTER", sql)), (0, None, added)]
+    table = f"{stream.database}.t0"
+    added = canal(table, "INSERT", [row], mysqlType=types)
+    return [(0, None, ddl(table, "ALTER", sql)), (0, None, added)]
 
 
 def tasks(events: Path) -> Counter[str]:
@@ -138,6 +140,6 @@ def tasks(events: Path) -> Counter[str]:
 def check(spark: SparkSession, stream: TableInEach) -> None:
     """Both tables are the source's."""
     for number, rows in enumerate(stream.tables):
-        assert held(spark, f"shop.t{number}", "id, name, qty") == listed(rows)
-    (row,) = spark.sql(f"SELECT more FROM lake.shop.t0 WHERE id = {WIDE}").collect()
+        assert held(spark, f"{stream.database}.t{number}", "id, name, qty") == listed(rows)
+    (row,) = spark.sql(f"SELECT more FROM lake.{stream.database}.t0 WHERE id = {WIDE}").collect()
     assert row.more == 5

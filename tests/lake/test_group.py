@@ -25,8 +25,10 @@ class Group:
     """Two topics: of a table in each partition, and of a table in several; what becomes of them."""
 
     def __init__(self, lake: Lake, broker: DevBroker, folder: Path, partitions: int) -> None:
-        self.each = TableInEach("shop", partitions)
-        self.several = TableInSeveral("book", "orders", partitions)
+        # The lake is the run's: no other test has a database of the folder's name.
+        self.shop, self.book = f"{folder.name}_shop", f"{folder.name}_book"
+        self.each = TableInEach(self.shop, partitions)
+        self.several = TableInSeveral(self.book, "orders", partitions)
         routes = [
             {"target": "lake.{database}.{table}"},
             {"target": "lake.{database}.{table}_log", "mode": "append"},
@@ -35,11 +37,11 @@ class Group:
         pipelines = {
             "shop": {
                 "topics": ["shop"], "format": "canal-json", "group": "shop",
-                "include": ["shop.*"], **shared,
+                "include": [f"{self.shop}.*"], **shared,
             },
             "book": {
                 "topics": ["book"], "format": "debezium-json", "group": "book",
-                "include": ["book.*"], "positions": "postgres-lsn", **shared,
+                "include": [f"{self.book}.*"], "positions": "postgres-lsn", **shared,
             },
         }  # fmt: skip
         self.daemons = Daemons(lake, broker, folder, pipelines)
@@ -54,12 +56,12 @@ class Group:
     def check(self, spark: SparkSession) -> None:
         """Each table is the source's; each change is in its log once."""
         for number, rows in enumerate(self.each.tables):
-            assert held(spark, f"shop.t{number}", "id, name, qty") == listed(rows)
+            assert held(spark, f"{self.shop}.t{number}", "id, name, qty") == listed(rows)
             places = [(number, offset) for offset in range(self.each.sent[number])]
-            assert held(spark, f"shop.t{number}_log", PLACES) == places
-        assert held(spark, "book.orders", "id, name, n") == listed(self.several.rows)
+            assert held(spark, f"{self.shop}.t{number}_log", PLACES) == places
+        assert held(spark, f"{self.book}.orders", "id, name, n") == listed(self.several.rows)
         places = [(part, at) for part, sent in enumerate(self.several.sent) for at in range(sent)]
-        assert held(spark, "book.orders_log", PLACES) == places
+        assert held(spark, f"{self.book}.orders_log", PLACES) == places
 
 
 def held(spark: SparkSession, table: str, columns: str) -> list[tuple[object, ...]]:
