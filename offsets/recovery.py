@@ -21,6 +21,14 @@ class StartAt(Enum):
     OFFSET = "offset"
 
 
+NO_FILE = (
+    "no local file: the broker's commit is taken, and nobody knows what the targets held. If the"
+    " catalog was restored too, they lack what came since: stop, and read it again by `binlogd"
+    " offsets reset --to earliest`"
+)
+"""A target's mark is its own last change's: below the commit it proves nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Watermarks:
     """The log as it is: ``low`` is its first offset, ``high`` the one written next."""
@@ -72,7 +80,7 @@ def start_position(
     elif recorded is not None:
         start = _recorded(source, recorded, committed)
     elif committed is not None:
-        start = Start(committed, "broker", "no local file: the broker's commit is taken")
+        start = Start(committed, "broker", NO_FILE)
     elif topic_is_read and not (configured is StartAt.OFFSET and configured_offset is not None):
         remark = "the topic is read already: this partition is new, and read from its beginning"
         start = Start(log.low, "new partition", remark)

@@ -14,6 +14,22 @@ _FEWER_REQUESTS = {
     "rest-metrics-reporting-enabled": "false",
 }
 
+_BOUNDED = {
+    # Iceberg's REST client waits without end for an answer, and three minutes for a connection. A
+    # catalog that is cut off without a word would hold a writer until `write_timeout_s`, and then
+    # cost the JVM. Shorter than a catalog's slow commit: each such commit is looked for in vain.
+    "rest.client.connection-timeout-ms": "10000",
+    "rest.client.socket-timeout-ms": "60000",
+}
+
+_BOUNDED_POSTGRESQL = {
+    # Seconds. The driver's own is without end, too.
+    "jdbc.socketTimeout": "60",
+    "jdbc.tcpKeepAlive": "true",
+}
+"""Not so for Hive, whose client waits for ten minutes: it takes an `alter_table` that it has given
+up for one that failed and deletes the metadata it was to name, which may land yet."""
+
 SQLITE_SYNC = "EXTRA"
 """SQLite's own default syncs all but the removal of its journal: after a power cut that may be
 there again, and what it undoes is a commit whose positions were stored already."""
@@ -29,11 +45,20 @@ def catalog_defaults(name: str, properties: Mapping[str, str]) -> dict[str, str]
     key = f"spark.sql.catalog.{name}"
     found = {key: SPARK_CATALOG}
     found |= {f"{key}.{option}": value for option, value in _FEWER_REQUESTS.items()}
+    found |= {f"{key}.{option}": value for option, value in _bounded(properties).items()}
     if properties.get("uri", "").startswith("jdbc:sqlite:"):
         found[f"{key}.jdbc.synchronous"] = SQLITE_SYNC
     if properties.get("type") == "hive":
         found |= dict([HIVE_PROPERTY])
     return found
+
+
+def _bounded(properties: Mapping[str, str]) -> Mapping[str, str]:
+    """How long a client waits. S3's needs nothing: 2 s to connect, 30 s for bytes, 5 more tries."""
+    if properties.get("type") == "rest":
+        return _BOUNDED
+    postgresql = properties.get("uri", "").startswith("jdbc:postgresql:")
+    return _BOUNDED_POSTGRESQL if postgresql else {}
 
 
 def catalog_settings(name: str, properties: Mapping[str, str]) -> dict[str, str]:

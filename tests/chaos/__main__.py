@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from sparkwriter.iceberg.options import Write
 from tests.chaos.faults import FAULTS
 from tests.chaos.lab import Outcome, write
+from tests.chaos.lake_faults import LAKE_FAULTS
+from tests.chaos.lakes import NAMES
 from tests.chaos.world import world
 
 
@@ -18,17 +21,20 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("var/chaos.json"))
     parser.add_argument("--write", choices=[way.value for way in Write], default="merge")
-    parser.add_argument("fault", nargs="*", help=f"of: {', '.join(FAULTS)}")
+    parser.add_argument("--lake", choices=["", *NAMES], default="", help="a folder without")
+    parser.add_argument("--away", type=float, default=60.0, help="seconds of a lake's fault")
+    parser.add_argument("fault", nargs="*", help="those of the lake, and of any; all without")
     asked = parser.parse_args()
-    if unknown := [name for name in asked.fault if name not in FAULTS]:
-        parser.error(f"no such fault: {', '.join(unknown)}; there are: {', '.join(FAULTS)}")
+    faults: dict[str, Any] = {**LAKE_FAULTS.get(asked.lake, {}), **FAULTS}
+    if unknown := [name for name in asked.fault if name not in faults]:
+        parser.error(f"no such fault: {', '.join(unknown)}; there are: {', '.join(faults)}")
     outcomes: list[Outcome] = []
     broken = 0
-    with world(asked.write) as rig:
-        for name in asked.fault or FAULTS:
+    with world(asked.write, asked.lake, asked.away) as rig:
+        for name in asked.fault or faults:
             for _ in range(asked.times):
                 try:
-                    outcome = FAULTS[name](rig(f"{len(outcomes)}-{broken}"))
+                    outcome = faults[name](rig(f"{len(outcomes)}-{broken}"))
                 except (AssertionError, TimeoutError) as error:  # the other faults are due still
                     broken += 1
                     print(f"BAD   {name}: {error}", flush=True)

@@ -93,6 +93,7 @@ class Lab:
                 'kind = "iceberg"',
                 'kind = "iceberg"\ncompaction.max_deletes = 8\ncompaction.small_files = 8',
             ),
+            *rig.settings,
             *settings,
         ]
         topic = f"chaos-{rig.db}"

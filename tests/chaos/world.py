@@ -3,41 +3,52 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from demo.broker import DevBroker
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.java import find_java
 from sparkwriter.session.session import start_session
+from tests.chaos.lakes import LakeRig, place
 from tests.integration.rig import JVM, Rig
+from tests.lake.sessions import jars_for
 
 
 @contextmanager
-def world(write: str) -> Iterator[Callable[[str], Rig]]:
+def world(write: str, lake: str = "", away_s: float = 60.0) -> Iterator[Callable[[str], Rig]]:
     """Gives what makes a rig in a folder of the given name; all is gone afterwards.
 
-    ``write``: how the daemons write their targets.
+    ``write``: how the daemons write their targets. ``lake``: ``s3``, ``hdfs``, or a folder.
     """
-    with tempfile.TemporaryDirectory(prefix="binlogd-chaos-") as text:
-        folder = Path(text)
-        lake = {
-            "type": "jdbc", "uri": f"jdbc:sqlite:file:{folder}/catalog.db",
-            "jdbc.schema-version": "V1", "warehouse": str(folder / "warehouse"),
-        }  # fmt: skip
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="binlogd-chaos-")))
         os.environ["JAVA_HOME"] = str(find_java().home)
+        there = stack.enter_context(place(lake, folder, away_s)) if lake else None
+        catalog = dict(there.lake.catalog) if there else _folder(folder)
+        jars = jars_for(there.lake) if there else lake_jars()
+        conf = JVM | dict(there.lake.conf if there else {})
         log_file, scratch = folder / "spark.log", folder / "scratch"
-        spark = start_session(JVM, "local[1]", lake_jars(), {"lake": lake}, log_file, scratch)
-        try:
-            with DevBroker(folder / "broker") as broker:
+        spark = start_session(conf, "local[1]", jars, {"lake": catalog}, log_file, scratch)
+        stack.callback(spark.stop)
+        broker = stack.enter_context(DevBroker(folder / "broker"))
 
-                def rig(name: str) -> Rig:
-                    place = folder / name
-                    place.mkdir()
-                    return Rig(broker, lambda: spark, lake, place, write)
+        def rig(name: str) -> Rig:
+            here = folder / name
+            here.mkdir()
+            if there is None:
+                return Rig(broker, lambda: spark, catalog, here, write)
+            made = LakeRig(broker, lambda: spark, there.catalog, here, write)
+            made.place, made.settings = there, there.settings
+            return made
 
-                yield rig
-        finally:
-            spark.stop()
+        yield rig
+
+
+def _folder(folder: Path) -> dict[str, str]:
+    return {
+        "type": "jdbc", "uri": f"jdbc:sqlite:file:{folder}/catalog.db",
+        "jdbc.schema-version": "V1", "warehouse": str(folder / "warehouse"),
+    }  # fmt: skip

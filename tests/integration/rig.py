@@ -106,6 +106,8 @@ class Rig:
         self.stderr = ""
         self.kafka: dict[str, int] = {}
         """Further settings of the consumer."""
+        self.settings: list[tuple[str, str]] = []
+        """What is replaced in the configuration's text, for daemons of their own."""
         self.create_topic(self.topic)
 
     @property

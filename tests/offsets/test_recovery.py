@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from offsets.position import TopicPartition
-from offsets.recovery import PositionError, Start, StartAt, Watermarks, check_mark, start_position
+from offsets.recovery import (
+    NO_FILE,
+    PositionError,
+    Start,
+    StartAt,
+    Watermarks,
+    check_mark,
+    start_position,
+)
 from offsets.snapshot import PartitionState
 
 SOURCE = TopicPartition("binlog", 0)
@@ -74,7 +82,7 @@ def test_a_reset_frontier_is_taken_whatever_the_broker_says(committed: int | Non
 
 def test_no_file_takes_the_brokers_commit() -> None:
     """The group's commit is the second word."""
-    assert start(None, 321) == Start(321, "broker", "no local file: the broker's commit is taken")
+    assert start(None, 321) == Start(321, "broker", NO_FILE)
 
 
 @pytest.mark.parametrize(

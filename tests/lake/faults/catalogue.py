@@ -6,7 +6,6 @@ import json
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tests.lake.proxy import Asked, Break, Fault, Rule, Status
 
@@ -34,9 +33,6 @@ FAULTS: dict[str, Fault] = {
     "SlowDown": Status(503, _SLOW_DOWN),
 }
 """``after``: the server has done it, and the answer says that it has not."""
-
-LATE = "late"
-"""The request reaches the server once the client has given it up."""
 
 OF_CATALOGS_ALONE = frozenset({"409", "409 after", "429 after"})
 OF_STORES_ALONE = frozenset({"SlowDown"})
@@ -72,16 +68,12 @@ def of_catalog(kind: str) -> bool:
     return kind.startswith(("table", "namespace", "catalog"))
 
 
-@dataclass(slots=True)
 class Late:
     """Holds requests of a kind until they are let go; the test knows when a client gave up."""
 
-    kind: str
-    times: int = 1
-
-    def __post_init__(self) -> None:
-        self._go = threading.Event()
-        self._lock = threading.Lock()
+    def __init__(self, kind: str, times: int = 1) -> None:
+        self.kind, self.times = kind, times
+        self._go, self._lock = threading.Event(), threading.Lock()
 
     def rule(self, asked: Asked) -> Fault | None:
         """The proxy's: called by the request's own thread, which waits here."""

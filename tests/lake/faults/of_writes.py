@@ -6,14 +6,19 @@ For ``make test-lake`` and ``test_faults.py``, on the lake that TEST_LAKE names.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from itertools import product
 
+import pyarrow as pa
 import pytest
 
 from actors.contract.ports import LostRace, SinkUnavailable, TargetRefused
 from actors.contract.writes import StagedBatch
+from changes.model import AddColumn, Column, TruncateTable
 from offsets.fence import Fenced
 from sparkwriter.iceberg.options import Write
 from sparkwriter.iceberg.sink import IcebergWriter
@@ -21,6 +26,7 @@ from tests.lake.faults.catalogue import (
     FAULTS,
     OF_CATALOGS_ALONE,
     OF_STORES_ALONE,
+    Late,
     after_a,
     breaking,
     in_turn,
@@ -49,12 +55,37 @@ def there(spark, lake, tmp_path_factory) -> Iterator[World]:
         yield made
 
 
+needs_catalog = pytest.mark.skipif(
+    not os.environ.get("TEST_LAKE", "").startswith("rest"), reason="breaks a catalog over HTTP"
+)
+
 Step = tuple[Write, Callable[[Table], StagedBatch]]
 
 STEPS: dict[str, Step] = {
     "rows": (Write.MERGE, Table.insert),
     "vectors": (Write.MERGE, Table.change),
     "equality": (Write.EQUALITY, Table.change),
+}
+
+
+def _added(table: Table) -> Iterator[StagedBatch]:
+    yield table.statement(AddColumn(Column("m", pa.int32()), 7))
+
+
+def _emptied(table: Table) -> Iterator[StagedBatch]:
+    table.rows.clear()
+    yield table.statement(TruncateTable())
+
+
+def _wider(table: Table) -> Iterator[StagedBatch]:
+    yield table.insert(more=[Column("extra", pa.string())])
+
+
+STATEMENTS: dict[str, Callable[[Table], Iterator[StagedBatch]]] = {
+    "a column is added": _added,
+    "a column comes": _wider,
+    "emptied": _emptied,
+    "renamed": Table.renaming,
 }
 
 
@@ -81,7 +112,7 @@ def write_until_there(writer: IcebergWriter, batch: StagedBatch) -> None:
             if attempt == ATTEMPTS - 1:
                 raise
         else:
-            assert state.hwms[LANE] == batch.lanes[LANE].through
+            assert batch.is_barrier or state.hwms[LANE] == batch.lanes[LANE].through
             return
 
 
@@ -144,6 +175,7 @@ def test_each_request_of_a_write_breaks(there: World, step: str, name: str) -> N
     assert not wrong, "\n".join(wrong)
 
 
+@needs_catalog
 def test_a_landed_commit_that_hears_a_conflict_while_no_look_is_answered(there: World) -> None:
     """A gateway tried a commit again by itself, so the client hears a conflict with its own; and
     then the catalog is away. Its files are the table's."""
@@ -161,3 +193,104 @@ def test_a_landed_commit_that_hears_a_conflict_while_no_look_is_answered(there: 
 
 def _load(asked: Asked, fault: Fault) -> Fault | None:
     return fault if kind_of(asked) == "table: load" else None
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_request_of_a_new_table_breaks(there: World, name: str) -> None:
+    """The table is made once, with the rows; its first snapshot's files are never missing."""
+    calm = there.table()
+    wrong = list[str]()
+    for kind in kinds_of(there, lambda: there.writer.write(calm.insert())):
+        if fits(kind, name):
+            table = there.table()
+            batch = table.insert()
+            said = broken_write(there, batch, kind, FAULTS[name], 1)
+            print(f"new, {kind}, {name}: {said or 'applied'}", flush=True)
+            try:
+                write_until_there(there.writer, batch)
+                check(table, set(), may_leave=True)
+            except Exception as error:
+                wrong.append(f"{kind}, said {said!r}, and then: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "name", ["answer lost", "500 after", "503 after", "409 after", "cut before"]
+)
+def test_each_request_of_statements_breaks(there: World, name: str) -> None:
+    """A column that comes, one that a statement adds, a table that is emptied, one that is renamed:
+    each lands once, and a fault that passes never has the target refused."""
+    wrong = list[str]()
+    for what, make in STATEMENTS.items():
+        calm = there.table()
+        there.writer.write(calm.insert())
+        for kind in kinds_of(there, partial(write_together, there, make(calm))):
+            if not fits(kind, name):
+                continue
+            table = there.table()
+            there.writer.write(table.insert())
+            try:
+                with there.breaking(breaking(kind, FAULTS[name], 1)):
+                    said = write_together(there, make(table))
+                print(f"{what}, {kind}, {name}: {said}", flush=True)
+                check(table, set(), may_leave=True)
+            except Exception as error:
+                wrong.append(f"{what}, {kind}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+def write_together(there: World, batches: Iterator[StagedBatch]) -> list[str]:
+    """Write batches of which one may wait for another, as their processors do: each until it is
+    there. Gives what was said on the way; raises what no retry mends."""
+    left, said = list(batches), list[str]()
+    for _ in range(ATTEMPTS):
+        pending, left = left, []
+        for batch in pending:
+            try:
+                there.writer.write(batch)
+            except SinkUnavailable as error:
+                said.append(f"{type(error).__name__}: {error}")
+                left.append(batch)
+    assert not left, said
+    return said
+
+
+@needs_catalog
+def test_a_commit_that_arrives_late(there: World) -> None:
+    """It reaches the catalog when its client has given it up, and when another write has landed."""
+    for way, make in STEPS.values():
+        table = there.table(way)
+        there.writer.write(table.insert())
+        late, batch = Late("table: commit"), make(table)
+        proxy = there.proxy_of(late.kind)
+        assert proxy is not None
+        with proxy.breaking(late.rule):
+            write_until_there(there.writer, batch)
+            there.writer.write(table.insert())
+            late.let_go()
+        there.settle()
+        check(table, set(), may_leave=True)
+
+
+@needs_catalog
+def test_two_writers_whose_commits_break(there: World) -> None:
+    """One after the other has the lane; the commits of both are done and lost, or refused. What the
+    one has written the other is fenced off from."""
+    table = there.table()
+    there.writer.write(table.insert())
+    other = there.new_writer()
+    names = ("answer lost", "409 after", "500 after", "cut before")
+    for number, name in enumerate(names * 2):
+        mine, theirs = table.insert(), None
+        fault = breaking("table: commit", FAULTS[name], 1)
+        with there.breaking(fault), suppress(*PORTS_OWN):
+            there.writer.write(mine)
+        # The other member has the lane now: the same batch is read and written again by it.
+        write_until_there(other if number % 2 else there.writer, mine)
+        theirs = table.change()
+        with there.breaking(breaking("table: commit", FAULTS[name], 1)), suppress(*PORTS_OWN):
+            other.write(theirs)
+        write_until_there(there.writer, theirs)
+        with pytest.raises(Fenced):
+            other.write(mine)
+    check(table, set(), may_leave=True)

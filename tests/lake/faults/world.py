@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.contract.writes import StagedBatch
-from changes.model import Column, KeyBound, TableSchema, TargetName
+from changes.model import Column, KeyBound, TableSchema, TableStep, TargetName
 from demo.servers.s3 import BUCKET, REGION
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.compact import Compactions
@@ -109,20 +109,19 @@ class World:
 
     def files(self, table: TargetName) -> set[str]:
         """Every file below a table's folder that a snapshot may name: data and Avro."""
+        place = str(self.load(table).metadata.location()).removeprefix("file:")
         if self.lake.storage == "folder":
-            assert self.lake.folder is not None
-            place = self.lake.folder / table.namespace / table.table
-            found = {str(path) for path in place.rglob("*") if path.is_file()}
+            found = {str(path) for path in Path(place).rglob("*") if path.is_file()}
         else:
-            found = set(self._objects(table))
+            found = set(self._objects(place))
         return {path for path in found if path.endswith((".parquet", ".puffin", ".avro"))}
 
-    def _objects(self, table: TargetName) -> Iterator[str]:
+    def _objects(self, place: str) -> Iterator[str]:
         client = boto3.client(
             "s3", endpoint_url=self.lake.catalog["s3.endpoint"], region_name=REGION,
             aws_access_key_id="tests", aws_secret_access_key="anybodys-key",
         )  # fmt: skip
-        prefix = f"warehouse/{table.namespace}/{table.table}/"
+        prefix = place.removeprefix(f"s3://{BUCKET}/") + "/"
         for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix):
             for entry in page.get("Contents", ()):
                 yield f"s3://{BUCKET}/{entry['Key']}"
@@ -142,10 +141,24 @@ class Table:
         """As the writers know it."""
         return self.staging.target
 
-    def insert(self, count: int = 2) -> StagedBatch:
-        """A batch of new keys: a file of rows alone."""
+    def insert(self, count: int = 2, more: Sequence[Column] = ()) -> StagedBatch:
+        """A batch of new keys: a file of rows alone. ``more``: columns that the table lacks."""
         changes = [("U", self._key(), "new", self.staging.after) for _ in range(count)]
-        return self._batch(changes)
+        return self._batch(changes, more)
+
+    def statement(self, *steps: TableStep) -> StagedBatch:
+        """A batch that is a statement."""
+        return self.staging.batch(None, self.staging.after + 1, ddl=[steps])
+
+    def renaming(self) -> Iterator[StagedBatch]:
+        """The halves of a renaming, the new name's first; the table is then under that."""
+        old = self.staging
+        name = f"{old.target.table}_new"
+        new = Staging(old.folder, old.target._replace(table=name), old.schema, old.write)
+        at = old.after + 1
+        yield new.batch(None, at, takes_from=old.target)
+        yield old.batch(None, at, ddl=[()], moves_to=new.target)
+        self.staging = new
 
     def change(self) -> StagedBatch:
         """A batch that updates a row, deletes one and adds two."""
@@ -180,7 +193,9 @@ class Table:
         self.next += 1
         return self.next
 
-    def _batch(self, changes: list[tuple[str, int, str | None, int]]) -> StagedBatch:
+    def _batch(
+        self, changes: list[tuple[str, int, str | None, int]], more: Sequence[Column] = ()
+    ) -> StagedBatch:
         for op, key, note, n in changes:
             self.rows.pop(key, None)
             if op == "U":
@@ -191,7 +206,11 @@ class Table:
         names = ["__binlogd_op", "id", "note", "n"]
         bounds = [KeyBound("id", min(ids), max(ids))]
         through = self.staging.after + 1
-        return self.staging.batch(pa.table(arrays, names), through, bounds=bounds)
+        rows, schema = pa.table(arrays, names), None
+        for column in more:
+            rows = rows.append_column(column.name, pa.nulls(len(ids), column.type))
+            schema = TableSchema((*self.staging.schema.columns, column), ("id",))
+        return self.staging.batch(rows, through, bounds=bounds, schema=schema)
 
 
 @contextmanager
