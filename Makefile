@@ -109,9 +109,11 @@ compare: $(if $(LAKE),setup-lake,setup-tests)
 
 # CHAOS="..." names some of the faults, CHAOS="--times 5" repeats them, CHAOS="--write equality"
 # writes the targets the other way; SOAK="--write equality" too.
+# LAKE=s3 or LAKE=hdfs: on servers, with those servers' faults too (`make setup-lake` brings them);
+# CHAOS="--away 10" has those last for so many seconds instead of a minute.
 chaos: setup-tests
 	@mkdir -p var
-	$(VENV)/python -m tests.chaos $(CHAOS)
+	$(VENV)/python -m tests.chaos $(if $(LAKE),--lake $(LAKE)) $(CHAOS)
 
 # DURATION=... in seconds; SOAK="--seed N" does what an earlier run's seed did.
 DURATION ?= 1200
