@@ -47,7 +47,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lake", description=__doc__)
     parser.add_argument("--lakes", default="", help=f"of {' '.join(LAKES)}; all without")
     parser.add_argument("--masters", default="", help=f"of {' '.join(MASTERS)}; all without")
-    parser.add_argument("--suites", default="", help=f"of {' '.join(SUITES)}; all but faults without")
+    parser.add_argument("--suites", default="", help=f"of {' '.join(SUITES)}; all but faults")
     parser.add_argument("options", nargs="*", help="of pytest, behind --")
     asked = parser.parse_args()
     lakes = _known(asked.lakes, LAKES, parser)
