@@ -141,7 +141,7 @@ class StatementWrites:
         seen, batch = work.seen, work.batch
         empty = batch.mode is Mode.APPEND or is_empty(seen)
         lacks = merge_instead(batch, seen.table.fields(), work.staged.names, empty=empty)
-        facts = Facts(empty, lacks, special(seen), rows=batch.rows, cores=self._cores)
+        facts = Facts(empty, lacks, special(seen), rows=batch.rows, cores=self._others)
         if facts.known_new or choose(facts) is Way.MERGE:
             return choose(facts), []
         candidates = self._vectors.candidates(seen, batch)
@@ -155,6 +155,12 @@ class StatementWrites:
     def _cores(self) -> int:
         """Tasks that the session runs at once: of a cluster, as it is now."""
         return int(self._spark.sparkContext.defaultParallelism)
+
+    @property
+    def _others(self) -> int:
+        """The same, without this machine's own cores, on which the daemon works too: there a job
+        spends what it would save. One at least."""
+        return 1 if self._spark.sparkContext._jsc.isLocal() else self._cores
 
     def _replace(self, attempt: LakeTable, work: _Work, plan: EqualityPlan, view: str) -> None:
         """Delete the stored rows of the batch's keys, then add its rows."""

@@ -63,7 +63,7 @@ class Facts:
     its engine did not write; None where neither is so. ``stored``: rows in the files that may hold
     one of the keys, by their metadata; None where that is not ours to look through. ``files``: how
     many files these are. ``rows``: those of the batch. ``cores``: tasks that the session runs at
-    once.
+    once on other machines, one where there are none.
     """
 
     known_new: bool
