@@ -10,6 +10,7 @@ import pytest
 
 from bench.compare.comparison import Comparison
 from bench.compare.contestants import CONTESTANTS, Contestant
+from bench.compare.places import Folder
 from bench.compare.workloads import workloads
 from demo.broker import DevBroker
 
@@ -28,7 +29,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Comparison]
     contestants = {**CONTESTANTS, IDLE.name: IDLE, HONEST.name: HONEST}
     with (
         DevBroker(folder / "broker") as broker,
-        Comparison(folder, broker.bootstrap, 2, print, 1, contestants) as started,
+        Comparison(folder, broker.bootstrap, 2, Folder(folder), print, 1, contestants) as started,
     ):
         yield started
 
