@@ -51,7 +51,7 @@ MUTATIONS = (
         "offsets/fence.py",
         "        return all(self.of(lane) == span.through for lane, span in write.lanes.items())\n",
         "        return False\n",
-        ("tests/simulation/test_flow.py",),
+        ("tests/sparkwriter/kit/test_contract.py",),
     ),
     Mutation(
         "a name is not taken from changes that still wait",
