@@ -24,7 +24,11 @@ ICEBERG = tuple(
 )
 """Statements, compaction, expiry, exchanges of a rebuild, resets: what a lake may do otherwise."""
 
-FAULTS = ("tests/lake/faults/of_writes.py", "tests/integration/test_drill.py")
+FAULTS = (
+    "tests/lake/faults/of_writes.py",
+    "tests/lake/faults/of_postgresql.py",
+    "tests/integration/test_drill.py",
+)
 """Each request of a write broken: minutes a fault, so these are run where they are named alone."""
 
 SUITES = {"contract": CONTRACT, "iceberg": ICEBERG, "lake": ("tests/lake",), "faults": FAULTS}

@@ -158,6 +158,7 @@ def test_each_request_of_a_write_breaks(there: World, step: str, name: str) -> N
     for _ in range(3):
         there.writer.write(table.insert())
     kinds = kinds_of(there, lambda: there.writer.write(make(table)))
+    assert kinds, "no request passes a proxy"
     wrong, orphans = list[str](), check(table, set(), may_leave=False)
     for kind, times in product(kinds, (1, FOREVER)):
         if not fits(kind, name):

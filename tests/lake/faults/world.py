@@ -26,8 +26,9 @@ from tests.lake.lakes import Lake
 from tests.lake.proxy import Proxy, Rule
 from tests.sparkwriter.conftest import Staging
 
-BROKEN = "broken"
-"""The catalog behind the proxies; ``lake`` is the same without."""
+BROKEN = "lake"
+"""The catalog behind the proxies has the same name: a catalog in a database keeps it with each
+table. In the writers' sessions it is reached through the proxies, in others past them."""
 
 _IMPATIENT = {
     "rest.client.max-retries": "1",
@@ -49,12 +50,20 @@ Rows = dict[int, tuple[str | None, int]]
 class World:
     """A lake behind proxies, and writers into it."""
 
-    def __init__(self, spark: SparkSession, lake: Lake, folder: Path, proxies: Mapping[str, Proxy]):
+    def __init__(
+        self,
+        spark: SparkSession,
+        lake: Lake,
+        folder: Path,
+        proxies: Mapping[str, Proxy],
+        ways: Mapping[str, str],
+    ) -> None:
+        """``ways``: properties of the catalog by which it is reached otherwise."""
         self.spark, self.lake, self.folder = spark, lake, folder
         self.proxies = proxies
         """``uri`` and ``s3.endpoint``, as far as the lake has them."""
-        self._conf = {f"spark.sql.catalog.{BROKEN}": "org.apache.iceberg.spark.SparkCatalog"}
-        ways = {key: proxy.url for key, proxy in proxies.items()}
+        self._conf: dict[str, str] = {}
+        ways = {key: proxy.url for key, proxy in proxies.items()} | dict(ways)
         never = {"cache-enabled": "false", "rest-metrics-reporting-enabled": "false"}
         for key, value in {**lake.catalog, **_IMPATIENT, **never, **ways}.items():
             self._conf[f"spark.sql.catalog.{BROKEN}.{key}"] = value
@@ -91,7 +100,7 @@ class World:
 
     def load(self, target: TargetName) -> LakeTable:
         """The table past the proxies."""
-        table = self._catalog.load(target._replace(sink="lake"))
+        table = self._catalog.load(target)
         assert table is not None
         return table
 
@@ -214,7 +223,9 @@ class Table:
 
 
 @contextmanager
-def world(spark: SparkSession, lake: Lake, folder: Path) -> Iterator[World]:
+def world(
+    spark: SparkSession, lake: Lake, folder: Path, ways: Mapping[str, str] | None = None
+) -> Iterator[World]:
     """A world over a lake of the tests' session."""
     with ExitStack() as stack:
         proxies = {}
@@ -222,4 +233,4 @@ def world(spark: SparkSession, lake: Lake, folder: Path) -> Iterator[World]:
             if lake.catalog.get(key, "").startswith("http://"):
                 upstream = urlsplit(lake.catalog[key]).netloc
                 proxies[key] = stack.enter_context(Proxy(upstream))
-        yield World(spark, lake, folder, proxies)
+        yield World(spark, lake, folder, proxies, ways or {})
