@@ -31,6 +31,8 @@ class RestCatalog(Server):
             "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
             "uri": f"jdbc:sqlite:{folder / 'catalog.db'}",
             "jdbc.schema-version": "V1",
+            # Two connections to one file of SQLite came to wait for each other for ever.
+            "clients": "1",
             "warehouse": warehouse,
             **properties,
         }

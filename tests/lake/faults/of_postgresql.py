@@ -56,7 +56,7 @@ def test_a_commit_is_done_and_its_connection_breaks(
         wire.refuse = False
     write_until_there(there.writer, batch)
     assert wire.cuts == cuts + 1
-    check(table, set(), may_leave=then == "away")
+    check(table, may_leave=then == "away")
 
 
 def test_a_table_is_made_and_its_connection_breaks(there: World, wire: Wire) -> None:
@@ -66,7 +66,7 @@ def test_a_table_is_made_and_its_connection_breaks(there: World, wire: Wire) -> 
     wire.cut_after = CREATE
     write_until_there(there.writer, batch)
     assert wire.cuts == cuts + 1
-    check(table, set(), may_leave=False)
+    check(table, may_leave=False)
 
 
 def test_the_server_ends_all_connections(there: World, wire: Wire, lake) -> None:
@@ -77,4 +77,4 @@ def test_the_server_ends_all_connections(there: World, wire: Wire, lake) -> None
         write_until_there(there.writer, table.insert())
     with suppress(Py4JJavaError):  # the readers' connections have ended, too
         there.load(table.target)
-    check(table, set(), may_leave=False)
+    check(table, may_leave=False)

@@ -142,6 +142,8 @@ class Table:
     def __init__(self, world: World, staging: Staging) -> None:
         self._world, self.staging = world, staging
         self.rows: Rows = {}
+        self.left: set[str] = set()
+        """Files that no snapshot names, as they were found last."""
         self._named: dict[int, set[str]] = {}
         self.next = 1
 
