@@ -36,7 +36,7 @@ def expected(shop: Shop) -> dict[str, pa.Table]:
 
 
 @pytest.fixture
-def lake(
+def shop_lake(
     spark: SparkSession, expected: dict[str, pa.Table], tmp_path: Path
 ) -> Iterator[SparkSession]:
     """A session on a lake that holds the tables as they must be."""
@@ -54,17 +54,19 @@ def lake(
     spark.sql(f"DROP NAMESPACE lake.{NAMESPACE}")
 
 
-def test_tampering_is_found(lake: SparkSession, shop: Shop, expected: dict[str, pa.Table]) -> None:
+def test_tampering_is_found(
+    shop_lake: SparkSession, shop: Shop, expected: dict[str, pa.Table]
+) -> None:
     """Equal as written; then one value, one row and one table are tampered with, and named."""
     keys = keys_of(shop)
-    assert compare_all(expected, read_tables(lake, NAMESPACE), keys) == []
+    assert compare_all(expected, read_tables(shop_lake, NAMESPACE), keys) == []
     order = expected["orders"]["id"][0].as_py()
     sku = expected["products"]["sku"][0].as_py()
-    lake.sql(f"UPDATE lake.{NAMESPACE}.orders SET total = -1.00 WHERE id = {order}")
-    lake.sql(f'DELETE FROM lake.{NAMESPACE}.products WHERE sku = "{sku}"')
-    lake.sql(f"DROP TABLE lake.{NAMESPACE}.coupons PURGE")
+    shop_lake.sql(f"UPDATE lake.{NAMESPACE}.orders SET total = -1.00 WHERE id = {order}")
+    shop_lake.sql(f'DELETE FROM lake.{NAMESPACE}.products WHERE sku = "{sku}"')
+    shop_lake.sql(f"DROP TABLE lake.{NAMESPACE}.coupons PURGE")
     total = expected["orders"]["total"][0].as_py()
-    assert compare_all(expected, read_tables(lake, NAMESPACE), keys) == [
+    assert compare_all(expected, read_tables(shop_lake, NAMESPACE), keys) == [
         "coupons: the table is missing",
         f"orders: row id={order}, column total: expected {total!r}, found Decimal('-1.00')",
         f"products: the row sku={sku!r} is missing",
