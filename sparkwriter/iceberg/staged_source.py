@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.publish import remove_files
 from sparkwriter.iceberg.sql import LooseTables
-from sparkwriter.session.java_failures import Java, JavaFailure, java_class, reason
+from sparkwriter.session.java_failures import Java, JavaFailure, java_classes, reason
 from sparkwriter.session.java_names import JavaNames
 from sparkwriter.sql.plan import quote, read_schema
 from sparkwriter.sql.schema import iceberg_type
@@ -119,8 +119,8 @@ class StagedSource:
                 if not location.rpartition("/")[2].startswith(shared.run):
                     io.deleteFile(location)
         except JavaFailure as error:
-            # The folder comes with its first file.
-            if not java_class(error).endswith(("FileNotFoundException", "NotFoundException")):
+            # The folder comes with its first file; storages say so in errors of their own.
+            if not any(name.endswith("NotFoundException") for name in java_classes(error)):
                 log.warning("staged_files_left_behind", folder=shared.folder, reason=reason(error))
 
     def _table(self, io: Java, staged: pa.Schema, location: str, size: int) -> Java:
