@@ -1,0 +1,1 @@
+"""``[database.NAME]``: the sources themselves, read by jobs. Never written to."""

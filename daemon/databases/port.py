@@ -1,0 +1,156 @@
+"""The port to a source's own database: what jobs ask of it. Values, and the protocol.
+
+Every value passes as a *canonical text*: one text for each value, made by the database itself in
+SQL. ``sparkwriter/sql/canonical.py`` reads it into a column of the lake and prints a stored value
+as the same text; a column's ``Form`` says which text it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from changes.model import TableName
+from sparkwriter.sql.forms import Form
+
+Texts = tuple[str | None, ...]
+"""A row as canonical texts, in the order in which its columns were asked for."""
+
+Key = tuple[str, ...]
+"""A row's key as texts, in the order of ``SourceTable.keys``. They are the database's own (bytes
+in hex), for ``ranges``, ``query`` and ``rows`` alone: no other code reads them."""
+
+
+class DatabaseAway(Exception):
+    """No answer now: no connection, a limit of time or of rights that may pass. Ask again later."""
+
+
+class DatabaseRefused(Exception):
+    """The question can't be answered, however often it is asked: one line that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """``type`` is what the database prints (MySQL: COLUMN_TYPE, PostgreSQL: format_type).
+
+    ``form`` is the canonical text that ``query`` gives. None: it can't be had exactly, for which
+    ``refused`` gives the reason. ``generated``: computed by the database from other columns.
+    """
+
+    name: str
+    type: str
+    nullable: bool
+    form: Form | None
+    collation: str | None = None
+    generated: bool = False
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTable:
+    """A table as it is now. ``rows`` and ``bytes`` are the database's estimates.
+
+    ``definition`` is a fingerprint: it changes with the columns, their types and order, the key,
+    and where the database tells also with TRUNCATE and with a table that is dropped and made again.
+    """
+
+    name: TableName
+    columns: tuple[SourceColumn, ...]
+    keys: tuple[str, ...]
+    rows: int
+    bytes: int
+    definition: str
+
+    def column(self, name: str) -> SourceColumn:
+        """A column by its name. Raises KeyError."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The database's own now: everything that a read before it could see is at or below it.
+
+    ``unix_us`` is its clock, in microseconds. ``position`` is its place in the log, as
+    ``mysql:FILE:POS``, ``gtid:SET`` or ``lsn:NUMBER``; None where it does not tell (a server
+    without a log, or a right that lacks).
+    """
+
+    unix_us: int
+    position: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The rows with low < key <= high in the database's own order; None is open."""
+
+    low: Key | None = None
+    high: Key | None = None
+
+
+class Database(Protocol):
+    """One connection: read-only, one thread's at a time; opened by ``opening.open_database``.
+
+    Every method raises DatabaseAway or DatabaseRefused. After DatabaseAway the next call connects
+    again.
+    """
+
+    def tables(self, pattern: str) -> list[TableName]:
+        """The base tables whose ``database.table`` matches (``*``, ``?``, ``[…]``), in order."""
+        ...
+
+    def describe(self, table: TableName) -> SourceTable:
+        """A table as it is now. Raises DatabaseRefused where there is none."""
+        ...
+
+    def moment(self) -> Moment:
+        """The database's clock and position."""
+        ...
+
+    def ranges(self, table: SourceTable, rows: int) -> Iterator[KeyRange]:
+        """The table in ranges of about so many rows each, by a walk over the key's index.
+
+        The first begins open, the last ends open; together they hold every row once. An empty
+        table is one range. Memory is bounded. The iterator uses the connection at each step; other
+        calls may come between. Raises DatabaseRefused for a table without a key.
+        """
+        ...
+
+    def query(
+        self, table: SourceTable, columns: Sequence[SourceColumn], part: KeyRange = KeyRange()
+    ) -> str:
+        """A SELECT of the columns' canonical texts, under their names: for JDBC and for ``ask``.
+
+        It carries its values in it, quoted, and has no parameter. Does not ask the database.
+        Raises DatabaseRefused for a column without a form.
+        """
+        ...
+
+    def expression(self, column: SourceColumn) -> str:
+        """The SQL of one column's canonical text: for checksums in the database."""
+        ...
+
+    def predicate(self, table: SourceTable, part: KeyRange) -> str:
+        """The SQL of a range's condition, ``TRUE`` in the words of the database for all rows."""
+        ...
+
+    def ask(self, sql: str) -> list[tuple[object, ...]]:
+        """The rows that a SELECT gives, all at once: for small results."""
+        ...
+
+    def keys(self, table: SourceTable, columns: Sequence[Texts]) -> list[Key]:
+        """The keys of rows whose key columns have these canonical texts, for ``rows``."""
+        ...
+
+    def rows(
+        self, table: SourceTable, columns: Sequence[SourceColumn], keys: Sequence[Key]
+    ) -> dict[Key, Texts]:
+        """The rows of these keys that exist, as canonical texts of the columns."""
+        ...
+
+    def close(self) -> None:
+        """End the connection. Raises nothing."""
+        ...

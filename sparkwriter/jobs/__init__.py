@@ -1,0 +1,1 @@
+"""What Spark does for jobs: reads of the source's tables, checksums."""
