@@ -18,8 +18,8 @@ Texts = tuple[str | None, ...]
 """A row as canonical texts, in the order in which its columns were asked for."""
 
 Key = tuple[str, ...]
-"""A row's key as texts, in the order of ``SourceTable.keys``. They are the database's own (bytes
-in hex), for ``ranges``, ``query`` and ``rows`` alone: no other code reads them."""
+"""A row's key as canonical texts, in the order of ``SourceTable.keys``. Only the database compares
+them: it alone knows its collations."""
 
 
 class DatabaseAway(Exception):
@@ -45,6 +45,8 @@ class SourceColumn:
     collation: str | None = None
     generated: bool = False
     refused: str = ""
+    zero: str | None = None
+    """What stands in place of a zero date, where the stream has something else than null for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ class Database(Protocol):
     def query(
         self, table: SourceTable, columns: Sequence[SourceColumn], part: KeyRange = KeyRange()
     ) -> str:
-        """A SELECT of the columns' canonical texts, under their names: for JDBC and for ``ask``.
+        """A SELECT of the columns' canonical texts as ``c0``, ``c1`` …: for JDBC and for ``ask``.
 
         It carries its values in it, quoted, and has no parameter. Does not ask the database.
         Raises DatabaseRefused for a column without a form.
@@ -141,14 +143,14 @@ class Database(Protocol):
         """The rows that a SELECT gives, all at once: for small results."""
         ...
 
-    def keys(self, table: SourceTable, columns: Sequence[Texts]) -> list[Key]:
-        """The keys of rows whose key columns have these canonical texts, for ``rows``."""
-        ...
-
     def rows(
         self, table: SourceTable, columns: Sequence[SourceColumn], keys: Sequence[Key]
     ) -> dict[Key, Texts]:
-        """The rows of these keys that exist, as canonical texts of the columns."""
+        """The rows of these keys that exist, as canonical texts of the columns.
+
+        A key under which the database finds a row is that row's, also where its collation takes
+        another text for the same; so the keys should come from the database.
+        """
         ...
 
     def close(self) -> None:

@@ -34,7 +34,7 @@ class ChunkColumn(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One range: a SELECT of canonical texts, and the file that its rows go to."""
+    """One range: a SELECT of canonical texts in the columns' order, and its rows' file."""
 
     query: str
     out: Path
