@@ -43,6 +43,7 @@ UNIMPORTED = {"tzdata": "read by zoneinfo where the machine has no time zones"}
 IMPORTED_AS = {
     "confluent-kafka": "confluent_kafka",
     "prometheus-client": "prometheus_client",
+    "psycopg[binary]": "psycopg",
     "protobuf": "google",
 }
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from daemon.config.config import Config
 from daemon.sinks.iceberg import IcebergSink
+from daemon.sinks.jdbc import JdbcSink
 from daemon.sinks.port import Sink
-from daemon.sinks.sections import AnySink, IcebergSection, SqliteSection
+from daemon.sinks.sections import AnySink, IcebergSection, JdbcSection, SqliteSection
 from daemon.sinks.sqlite import SqliteSink
 
 
@@ -20,3 +21,5 @@ def _sink(name: str, section: AnySink, config: Config) -> Sink:
             return IcebergSink(name, section, config)
         case SqliteSection():
             return SqliteSink(name, section)
+        case JdbcSection():
+            return JdbcSink(name, section, config)

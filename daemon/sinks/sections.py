@@ -121,7 +121,27 @@ class SqliteSection(SinkSection):
         return {"path": str(self.path)}
 
 
-AnySink = Annotated[IcebergSection | SqliteSection, Field(discriminator="kind")]
+class JdbcSection(SinkSection):
+    """``kind = "jdbc"``: PostgreSQL, MySQL or MariaDB. ``url`` as of ``sparkwriter.jdbc.url``."""
 
-KINDS: Mapping[str, type[SinkSection]] = {"iceberg": IcebergSection, "sqlite": SqliteSection}
+    kind: Literal["jdbc"]
+    url: str
+    user: str | None = None
+    password: str | None = None
+    ledger_schema: str = Field("binlogd", min_length=1)
+    unstorable: Literal["refuse", "null"] = "refuse"
+
+    def settings(self) -> Mapping[str, str]:
+        """Where it is, and as whom."""
+        said = {"url": self.url, "user": self.user, "password": self.password}
+        return {key: value for key, value in said.items() if value is not None}
+
+
+AnySink = Annotated[IcebergSection | SqliteSection | JdbcSection, Field(discriminator="kind")]
+
+KINDS: Mapping[str, type[SinkSection]] = {
+    "iceberg": IcebergSection,
+    "sqlite": SqliteSection,
+    "jdbc": JdbcSection,
+}
 """By the word in the configuration."""

@@ -10,7 +10,8 @@ from daemon.config.sections import SparkSection
 from daemon.sinks.port import Sessions
 from daemon.sinks.sections import SqliteSection
 from daemon.sinks.sqlite_file import try_file
-from sparkwriter.sqlite.store import SqliteStore, SqliteWriter
+from sparkwriter.ledgered.store import LedgeredWriter
+from sparkwriter.sqlite.store import SqliteStore
 
 
 class SqliteSink:
@@ -52,7 +53,7 @@ class SqliteSink:
 
     def writer(self) -> ResettableSink:
         """One connection."""
-        return SqliteWriter(SqliteStore(self._section.path, self._section.write_timeout_s))
+        return LedgeredWriter(SqliteStore(self._section.path, self._section.write_timeout_s))
 
     def prepare_stop(self) -> None:
         """It does nothing but write."""

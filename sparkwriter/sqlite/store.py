@@ -10,23 +10,30 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from actors.contract.ports import SinkUnavailable, SwapTooEarly, TargetRefused
-from actors.contract.writes import StagedBatch, Swap, TargetState
-from changes.model import Mode, TargetName
-from offsets.fence import Marks
-from offsets.snapshot import TargetMark
+from actors.contract.ports import LostRace, SinkUnavailable, TargetRefused
+from changes.model import TargetName
 from sparkwriter.kit.changelog import rows_above
-from sparkwriter.kit.store import Absent, Capabilities, Facts, TableChange
-from sparkwriter.kit.swaps import nothing_rebuilt
-from sparkwriter.kit.writer import TargetWriter
-from sparkwriter.sql.ddl_plan import DdlTable, LakeField
-from sparkwriter.sql.schema import AddLakeColumn, LakeColumn, SchemaStep, WidenColumn
-from sparkwriter.sqlite.ledger import Ledger, Made, Row, quote, table_name
+from sparkwriter.kit.store import Absent
+from sparkwriter.ledgered.made import Made, Row
+from sparkwriter.ledgered.operations import (
+    Drop,
+    Entry,
+    Forgets,
+    Frees,
+    Make,
+    Operation,
+    Remake,
+    Rename,
+    Shows,
+    TakeAbove,
+    WriteRows,
+)
+from sparkwriter.ledgered.store import LedgeredStore
+from sparkwriter.sqlite.ledger import Ledger, quote, table_name
 from sparkwriter.sqlite.rows import write_rows
 from sparkwriter.sqlite.values import default_of, from_sqlite
 
@@ -38,10 +45,8 @@ STEPS_A_LOOK = 100_000
 """Of SQLite's own machine, between two looks at the clock: some milliseconds."""
 
 
-class SqliteStore:
-    """``sparkwriter.kit.store.TableStore`` in a file. One writer's, on its thread."""
-
-    capabilities = Capabilities(positions=False, history=False)
+class SqliteStore(LedgeredStore):
+    """Tables in a file: a step is a transaction."""
 
     def __init__(self, path: Path, timeout_s: float = math.inf) -> None:
         """``timeout_s``: for one call. Raises SinkUnavailable where the file can't be opened."""
@@ -82,99 +87,25 @@ class SqliteStore:
         """Read the ledger."""
         return self._ledger.look(target)
 
-    def open(self, target: TargetName, recorded: TargetMark | None) -> Row | Absent:
-        """The same: the file keeps no history."""
-        return self._ledger.look(target)
-
-    def create(self, batch: StagedBatch, columns: Sequence[LakeColumn], facts: Facts) -> None:
-        """Make the table, unless another did first."""
-        fields = tuple(LakeField(None, column.name, column.type) for column in columns)
-        keys = batch.schema.keys if batch.mode is Mode.UPSERT else ()
-        made = Made(fields, batch.mode, keys, differs=facts.differs, source=facts.source)
-        with self._step():
-            if isinstance(self._ledger.look(batch.target), Absent):
-                self._make(table_name(batch.target), made)
-                self._ledger.put(batch.target, facts.marks, made)
-
-    def change_schema(self, seen: Row, steps: Sequence[SchemaStep], differs: str | None) -> None:
-        """Add columns; a wider type is another word in the ledger."""
-        fields = list(seen.table.fields)
-        for step in steps:
-            match step:
-                case AddLakeColumn(column):
-                    fields.append(LakeField(None, column.name, column.type))
-                case WidenColumn(column):
-                    fields = [
-                        replace(field, type=column.type) if field.name == column.name else field
-                        for field in fields
-                    ]
-        made = replace(seen.table, fields=tuple(fields), differs=differs)
-        with self._step(seen):
-            self._remake(seen, made)
-            self._ledger.put(seen.target, seen.marks, made)
-
-    def publish(self, seen: Row, batch: StagedBatch, facts: Facts) -> str:
-        """Rows and marks in one transaction."""
-        with self._step(seen):
-            if batch.path is not None:
-                write_rows(self._connection, seen, batch, batch.path)
-            return self._ledger.put(seen.target, facts.marks, _told(seen.table, facts))
-
-    def reset(self, seen: Row, marks: Marks) -> str:
-        """Move the marks; a changelog's rows above them go."""
-        changelog = seen.table.mode is Mode.APPEND
-        away = rows_above(seen.marks.offsets, marks.offsets) if changelog else None
-        with self._step(seen):
-            if away is not None:
-                name = quote(table_name(seen.target))
-                self._connection.execute(f"DELETE FROM {name} WHERE {away}")
-            return self._ledger.put(seen.target, marks, seen.table)
-
-    def columns(self, seen: Row) -> DdlTable:
-        """The table as statements find it."""
-        made = seen.table
-        kept, empty = frozenset(made.kept), self.is_empty(seen)
-        return DdlTable(made.fields, made.keys, kept, empty=empty)
-
-    def change(self, seen: Row, change: TableChange) -> None:
-        """Columns and marks in one transaction."""
-        made = _changed(seen.table, change)
-        with self._step(seen):
-            self._remake(seen, made, change.after.emptied)
-            self._ledger.put(seen.target, change.facts.marks, made)
-
-    def move(self, seen: Row, to: TargetName, change: TableChange, left: Marks) -> None:
-        """The same, and the name: all of it in one transaction."""
-        made = _changed(seen.table, change)
-        marks = seen.marks.with_name(change.facts.marks)
-        with self._step(seen):
-            self._remake(seen, made, change.after.emptied)
-            self._rename(seen.target, to, made)
-            self._ledger.put(to, marks, made)
-            self._ledger.put(seen.target, left, None)
-
-    def set_aside(self, seen: Row, aside: TargetName) -> None:
-        """Another name for the table; its own keeps the marks."""
-        with self._step(seen):
-            self._rename(seen.target, aside, seen.table)
-            self._ledger.put(aside, seen.marks, seen.table)
-            self._ledger.put(seen.target, seen.marks, None)
-
-    def drop(self, seen: Row, marks: Marks) -> None:
-        """Take the table away."""
-        with self._step(seen):
-            self._connection.execute(f"DROP TABLE {quote(table_name(seen.target))}")
-            self._ledger.put(seen.target, marks, None)
-
-    def bury(self, target: TargetName, marks: Marks) -> None:
-        """Have a name that no table has show the marks."""
-        with self._step():
-            self._ledger.put(target, marks, None)
-
-    def free(self, target: TargetName, renaming: str) -> None:
-        """Note which renaming may take the name."""
-        with self._step():
-            self._ledger.free(target, renaming)
+    def step(
+        self,
+        operations: Sequence[Operation],
+        entries: Sequence[Entry],
+        seen: Sequence[Row] = (),
+        absent: TargetName | None = None,
+    ) -> str:
+        """One transaction."""
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            for row in seen:
+                self._ledger.check(row)
+            if absent is not None and not isinstance(self._ledger.look(absent), Absent):
+                raise LostRace(f"{absent} is there meanwhile")
+            for operation in operations:
+                self._carry_out(operation)
+            for entry in entries:
+                self._note(entry)
+            return self._ledger.version(entries[0].target)
 
     def freed(self, target: TargetName) -> str | None:
         """What ``free`` noted."""
@@ -193,27 +124,6 @@ class SqliteStore:
         text = f"SELECT 1 FROM {quote(table_name(seen.target))} WHERE {quote(name)} IS NULL LIMIT 1"
         return self._connection.execute(text).fetchone() is not None
 
-    def added_otherwise(self, seen: Row, batch: StagedBatch) -> list[str]:
-        """Nothing: without positions a target is of one table, whose columns come in order."""
-        return []
-
-    def swap(self, swap: Swap) -> TargetState:
-        """A rebuilt table takes the old one's name. See ``actors.contract.ports.Swaps``."""
-        with self._step():
-            old, new = self._ledger.look(swap.old), self._ledger.look(swap.new)
-            if not isinstance(new, Absent):
-                self._exchange(swap, old, new)
-            elif isinstance(old, Absent) or old.table.rebuilt != str(swap.new):
-                raise TargetRefused(nothing_rebuilt(swap))
-        return self._ledger.look(swap.old).state
-
-    def remove(self, target: TargetName) -> None:
-        """A table that was not exchanged goes, and what is known of it."""
-        with self._step():
-            if not isinstance(self._ledger.look(target), Absent):
-                self._connection.execute(f"DROP TABLE {quote(table_name(target))}")
-            self._ledger.forget(target)
-
     def read(self, target: TargetName) -> pa.Table:
         """All rows, as Arrow has them. For tests and for who verifies."""
         seen = self._ledger.look(target)
@@ -230,29 +140,33 @@ class SqliteStore:
 
     # --- inside a transaction
 
-    @contextmanager
-    def _step(self, seen: Row | None = None) -> Iterator[None]:
-        """One transaction. Raises LostRace where the target is not as it was seen."""
-        with self._connection:
-            self._connection.execute("BEGIN IMMEDIATE")
-            if seen is not None:
-                self._ledger.check(seen)
-            yield
+    def _note(self, entry: Entry) -> None:
+        match entry:
+            case Shows(target, marks, made):
+                self._ledger.put(target, marks, made)
+            case Forgets(target):
+                self._ledger.forget(target)
+            case Frees(target, renaming):
+                self._ledger.free(target, renaming)
 
-    def _exchange(self, swap: Swap, old: Row | Absent, new: Row) -> None:
-        marks = new.marks.lifted(old.marks)
-        if any(at >= swap.frontiers.get(lane, 0) for lane, at in old.marks.offsets.items()):
-            raise SwapTooEarly(old.marks.offsets)
-        if not isinstance(old, Absent):
-            if swap.keep_old:
-                self._rename(swap.old, swap.aside, old.table)
-                self._ledger.put(swap.aside, old.marks, old.table)
-            else:
-                self._connection.execute(f"DROP TABLE {quote(table_name(swap.old))}")
-        made = replace(new.table, rebuilt=str(swap.new))
-        self._rename(swap.new, swap.old, made)
-        self._ledger.put(swap.old, marks, made)
-        self._ledger.forget(swap.new)
+    def _carry_out(self, operation: Operation) -> None:
+        match operation:
+            case Make(target, made):
+                self._make(table_name(target), made)
+            case Remake():
+                self._remake(operation)
+            case Rename(old, new, made):
+                self._rename(table_name(old), table_name(new), made)
+            case Drop(target):
+                self._connection.execute(f"DROP TABLE {quote(table_name(target))}")
+            case WriteRows(seen, batch):
+                assert batch.path is not None
+                write_rows(self._connection, seen, batch, batch.path)
+            case TakeAbove(target, before, after):
+                away = rows_above(before.offsets, after.offsets)
+                if away is not None:
+                    name = quote(table_name(target))
+                    self._connection.execute(f"DELETE FROM {name} WHERE {away}")
 
     def _make(self, name: str, made: Made) -> None:
         columns = ", ".join(quote(field.name) for field in made.fields)
@@ -264,61 +178,26 @@ class SqliteStore:
             keys, index = ", ".join(map(quote, made.keys)), quote(f"{name} key")
             self._connection.execute(f"CREATE INDEX {index} ON {quote(name)} ({keys})")
 
-    def _remake(self, seen: Row, made: Made, emptied: bool = False) -> None:
-        """Have the table these columns: a field's id is where it is now, None is a new one's."""
-        before = [field.name for field in seen.table.fields]
-        name = table_name(seen.target)
+    def _remake(self, remake: Remake) -> None:
+        """Columns have no type here: a wider one is another word in the ledger."""
+        made, before = remake.after, [field.name for field in remake.before.fields]
+        name = table_name(remake.target)
         aside = f"__binlogd_old {name}"
         if [f.name for f in made.fields] == before and all(f.id is not None for f in made.fields):
-            if emptied:
+            if remake.emptied:
                 self._connection.execute(f"DELETE FROM {quote(name)}")
             return
         self._connection.execute(f"DROP INDEX IF EXISTS {quote(f'{name} key')}")
         self._connection.execute(f"ALTER TABLE {quote(name)} RENAME TO {quote(aside)}")
         self._make(name, made)
-        if not emptied:
+        if not remake.emptied:
             chosen = ", ".join("?" if f.id is None else quote(before[f.id]) for f in made.fields)
             new = [default_of(f.name, f.default, f.type) for f in made.fields if f.id is None]
             text = f"INSERT INTO {quote(name)} SELECT {chosen} FROM {quote(aside)}"
             self._connection.execute(text, new)
         self._connection.execute(f"DROP TABLE {quote(aside)}")
 
-    def _rename(self, old: TargetName, new: TargetName, made: Made) -> None:
-        before, after = table_name(old), table_name(new)
+    def _rename(self, before: str, after: str, made: Made) -> None:
         self._connection.execute(f"DROP INDEX IF EXISTS {quote(f'{before} key')}")
         self._connection.execute(f"ALTER TABLE {quote(before)} RENAME TO {quote(after)}")
         self._index(after, made)
-
-
-class SqliteWriter(TargetWriter[Row]):
-    """The sink of one writer: the kit's loop, and tables that change places."""
-
-    def __init__(self, store: SqliteStore) -> None:
-        super().__init__(store)
-        self._file = store
-
-    def swap(self, swap: Swap) -> TargetState:
-        """See ``actors.contract.ports.Swaps``."""
-        with self._file.call(swap.old):
-            return self._file.swap(swap)
-
-    def remove(self, target: TargetName) -> None:
-        """See ``actors.contract.ports.Swaps``."""
-        with self._file.call(target):
-            self._file.remove(target)
-
-
-def _told(made: Made, facts: Facts) -> Made:
-    return replace(made, differs=facts.differs, source=facts.source)
-
-
-def _changed(made: Made, change: TableChange) -> Made:
-    after = change.after
-    changed = replace(
-        made,
-        fields=after.fields,
-        keys=after.keys,
-        kept=tuple(sorted(after.kept)),
-        dropped=change.dropped or made.dropped,
-    )
-    return _told(changed, change.facts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -50,13 +51,16 @@ class MariaDb:
                 [self._install, "--no-defaults", "--user=root", f"--datadir={self._data}",
                  "--auth-root-authentication-method=normal", "--skip-test-db"],
                 capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+                # Servers that start at the same time would remove one another's temporary tables.
+                env=os.environ | {"TMPDIR": str(self._folder)},
             )  # fmt: skip
             if done.returncode:
                 raise LiveError(f"mariadb-install-db: {done.stderr or done.stdout}")
         self.program.launch([
             self._server, "--no-defaults", "--user=root", f"--datadir={self._data}",
             f"--bind-address={HOST}", f"--port={self.port}", f"--socket={self._socket}",
-            "--server-id=2", f"--log-bin={self._folder}/bin", "--binlog-format=ROW",
+            f"--tmpdir={self._folder}", "--server-id=2", f"--log-bin={self._folder}/bin",
+            "--binlog-format=ROW",
             # Of another row metadata Canal 1.1.7 reads signs where MariaDB has none, and stops.
             f"--binlog-row-image={self._image}", "--binlog-row-metadata=NO_LOG",
             "--binlog-annotate-row-events=OFF",

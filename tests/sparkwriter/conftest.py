@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from offsets.fence import Span
 from offsets.position import NO_OFFSET, TopicPartition
 from sparkwriter.iceberg.options import Write
 from sparkwriter.iceberg.sink import IcebergWriter
+from tests.sparkwriter.databases import Server, running
 
 _numbers = itertools.count()
 
@@ -107,6 +108,20 @@ def writer(spark: SparkSession) -> IcebergWriter:
 def target() -> TargetName:
     """A target that no other test uses and that does not exist yet."""
     return TargetName("lake", "sink", f"t{next(_numbers)}")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """PostgreSQL."""
+    with running("postgres") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[Server]:
+    """MariaDB."""
+    with running("mariadb") as server:
+        yield server
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -13,8 +13,10 @@ import pytest
 from actors.contract.ports import Swaps
 from changes.model import Column, TableSchema, TargetName
 from sparkwriter.kit.store import Absent, TableStore
-from sparkwriter.sqlite.store import SqliteStore, SqliteWriter
+from sparkwriter.ledgered.store import LedgeredWriter
+from sparkwriter.sqlite.store import SqliteStore
 from tests.sparkwriter.conftest import Staging
+from tests.sparkwriter.databases import JdbcTables
 
 _numbers = itertools.count()
 Row = tuple[object, ...]
@@ -48,7 +50,7 @@ class Sqlite:
         return self._made[-1]
 
     def swaps(self) -> Swaps:
-        return SqliteWriter(self.store())
+        return LedgeredWriter(self.store())
 
     def read(self, target: TargetName) -> pa.Table:
         return self.store().read(target)
@@ -86,13 +88,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("long")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("iceberg", marks=pytest.mark.integration)])
+@pytest.fixture(
+    params=[
+        "sqlite",
+        "postgres",
+        "mariadb",
+        pytest.param("iceberg", marks=pytest.mark.integration),
+    ]
+)
 def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sink]:
     """Each sink in turn."""
     if request.param == "sqlite":
         made = Sqlite(tmp_path / "sink.db")
         yield made
         made.close()
+    elif request.param in ("postgres", "mariadb"):
+        tables = JdbcTables(request.getfixturevalue(f"{request.param}_server"))
+        yield tables
+        tables.close()
     else:
         yield Iceberg(*map(request.getfixturevalue, ("spark", "shared_staging")))
 

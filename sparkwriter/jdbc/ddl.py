@@ -1,0 +1,53 @@
+"""Operations that a transaction carries out: with PostgreSQL all, else those of rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from changes.model import TargetName
+from sparkwriter.jdbc.dialect import target_name
+from sparkwriter.jdbc.session import Session
+from sparkwriter.jdbc.tables import DbTable
+from sparkwriter.kit.changelog import rows_above
+from sparkwriter.ledgered.operations import Drop, Make, Operation, Remake, Rename, TakeAbove
+from sparkwriter.sql.schema import lake_name
+
+
+def carry_out(
+    session: Session, operation: Operation, table_of: Callable[[TargetName], DbTable]
+) -> None:
+    """Run the operation's statements. Not for rows of a batch."""
+    for statement in _statements(session, operation, table_of):
+        session.run(statement)
+
+
+def _statements(
+    session: Session, operation: Operation, table_of: Callable[[TargetName], DbTable]
+) -> Iterator[str]:
+    dialect = session.dialect
+    match operation:
+        case Make(target, made):
+            yield dialect.make(target, made, "")
+        case Remake(target, emptied=emptied):
+            if emptied:
+                yield empty(session, target)
+            if not operation.is_same:
+                yield from dialect.remake(operation, table_of(target), "")
+        case Rename(old, new):
+            yield from dialect.rename(old, new)
+        case Drop(target):
+            yield f"DROP TABLE {target_name(dialect, target)}"
+        case TakeAbove(target, before, after):
+            away = rows_above(
+                before.offsets, after.offsets, lambda name: dialect.quote(lake_name(name))
+            )
+            if away is not None:
+                yield f"DELETE FROM {target_name(dialect, target)} WHERE {away}"
+
+
+def empty(session: Session, target: TargetName) -> str:
+    """The statement that takes all rows away, inside a transaction."""
+    name = target_name(session.dialect, target)
+    if session.transactional_ddl and not session.is_referenced(target):
+        return f"TRUNCATE TABLE {name}"
+    return f"DELETE FROM {name}"

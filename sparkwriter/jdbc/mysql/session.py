@@ -1,0 +1,250 @@
+"""A connection to MySQL or MariaDB."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.constants import CLIENT
+
+from changes.model import TargetName
+from sparkwriter.jdbc.mysql import catalog
+from sparkwriter.jdbc.mysql.insert import inserts
+from sparkwriter.jdbc.mysql.words import MySqlWords
+from sparkwriter.jdbc.session import Cause, DbError, Loaded
+from sparkwriter.jdbc.tables import DbTable
+from sparkwriter.jdbc.url import JdbcUrl
+
+CONNECT_WITHIN_S = 10
+LOCK_WITHIN_S = 30
+"""How long a statement waits for a lock: then the reason is shown, and it is tried again."""
+
+STATEMENT_BYTES = 4 << 20
+"""Of an INSERT at most, and never more than three quarters of the server's max_allowed_packet.
+Smaller ones cost the server more; larger ones memory."""
+
+_SETTINGS = {
+    # Nothing is rounded, cut or made zero without an error; a backslash escapes.
+    "sql_mode": "'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
+    "time_zone": "'+00:00'",
+    "innodb_lock_wait_timeout": str(LOCK_WITHIN_S),
+    "lock_wait_timeout": str(LOCK_WITHIN_S),
+    "foreign_key_checks": "1",
+    "unique_checks": "1",
+    "sql_safe_updates": "0",
+    "group_concat_max_len": "1048576",
+}
+
+_AWAY = {1040, 1042, 1043, 1045, 1053, 1077, 1080, 1129, 1130, 1152, 1158, 1159, 1160, 1161,
+         1184, 1203, 1226, 1290, 1698, 1792, 1836, 1927, 3032, 3168, 4031}  # fmt: skip
+"""Connections that end or are refused, and servers that can't be written."""
+_LATER = {1021, 1030, 1037, 1038, 1041, 1105, 1114, 1180, 1205, 1206, 1213, 1216, 1217, 1317, 1451,
+          1452, 1568, 1969, 3024, 3058, 3101, 3572}  # fmt: skip
+"""Locks, disks, memory, foreign keys, statements that somebody ended."""
+_UNIQUE = {1062, 1586}
+
+
+class MySqlSession:
+    """``sparkwriter.jdbc.session.Session``."""
+
+    transactional_ddl = False
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self._connection = connection
+        version, packet = self._one("SELECT VERSION(), @@max_allowed_packet")
+        self.dialect = MySqlWords(mariadb="mariadb" in str(version).lower())
+        self._packet = int(packet)
+        self._most = min(STATEMENT_BYTES, self._packet * 3 // 4)
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """See ``Session``."""
+        with _errors(), self._connection.cursor() as cursor:
+            cursor.execute(sql, values or None)
+            return list(cursor.fetchall())
+
+    def run(self, sql: str, values: Sequence[object] = ()) -> int:
+        """See ``Session``."""
+        with _errors(), self._connection.cursor() as cursor:
+            return int(cursor.execute(sql, values or None))
+
+    def load(self, table: str, columns: Sequence[Loaded]) -> None:
+        """INSERTs of many rows: LOAD DATA would make warnings of errors, and needs a right of the
+        server's that is off as it comes."""
+        names = ", ".join(self.dialect.quote(column.name) for column in columns)
+        head = f"INSERT INTO {table} ({names}) VALUES ".encode()
+        added = 0
+        for statement in inserts(head, columns, self._most):
+            if len(statement) >= self._packet:
+                text = f"a row of {len(statement)} bytes, and max_allowed_packet is {self._packet}"
+                raise DbError(Cause.REFUSED, text)
+            with _errors():
+                added += self._connection.query(statement)
+        if added != len(columns[0].texts):
+            raise DbError(Cause.REFUSED, f"{added} rows were inserted, not all")
+
+    def commit(self) -> None:
+        """See ``Session``."""
+        self.run("COMMIT")
+
+    def describe(self, target: TargetName) -> DbTable | None:
+        """See ``Session``."""
+        name = (target.namespace, target.table)
+        table = self.rows(catalog.TABLE, name)
+        if not table:
+            return None
+        others = (catalog.COLUMNS, catalog.PRIMARY, catalog.FOREIGN)
+        return catalog.table_of(table, *(self.rows(query, name) for query in others))
+
+    def is_referenced(self, target: TargetName) -> bool:
+        """See ``Session``."""
+        return bool(self.rows(catalog.REFERENCED, (target.namespace, target.table)))
+
+    def triggers(self, target: TargetName) -> list[str]:
+        """See ``Session``."""
+        return [name for (name,) in self.rows(catalog.TRIGGERS, (target.namespace, target.table))]
+
+    def use(self, schema: str) -> None:
+        """Temporary tables are in a database, too."""
+        self.run(f"USE {self.dialect.quote(schema)}")
+
+    def has_schema(self, name: str) -> bool:
+        """See ``Session``."""
+        text = "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s"
+        return bool(self.rows(text, (name,)))
+
+    @contextmanager
+    def exclusive(self, name: str) -> Iterator[None]:
+        """By a lock that the server has by names."""
+        if self._one(f"SELECT GET_LOCK({self.dialect.literal(name)}, {LOCK_WITHIN_S})") != (1,):
+            raise DbError(Cause.LATER, f"another connection has the lock {name}")
+        try:
+            yield
+        finally:
+            self.rows(f"SELECT RELEASE_LOCK({self.dialect.literal(name)})")
+
+    def remarks(self) -> Iterator[str]:
+        """Of durability: marks that a crash takes back would be below what is recorded."""
+        (flush,) = self._one("SELECT @@innodb_flush_log_at_trx_commit")
+        if flush != 1:
+            yield (
+                f"innodb_flush_log_at_trx_commit is {flush}: a crash of the machine takes back the "
+                "last commits, and the tables are then refused as rolled back; make it 1"
+            )
+
+    def cut(self) -> None:
+        """Whoever waits for an answer finds the connection closed."""
+        try:
+            with socket.socket(fileno=os.dup(self._connection._sock.fileno())) as wire:
+                wire.shutdown(socket.SHUT_RDWR)
+        except (OSError, AttributeError):
+            return  # it is gone already, which is what is wanted
+
+    def close(self) -> None:
+        """See ``Session``."""
+        self._connection._force_close()
+
+    def _one(self, sql: str) -> tuple[Any, ...]:
+        (row,) = self.rows(sql)
+        return row
+
+
+def connect_mysql(url: JdbcUrl, user: str | None, password: str | None) -> MySqlSession:
+    """A session of the first host that can be written. Raises DbError."""
+    failed: list[str] = []
+    for host, port in url.hosts:
+        try:
+            session = _connect(url, host, port, user, password)
+            if len(url.hosts) == 1 or session.rows("SELECT @@global.read_only") == [(0,)]:
+                return session
+            session.close()
+            failed.append(f"{host}:{port} is read-only")
+        except DbError as error:
+            failed.append(f"{host}:{port}: {error}")
+    raise DbError(Cause.AWAY, "; ".join(failed))
+
+
+def _connect(
+    url: JdbcUrl, host: str, port: int, user: str | None, password: str | None
+) -> MySqlSession:
+    with _errors():
+        try:
+            connection = _open(url, host, port, user, password, _tls(url))
+        except pymysql.err.OperationalError as error:
+            if url.tls != "prefer" or "SSL" not in str(error):
+                raise
+            connection = _open(url, host, port, user, password, None)
+    session = MySqlSession(connection)
+    settings = ", ".join(f"SESSION {name} = {value}" for name, value in _SETTINGS.items())
+    session.run(f"SET {settings}")
+    session.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    return session
+
+
+def _open(
+    url: JdbcUrl,
+    host: str,
+    port: int,
+    user: str | None,
+    password: str | None,
+    tls: ssl.SSLContext | None,
+) -> Connection[Any]:
+    return pymysql.connect(
+        host=host,
+        port=port,
+        user=user,
+        password=password or "",
+        charset="utf8mb4",
+        autocommit=True,
+        connect_timeout=CONNECT_WITHIN_S,
+        # An UPDATE that changes nothing has found its row all the same.
+        client_flag=CLIENT.FOUND_ROWS,
+        ssl=tls,
+        ssl_disabled=tls is None,
+        local_infile=False,
+        program_name="binlogd",
+    )
+
+
+def _tls(url: JdbcUrl) -> ssl.SSLContext | None:
+    if url.tls == "disable":
+        return None
+    context = ssl.create_default_context(cafile=url.certificates)
+    context.check_hostname = url.tls == "verify-full"
+    if not url.tls.startswith("verify"):
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except pymysql.err.Error as error:
+        number = error.args[0] if error.args and isinstance(error.args[0], int) else None
+        text = str(error.args[1]) if number is not None and len(error.args) > 1 else str(error)
+        raise DbError(_cause(error, number), _without_values(number, text)) from error
+
+
+def _cause(error: Exception, number: int | None) -> Cause:
+    if number in _UNIQUE:
+        return Cause.UNIQUE
+    if number in _LATER:
+        return Cause.LATER
+    if number is None or number in _AWAY or 2000 <= number < 3000 or number == 0:
+        return Cause.AWAY
+    return Cause.REFUSED
+
+
+def _without_values(number: int | None, text: str) -> str:
+    """Values are nobody's business in a log."""
+    if number == 1062:
+        return f"duplicate entry for key {text.rpartition(' for key ')[2]}"
+    if number == 1366:
+        return text.split(": ")[0] + f" for column {text.rpartition(' for column ')[2]}"
+    return text

@@ -1,0 +1,198 @@
+"""A connection to PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from changes.model import TargetName
+from sparkwriter.jdbc.postgres.catalog import REFERENCED, TABLE, TRIGGERS, table_of
+from sparkwriter.jdbc.postgres.copy_text import copy_text
+from sparkwriter.jdbc.postgres.words import PostgresWords
+from sparkwriter.jdbc.session import Cause, DbError, Loaded
+from sparkwriter.jdbc.tables import DbTable
+from sparkwriter.jdbc.url import JdbcUrl
+
+CONNECT_WITHIN_S = 10
+LOCK_WITHIN_S = 30
+"""How long a statement waits for a lock: then the reason is shown, and it is tried again."""
+
+PIECE_BYTES = 1 << 20
+
+_SETTINGS = {
+    "search_path": "pg_catalog",
+    "timezone": "UTC",
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "postgres",
+    "bytea_output": "hex",
+    "standard_conforming_strings": "on",
+    "default_transaction_isolation": "read committed",
+    "lock_timeout": f"{LOCK_WITHIN_S}s",
+    "client_min_messages": "warning",
+}
+
+_AWAY = ("08", "57P", "28", "3D", "53300", "25006", "XX")
+_LATER = ("40", "53", "55", "57", "58", "23503")
+
+
+class PostgresSession:
+    """``sparkwriter.jdbc.session.Session``."""
+
+    dialect = PostgresWords()
+    transactional_ddl = True
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """See ``Session``."""
+        with _errors():
+            return self._connection.execute(sql.encode(), values or None).fetchall()
+
+    def run(self, sql: str, values: Sequence[object] = ()) -> int:
+        """See ``Session``."""
+        with _errors():
+            return self._connection.execute(sql.encode(), values or None).rowcount
+
+    def load(self, table: str, columns: Sequence[Loaded]) -> None:
+        """COPY."""
+        names = ", ".join(self.dialect.quote(column.name) for column in columns)
+        data = copy_text(columns)
+        with _errors(), self._connection.cursor() as cursor:
+            with cursor.copy(f"COPY {table} ({names}) FROM STDIN".encode()) as copy:
+                for at in range(0, len(data), PIECE_BYTES):
+                    copy.write(data[at : at + PIECE_BYTES])
+            if cursor.rowcount != len(columns[0].texts):
+                raise DbError(Cause.REFUSED, f"COPY took {cursor.rowcount} rows, not all")
+
+    def commit(self) -> None:
+        """The server answers COMMIT with ROLLBACK where something had failed before."""
+        with _errors():
+            done = self._connection.execute("COMMIT").statusmessage
+        if done != "COMMIT":
+            raise DbError(Cause.REFUSED, f"the server answered COMMIT with {done}")
+
+    def describe(self, target: TargetName) -> DbTable | None:
+        """See ``Session``."""
+        found = self.rows(TABLE, (target.namespace, target.table))
+        return table_of(found[0] if found else None)
+
+    def is_referenced(self, target: TargetName) -> bool:
+        """See ``Session``."""
+        return bool(self.rows(REFERENCED, (target.namespace, target.table)))
+
+    def triggers(self, target: TargetName) -> list[str]:
+        """See ``Session``."""
+        return [name for (name,) in self.rows(TRIGGERS, (target.namespace, target.table))]
+
+    def use(self, schema: str) -> None:
+        """Temporary tables are in a schema of their own."""
+
+    def has_schema(self, name: str) -> bool:
+        """See ``Session``."""
+        return bool(self.rows("SELECT 1 FROM pg_namespace WHERE nspname = %s", (name,)))
+
+    @contextmanager
+    def exclusive(self, name: str) -> Iterator[None]:
+        """Its steps are transactions, which need none."""
+        yield
+
+    def remarks(self) -> Iterator[str]:
+        """fsync is the server's."""
+        ((fsync,),) = self.rows("SHOW fsync")
+        if fsync == "off":
+            yield "fsync is off: after a crash of the machine the database may be damaged"
+
+    def cut(self) -> None:
+        """Whoever waits for an answer finds the connection closed."""
+        try:
+            with socket.socket(fileno=os.dup(self._connection.pgconn.socket)) as wire:
+                wire.shutdown(socket.SHUT_RDWR)
+        except (OSError, psycopg.Error):
+            return  # it is gone already, which is what is wanted
+
+    def close(self) -> None:
+        """See ``Session``."""
+        self._connection.close()
+
+
+def connect_postgres(url: JdbcUrl, user: str | None, password: str | None) -> PostgresSession:
+    """A session of the first host that can be written. Raises DbError."""
+    failed: list[str] = []
+    for host, port in url.hosts:
+        try:
+            session = _connect(url, host, port, user, password)
+            if len(url.hosts) == 1:
+                return session
+            ((read_only,),) = session.rows("SHOW transaction_read_only")
+            if read_only == "off":
+                return session
+            session.close()
+            failed.append(f"{host}:{port} is read-only")
+        except DbError as error:
+            failed.append(f"{host}:{port}: {error}")
+    raise DbError(Cause.AWAY, "; ".join(failed))
+
+
+def _connect(
+    url: JdbcUrl, host: str, port: int, user: str | None, password: str | None
+) -> PostgresSession:
+    certificates = {} if url.certificates is None else {"sslrootcert": url.certificates}
+    with _errors():
+        connection = psycopg.connect(
+            host=host,
+            port=port,
+            dbname=url.database,
+            user=user,
+            password=password,
+            sslmode=url.tls,
+            connect_timeout=CONNECT_WITHIN_S,
+            application_name="binlogd",
+            client_encoding="UTF8",
+            autocommit=True,
+            prepare_threshold=None,
+            **certificates,
+        )
+    session = PostgresSession(connection)
+    for name, value in _SETTINGS.items():
+        session.run(f"SET {name} = {session.dialect.literal(value)}")
+    # Marks that a crash takes back would be below what is recorded elsewhere.
+    if session.rows("SHOW synchronous_commit") == [("off",)]:
+        session.run("SET synchronous_commit = on")
+    return session
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        raise DbError(_cause(error), _text(error)) from error
+
+
+def _cause(error: psycopg.Error) -> Cause:
+    state = error.sqlstate
+    if state is None:
+        # Of the client itself: connections that end have no state, values that it can't send are
+        # other errors.
+        away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        return Cause.AWAY if away else Cause.REFUSED
+    if state == "23505":
+        return Cause.UNIQUE
+    if state.startswith(_AWAY):
+        return Cause.AWAY
+    return Cause.LATER if state.startswith(_LATER) else Cause.REFUSED
+
+
+def _text(error: psycopg.Error) -> str:
+    """Without the values that the server tells of: they are nobody's business in a log."""
+    said = error.diag
+    text = said.message_primary or str(error)
+    if said.context and said.context.startswith("COPY "):
+        text += f" ({said.context.splitlines()[0].split(': ')[0]})"
+    return text

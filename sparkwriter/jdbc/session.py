@@ -1,0 +1,125 @@
+"""A connection to a database as the store uses it, and its errors as the store tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from actors.contract.ports import SinkUnavailable, TargetRefused
+from changes.model import TargetName
+from sparkwriter.jdbc.dialect import Dialect
+from sparkwriter.jdbc.tables import DbTable
+
+
+class Cause(Enum):
+    """What an error of a database asks for."""
+
+    AWAY = "away"
+    """Another connection, later: it is gone, or to a server that can't be written."""
+    LATER = "later"
+    """The same again, later: a lock, a deadlock, a full disk, a row of another table."""
+    UNIQUE = "unique"
+    """A row with the same unique values is there."""
+    REFUSED = "refused"
+    """The table can't take it as it is."""
+
+
+class DbError(Exception):
+    """A database's error: one line."""
+
+    def __init__(self, cause: Cause, text: str) -> None:
+        super().__init__(" ".join(text.split()))
+        self.cause = cause
+
+    def for_port(self) -> SinkUnavailable | TargetRefused:
+        """As the port raises it."""
+        if self.cause in (Cause.AWAY, Cause.LATER):
+            return SinkUnavailable(str(self))
+        return TargetRefused(str(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A column to be loaded: its name, its texts (``sparkwriter.jdbc.values``)."""
+
+    name: str
+    texts: pa.Array
+    binary: bool = False
+
+
+class Session(Protocol):
+    """One connection. One thread's, but for ``cut``. Every method raises DbError."""
+
+    dialect: Dialect
+    transactional_ddl: bool
+    """Whether statements about tables are part of a transaction."""
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """What a query gives. A value's place is ``%s``; then a ``%`` is written twice."""
+        ...
+
+    def run(self, sql: str, values: Sequence[object] = ()) -> int:
+        """Run a statement; how many rows it found."""
+        ...
+
+    def load(self, table: str, columns: Sequence[Loaded]) -> None:
+        """Add rows to a table, each value as it is or an error."""
+        ...
+
+    def commit(self) -> None:
+        """End a transaction; when it returns the server has it durably."""
+        ...
+
+    def describe(self, target: TargetName) -> DbTable | None:
+        """The table as it is now."""
+        ...
+
+    def is_referenced(self, target: TargetName) -> bool:
+        """Whether another table's foreign key points to it."""
+        ...
+
+    def triggers(self, target: TargetName) -> list[str]:
+        """The names of its triggers."""
+        ...
+
+    def use(self, schema: str) -> None:
+        """Make temporary tables there, where they need a place."""
+        ...
+
+    def has_schema(self, name: str) -> bool:
+        """Whether there is such a namespace."""
+        ...
+
+    def exclusive(self, name: str) -> AbstractContextManager[None]:
+        """Nobody else is inside with the same name. Raises DbError, LATER, when it takes long."""
+        ...
+
+    def remarks(self) -> Iterator[str]:
+        """What of the server is unwise. One line each."""
+        ...
+
+    def cut(self) -> None:
+        """Break the connection under a call that waits. Any thread; raises nothing."""
+        ...
+
+    def close(self) -> None:
+        """End it. Raises nothing."""
+        ...
+
+
+@contextmanager
+def transaction(session: Session) -> Iterator[None]:
+    """Commit what is done inside, or roll it back."""
+    session.run("BEGIN")
+    try:
+        yield
+        session.commit()
+    except BaseException as error:
+        if not (isinstance(error, DbError) and error.cause is Cause.AWAY):
+            session.run("ROLLBACK")
+        raise

@@ -1,0 +1,253 @@
+"""Tables of PostgreSQL, MySQL and MariaDB as a sink. Docs: ``docs/sinks/jdbc.md``."""
+
+from __future__ import annotations
+
+import math
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import pyarrow.parquet as pq
+
+from actors.contract.ports import LostRace, TargetRefused
+from changes.model import TargetName
+from sparkwriter.jdbc.ddl import carry_out
+from sparkwriter.jdbc.dialect import target_name
+from sparkwriter.jdbc.ledger import NONE, Ledger
+from sparkwriter.jdbc.session import Cause, DbError, Session, transaction
+from sparkwriter.jdbc.stamped import plan_step
+from sparkwriter.jdbc.stamped_steps import StampedSteps
+from sparkwriter.jdbc.tables import DbTable, adopted, problems
+from sparkwriter.jdbc.write import RowWriter
+from sparkwriter.kit.store import Absent
+from sparkwriter.ledgered.made import Row, row_of
+from sparkwriter.ledgered.operations import (
+    Entry,
+    Make,
+    Operation,
+    Remake,
+    Rename,
+    TakeAbove,
+    WriteRows,
+)
+from sparkwriter.ledgered.store import LedgeredStore
+
+
+class JdbcStore(LedgeredStore):
+    """Tables in a database: a step is a transaction, or stamped where statements commit."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Session],
+        schema: str,
+        timeout_s: float = math.inf,
+        or_null: bool = False,
+    ) -> None:
+        """``connect``: a new session, raises DbError. ``schema``: of the ledger. ``timeout_s``: for
+        one call. ``or_null``: a value that the database can't hold becomes null."""
+        self._connect, self._schema = connect, schema
+        self._timeout_s, self._or_null = timeout_s, or_null
+        self._session: Session | None = None
+        self._ledger: Ledger | None = None
+        self._seen: tuple[TargetName, DbTable] | None = None
+
+    def close(self) -> None:
+        """Release the connection."""
+        if self._session is not None:
+            self._session.close()
+        self._session = self._ledger = self._seen = None
+
+    @contextmanager
+    def call(self, target: TargetName) -> Iterator[None]:
+        """The database's errors become the port's, and the port's name the target."""
+        with self._deadline():
+            try:
+                yield
+            except DbError as error:
+                if error.cause is Cause.AWAY:
+                    self.close()
+                said = error.for_port()
+                raise type(said)(f"{target}: {said}") from error
+            except TargetRefused as error:
+                raise TargetRefused(f"{target}: {error}") from error
+
+    @contextmanager
+    def _deadline(self) -> Iterator[None]:
+        """Cut the connection when the time is over. The writer's thread then ends by itself."""
+        if math.isinf(self._timeout_s):
+            yield
+            return
+        timer = threading.Timer(self._timeout_s, self._cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _cut(self) -> None:
+        session = self._session
+        if session is not None:
+            session.cut()
+
+    @property
+    def session(self) -> Session:
+        """The connection, made where there is none. Raises DbError."""
+        if self._session is None:
+            session = self._connect()
+            try:
+                self._ledger = Ledger(session, self._schema)
+            except BaseException:
+                session.close()
+                raise
+            self._session = session
+        return self._session
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger through that connection."""
+        assert self.session
+        assert self._ledger is not None
+        return self._ledger
+
+    def look(self, target: TargetName) -> Row | Absent:
+        """Ledger and catalog, which must agree."""
+        target_name(self.session.dialect, target)
+        entry = self.ledger.look(target)
+        if entry is not None and entry.step is not None:
+            StampedSteps(self.session, self.ledger).finish(entry.step)
+            entry = self.ledger.look(target)
+        table = self._describe(target)
+        if table is None:
+            # Without its table a ledger's row counts no more: the marks have gone with the rows.
+            gone = entry is None or entry.made is not None
+            return Absent() if entry is None or gone else Absent(entry.marks)
+        made = adopted(table) if entry is None or entry.made is None else entry.made
+        wrong = list(problems(table, made))
+        if wrong:
+            raise TargetRefused("; ".join(wrong))
+        if entry is None:
+            return row_of(target, made, Absent().marks, NONE)
+        return row_of(target, made, entry.marks, entry.version)
+
+    def _describe(self, target: TargetName) -> DbTable | None:
+        table = self.session.describe(target)
+        self._seen = None if table is None else (target, table)
+        return table
+
+    def _table(self, target: TargetName) -> DbTable:
+        """As the last look found it."""
+        if self._seen is not None and self._seen[0] == target:
+            return self._seen[1]
+        table = self._describe(target)
+        if table is None:
+            raise LostRace("the table is gone meanwhile")
+        return table
+
+    def step(
+        self,
+        operations: Sequence[Operation],
+        entries: Sequence[Entry],
+        seen: Sequence[Row] = (),
+        absent: TargetName | None = None,
+    ) -> str:
+        """A transaction; or, where it needs statements that commit, those, stamped."""
+        self._make_schemas(operations)
+        tables = [one for one in operations if not isinstance(one, WriteRows | TakeAbove)]
+        if not self.session.transactional_ddl and any(map(_is_ddl, tables)):
+            self._stamped(operations, entries, seen, absent)
+        else:
+            self._in_transaction(operations, entries, seen, absent)
+        return self.ledger.version(entries[0].target)
+
+    def _in_transaction(
+        self,
+        operations: Sequence[Operation],
+        entries: Sequence[Entry],
+        seen: Sequence[Row],
+        absent: TargetName | None,
+    ) -> None:
+        session = self.session
+        files = {id(one): self._file(one) for one in operations if isinstance(one, WriteRows)}
+        with transaction(session):
+            self.ledger.begin(seen)
+            self._check_absent(absent)
+            for one in operations:
+                if isinstance(one, WriteRows):
+                    writer, file = files[id(one)]
+                    writer.write(file)
+                else:
+                    carry_out(session, one, self._table)
+            for entry in entries:
+                self.ledger.note(entry)
+
+    def _file(self, rows: WriteRows) -> tuple[RowWriter, pq.ParquetFile]:
+        """What is done of a batch before its transaction."""
+        seen, batch = rows.seen, rows.batch
+        assert batch.path is not None
+        file = pq.ParquetFile(batch.path, memory_map=True)
+        writer = RowWriter(self.session, seen, batch, self._table(seen.target), self._or_null)
+        if writer.free_keys(file):
+            self._seen = None
+        return writer, file
+
+    def _stamped(
+        self,
+        operations: Sequence[Operation],
+        entries: Sequence[Entry],
+        seen: Sequence[Row],
+        absent: TargetName | None,
+    ) -> None:
+        session = self.session
+        token = uuid.uuid4().hex[:12]
+        targets = [row.target for row in seen]
+        planned = plan_step(session.dialect, operations, entries, targets, session.describe, token)
+        text = planned.text()
+        with transaction(session):
+            self.ledger.begin(seen)
+            self._check_absent(absent)
+            for target in planned.targets:
+                self.ledger.mark_step(target, text)
+        self._seen = None
+        StampedSteps(session, self.ledger).finish(text)
+
+    def _check_absent(self, absent: TargetName | None) -> None:
+        if absent is None:
+            return
+        if self.session.describe(absent) is not None:
+            raise LostRace(f"{absent} is there meanwhile")
+
+    def _make_schemas(self, operations: Sequence[Operation]) -> None:
+        for one in operations:
+            name = None
+            if isinstance(one, Make):
+                name = one.target.namespace
+            elif isinstance(one, Rename):
+                name = one.new.namespace
+            if name is not None and not self.session.has_schema(name):
+                quoted = self.session.dialect.quote(name)
+                self.session.run(f"CREATE SCHEMA IF NOT EXISTS {quoted}")
+
+    def freed(self, target: TargetName) -> str | None:
+        """What ``free`` noted."""
+        return self.ledger.freed(target)
+
+    def is_empty(self, seen: Row) -> bool:
+        """Whether there is no row."""
+        name = target_name(self.session.dialect, seen.target)
+        return not self.session.rows(f"SELECT 1 FROM {name} LIMIT 1")
+
+    def may_hold_null(self, seen: Row, column: str) -> bool:
+        """Whether a row has a null there; a column that is not there has nothing but."""
+        found = self._table(seen.target).find(column)
+        if found is None:
+            return True
+        name, quote = target_name(self.session.dialect, seen.target), self.session.dialect.quote
+        text = f"SELECT 1 FROM {name} WHERE {quote(found.name)} IS NULL LIMIT 1"
+        return bool(self.session.rows(text))
+
+
+def _is_ddl(operation: Operation) -> bool:
+    """Whether a statement about a table is needed."""
+    return not (isinstance(operation, Remake) and operation.is_same)

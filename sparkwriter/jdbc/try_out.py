@@ -1,0 +1,97 @@
+"""What ``check-config --connect`` finds out about a database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from actors.contract.ports import TargetRefused
+from changes.model import TargetName
+from sparkwriter.jdbc.dialect import target_name
+from sparkwriter.jdbc.ledger import LEDGER
+from sparkwriter.jdbc.session import DbError, Session, transaction
+from sparkwriter.jdbc.tables import DbTable, adopted, problems
+
+TRIED = "__binlogd_tried"
+
+
+def try_out(
+    connect: Callable[[], Session], schema: str, targets: Iterable[TargetName]
+) -> Iterator[str]:
+    """One line for each problem. Leaves nothing."""
+    try:
+        session = connect()
+    except DbError as error:
+        yield str(error)
+        return
+    try:
+        yield from session.remarks()
+        yield from _ledger(session, schema)
+        for target in targets:
+            yield from (f"{target}: {line}" for line in _target(session, target))
+    except DbError as error:
+        yield str(error)
+    finally:
+        session.close()
+
+
+def _ledger(session: Session, schema: str) -> Iterator[str]:
+    """Whether the ledger is there, or could be made."""
+    quote = session.dialect.quote
+    if session.has_schema(schema):
+        if session.describe(TargetName("", schema, LEDGER)) is None:
+            yield from _may_make(session, schema)
+        return
+    try:
+        session.run(f"CREATE SCHEMA {quote(schema)}")
+    except DbError as error:
+        yield f"ledger_schema: can't make {schema}: {error}"
+        return
+    yield from _may_make(session, schema)
+    session.run(f"DROP SCHEMA {quote(schema)}")
+
+
+def _may_make(session: Session, schema: str) -> Iterator[str]:
+    name = f"{session.dialect.quote(schema)}.{session.dialect.quote(TRIED)}"
+    try:
+        session.run(f"CREATE TABLE {name} (n int)")
+        session.run(f"DROP TABLE {name}")
+    except DbError as error:
+        yield f"ledger_schema: can't make tables in {schema}: {error}"
+
+
+def _target(session: Session, target: TargetName) -> Iterator[str]:
+    """A table that is there is looked at, and written without a row."""
+    try:
+        name = target_name(session.dialect, target)
+        table = session.describe(target)
+        if table is None:
+            return
+        made = adopted(table)
+        yield from problems(table, made)
+        yield from _unfit(table)
+        if not made.keys and made.mode.value == "upsert":
+            yield "has no primary key: give it the source's"
+        triggers = session.triggers(target)
+    except TargetRefused as error:
+        yield str(error)
+        return
+    if triggers:
+        yield f"its triggers run with each write, and may make it differ: {', '.join(triggers)}"
+    if made.fields:
+        column = session.dialect.quote(made.fields[0].name)
+        try:
+            with transaction(session):
+                session.run(f"DELETE FROM {name} WHERE 1 = 0")
+                session.run(f"UPDATE {name} SET {column} = {column} WHERE 1 = 0")
+                session.run(
+                    f"INSERT INTO {name} ({column}) SELECT {column} FROM {name} WHERE 1 = 0"
+                )
+        except DbError as error:
+            yield f"can't be written: {error}"
+
+
+def _unfit(table: DbTable) -> Iterator[str]:
+    """Columns that keep nothing exactly. Harmless where the source has no such column."""
+    for column in table.columns:
+        if column.lake is None and not column.generated:
+            yield f"column {column.name} is {column.type}: {column.refused}"

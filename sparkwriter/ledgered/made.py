@@ -1,0 +1,134 @@
+"""What a ledger keeps of a target's table: columns, key, mode, and what is known of its source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from actors.contract.writes import StagedBatch
+from changes.model import Mode, TableName, TargetName
+from offsets.fence import Marks
+from sparkwriter.kit.store import Absent, Existing, Facts, TableChange
+from sparkwriter.sql.ddl_plan import LakeField
+from sparkwriter.sql.schema import (
+    AddLakeColumn,
+    LakeColumn,
+    SchemaStep,
+    StoredTable,
+    WidenColumn,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A table as the ledger describes it. The fields' ids only tell old ones from new."""
+
+    fields: tuple[LakeField, ...]
+    mode: Mode
+    keys: tuple[str, ...]
+    kept: tuple[str, ...] = ()
+    differs: str | None = None
+    source: TableName | None = None
+    dropped: str | None = None
+    rebuilt: str | None = None
+    """The name under which it was filled, before it took its present one."""
+
+    def text(self) -> str:
+        """As the ledger keeps it."""
+        return json.dumps(
+            {
+                "fields": [[field.name, field.type] for field in self.fields],
+                "mode": self.mode.value,
+                "keys": self.keys,
+                "kept": self.kept,
+                "differs": self.differs,
+                "source": self.source,
+                "dropped": self.dropped,
+                "rebuilt": self.rebuilt,
+            },
+            ensure_ascii=False,
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Made:
+        """Read back what ``text`` wrote."""
+        said: dict[str, Any] = json.loads(text)
+        source = said["source"]
+        return cls(
+            tuple(LakeField(at, name, type_) for at, (name, type_) in enumerate(said["fields"])),
+            Mode(said["mode"]),
+            tuple(said["keys"]),
+            tuple(said["kept"]),
+            said["differs"],
+            None if source is None else TableName(*source),
+            said["dropped"],
+            said["rebuilt"],
+        )
+
+
+Row = Existing[Made]
+"""One look at a target whose table is there."""
+
+
+def row_of(target: TargetName, made: Made, marks: Marks, version: str) -> Row:
+    """A target with a table, as the kit's loop takes it."""
+    columns = tuple(LakeColumn(field.name, field.type) for field in made.fields)
+    return Existing(
+        target,
+        made,
+        StoredTable(columns, made.mode, made.keys),
+        marks,
+        version,
+        dropped=made.dropped,
+        differs=made.differs,
+        source=made.source,
+    )
+
+
+def entry_of(target: TargetName, version: object, marks: str, made: str | None) -> Row | Absent:
+    """A ledger's row, its texts as they are stored."""
+    if made is None:
+        return Absent(Marks.parse(marks))
+    return row_of(target, Made.parse(made), Marks.parse(marks), str(version))
+
+
+def new_table(batch: StagedBatch, columns: Sequence[LakeColumn], facts: Facts) -> Made:
+    """The table that a batch needs."""
+    fields = tuple(LakeField(None, column.name, column.type) for column in columns)
+    keys = batch.schema.keys if batch.mode is Mode.UPSERT else ()
+    return Made(fields, batch.mode, keys, differs=facts.differs, source=facts.source)
+
+
+def with_columns(made: Made, steps: Sequence[SchemaStep], differs: str | None) -> Made:
+    """The table once columns are added and widened."""
+    fields = list(made.fields)
+    for step in steps:
+        match step:
+            case AddLakeColumn(column):
+                fields.append(LakeField(None, column.name, column.type))
+            case WidenColumn(column):
+                fields = [
+                    replace(field, type=column.type) if field.name == column.name else field
+                    for field in fields
+                ]
+    return replace(made, fields=tuple(fields), differs=differs)
+
+
+def with_facts(made: Made, facts: Facts) -> Made:
+    """The table once a step's facts are published."""
+    return replace(made, differs=facts.differs, source=facts.source)
+
+
+def changed(made: Made, change: TableChange) -> Made:
+    """The table after statements."""
+    after = change.after
+    after_it = replace(
+        made,
+        fields=after.fields,
+        keys=after.keys,
+        kept=tuple(sorted(after.kept)),
+        dropped=change.dropped or made.dropped,
+    )
+    return with_facts(after_it, change.facts)

@@ -1,0 +1,210 @@
+"""Tables of a database that keeps their marks in a ledger table beside them.
+
+Each method of ``TableStore`` is said here in operations and entries, which the database carries out
+in one step. What that step is, a transaction or one that is stamped and repeated, is the
+database's.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from actors.contract.ports import SwapTooEarly, TargetRefused
+from actors.contract.writes import StagedBatch, Swap, TargetState
+from changes.model import Mode, TargetName
+from offsets.fence import Marks
+from offsets.snapshot import TargetMark
+from sparkwriter.kit.store import Absent, Capabilities, Facts, TableChange
+from sparkwriter.kit.swaps import nothing_rebuilt
+from sparkwriter.kit.writer import TargetWriter
+from sparkwriter.ledgered.made import Row, changed, new_table, with_columns, with_facts
+from sparkwriter.ledgered.operations import (
+    Drop,
+    Entry,
+    Forgets,
+    Frees,
+    Make,
+    Operation,
+    Remake,
+    Rename,
+    Shows,
+    TakeAbove,
+    WriteRows,
+)
+from sparkwriter.sql.ddl_plan import DdlTable
+from sparkwriter.sql.schema import LakeColumn, SchemaStep
+
+
+class LedgeredStore(ABC):
+    """``sparkwriter.kit.store.TableStore`` over a ledger. One writer's, on its thread."""
+
+    capabilities = Capabilities(positions=False, history=False)
+
+    # --- what a database does itself
+
+    @abstractmethod
+    def call(self, target: TargetName) -> AbstractContextManager[None]:
+        """See ``TableStore.call``."""
+
+    @abstractmethod
+    def look(self, target: TargetName) -> Row | Absent:
+        """See ``TableStore.look``."""
+
+    @abstractmethod
+    def step(
+        self,
+        operations: Sequence[Operation],
+        entries: Sequence[Entry],
+        seen: Sequence[Row] = (),
+        absent: TargetName | None = None,
+    ) -> str:
+        """Carry out all of it in one step, and give the version that the first entry's target has
+        then. Raises LostRace where a row is not as it was seen, or the absent target is there."""
+
+    @abstractmethod
+    def freed(self, target: TargetName) -> str | None:
+        """See ``TableStore.freed``."""
+
+    @abstractmethod
+    def is_empty(self, seen: Row) -> bool:
+        """See ``TableStore.is_empty``."""
+
+    @abstractmethod
+    def may_hold_null(self, seen: Row, column: str) -> bool:
+        """See ``TableStore.may_hold_null``."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the connection."""
+
+    # --- what follows from it
+
+    def open(self, target: TargetName, recorded: TargetMark | None) -> Row | Absent:
+        """A look: the ledger keeps no history."""
+        return self.look(target)
+
+    def create(self, batch: StagedBatch, columns: Sequence[LakeColumn], facts: Facts) -> None:
+        """Make the table, unless another did first."""
+        made = new_table(batch, columns, facts)
+        target = batch.target
+        self.step([Make(target, made)], [Shows(target, facts.marks, made)], absent=target)
+
+    def change_schema(self, seen: Row, steps: Sequence[SchemaStep], differs: str | None) -> None:
+        """Add and widen columns."""
+        made, target = with_columns(seen.table, steps, differs), seen.target
+        self.step(
+            [Remake(target, seen.table, made)], [Shows(target, seen.marks, made)], seen=[seen]
+        )
+
+    def publish(self, seen: Row, batch: StagedBatch, facts: Facts) -> str:
+        """Rows and marks."""
+        rows = [] if batch.path is None else [WriteRows(seen, batch)]
+        shown = Shows(seen.target, facts.marks, with_facts(seen.table, facts))
+        return self.step(rows, [shown], seen=[seen])
+
+    def reset(self, seen: Row, marks: Marks) -> str:
+        """Move the marks; a changelog's rows above them go."""
+        changelog = seen.table.mode is Mode.APPEND
+        above = [TakeAbove(seen.target, seen.marks, marks)] if changelog else []
+        return self.step(above, [Shows(seen.target, marks, seen.table)], seen=[seen])
+
+    def columns(self, seen: Row) -> DdlTable:
+        """The table as statements find it."""
+        made = seen.table
+        kept, empty = frozenset(made.kept), self.is_empty(seen)
+        return DdlTable(made.fields, made.keys, kept, empty=empty)
+
+    def change(self, seen: Row, change: TableChange) -> None:
+        """Columns and marks."""
+        made = changed(seen.table, change)
+        remake = Remake(seen.target, seen.table, made, change.after.emptied)
+        self.step([remake], [Shows(seen.target, change.facts.marks, made)], seen=[seen])
+
+    def move(self, seen: Row, to: TargetName, change: TableChange, left: Marks) -> None:
+        """The same, and the name."""
+        made = changed(seen.table, change)
+        remake = Remake(seen.target, seen.table, made, change.after.emptied)
+        marks = seen.marks.with_name(change.facts.marks)
+        self.step(
+            [remake, Rename(seen.target, to, made)],
+            [Shows(to, marks, made), Shows(seen.target, left, None)],
+            seen=[seen],
+        )
+
+    def set_aside(self, seen: Row, aside: TargetName) -> None:
+        """Another name for the table; its own keeps the marks."""
+        self.step(
+            [Rename(seen.target, aside, seen.table)],
+            [Shows(aside, seen.marks, seen.table), Shows(seen.target, seen.marks, None)],
+            seen=[seen],
+        )
+
+    def drop(self, seen: Row, marks: Marks) -> None:
+        """Take the table away."""
+        self.step([Drop(seen.target)], [Shows(seen.target, marks, None)], seen=[seen])
+
+    def bury(self, target: TargetName, marks: Marks) -> None:
+        """Have a name that no table has show the marks."""
+        self.step([], [Shows(target, marks, None)])
+
+    def free(self, target: TargetName, renaming: str) -> None:
+        """Note which renaming may take the name."""
+        self.step([], [Frees(target, renaming)])
+
+    def added_otherwise(self, seen: Row, batch: StagedBatch) -> list[str]:
+        """Nothing: without positions a target is of one table, whose columns come in order."""
+        return []
+
+    def swap(self, swap: Swap) -> TargetState:
+        """A rebuilt table takes the old one's name. See ``actors.contract.ports.Swaps``."""
+        old, new = self.look(swap.old), self.look(swap.new)
+        if not isinstance(new, Absent):
+            self._exchange(swap, old, new)
+        elif isinstance(old, Absent) or old.table.rebuilt != str(swap.new):
+            raise TargetRefused(nothing_rebuilt(swap))
+        return self.look(swap.old).state
+
+    def remove(self, target: TargetName) -> None:
+        """A table that was not exchanged goes, and what is known of it."""
+        here = self.look(target)
+        there = [] if isinstance(here, Absent) else [here]
+        self.step([Drop(row.target) for row in there], [Forgets(target)], seen=there)
+
+    def _exchange(self, swap: Swap, old: Row | Absent, new: Row) -> None:
+        marks = new.marks.lifted(old.marks)
+        if any(at >= swap.frontiers.get(lane, 0) for lane, at in old.marks.offsets.items()):
+            raise SwapTooEarly(old.marks.offsets)
+        made = replace(new.table, rebuilt=str(swap.new))
+        operations: list[Operation] = [Rename(swap.new, swap.old, made)]
+        entries: list[Entry] = [Shows(swap.old, marks, made), Forgets(swap.new)]
+        seen = [new]
+        if not isinstance(old, Absent):
+            seen.append(old)
+            operations.insert(0, Rename(swap.old, swap.aside, old.table))
+            if swap.keep_old:
+                entries.append(Shows(swap.aside, old.marks, old.table))
+            else:
+                operations.append(Drop(swap.aside))
+                entries.append(Forgets(swap.aside))
+        self.step(operations, entries, seen=seen)
+
+
+class LedgeredWriter(TargetWriter[Row]):
+    """The sink of one writer: the kit's loop, and tables that change places."""
+
+    def __init__(self, store: LedgeredStore) -> None:
+        super().__init__(store)
+        self._tables = store
+
+    def swap(self, swap: Swap) -> TargetState:
+        """See ``actors.contract.ports.Swaps``."""
+        with self._tables.call(swap.old):
+            return self._tables.swap(swap)
+
+    def remove(self, target: TargetName) -> None:
+        """See ``actors.contract.ports.Swaps``."""
+        with self._tables.call(target):
+            self._tables.remove(target)

@@ -1,0 +1,101 @@
+"""Real databases for the sinks' tests: one server of each kind a run; tests have tables of their
+own."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from changes.model import TargetName
+from sparkwriter.jdbc.connect import connect
+from sparkwriter.jdbc.session import Session
+from sparkwriter.jdbc.store import JdbcStore
+from sparkwriter.jdbc.url import parse_url
+from sparkwriter.kit.store import Absent
+from sparkwriter.ledgered.store import LedgeredWriter
+from sparkwriter.sql.schema import arrow_type
+from tests.live.mariadb import MariaDb
+from tests.live.postgres import Postgres
+from tests.live.program import LiveError
+from tests.needs import missing
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server."""
+
+    url: str
+    user: str
+    program: MariaDb | Postgres
+
+    @property
+    def is_postgres(self) -> bool:
+        return self.url.startswith("jdbc:postgresql")
+
+    def connect(self) -> Session:
+        """One more connection."""
+        return connect(parse_url(self.url), self.user, None)
+
+
+@contextmanager
+def running(kind: str) -> Iterator[Server]:
+    """A server of the kind. Skips the test where the machine has none."""
+    folder = Path(tempfile.mkdtemp(prefix=f"binlogd-{kind}-"))
+    folder.chmod(0o755)  # PostgreSQL runs as a user of its own
+    try:
+        made: MariaDb | Postgres
+        made = Postgres(folder / "server") if kind == "postgres" else MariaDb(folder / "server")
+    except LiveError as error:
+        shutil.rmtree(folder)
+        missing(kind, str(error))
+    try:
+        made.start()
+        if isinstance(made, Postgres):
+            yield Server(f"jdbc:postgresql://127.0.0.1:{made.port}/postgres", "postgres", made)
+        else:
+            yield Server(f"jdbc:mariadb://127.0.0.1:{made.port}/", "root", made)
+    finally:
+        made.program.kill()
+        shutil.rmtree(folder)
+
+
+class JdbcTables:
+    """A database's tables as the contract asks for them (``tests.sparkwriter.kit.conftest``)."""
+
+    def __init__(self, server: Server, connect: Callable[[], Session] | None = None) -> None:
+        self.server = server
+        self._connect = connect or server.connect
+        self._made: list[JdbcStore] = []
+
+    def store(self) -> JdbcStore:
+        self._made.append(JdbcStore(self._connect, "binlogd"))
+        return self._made[-1]
+
+    def swaps(self) -> LedgeredWriter:
+        return LedgeredWriter(self.store())
+
+    def read(self, target: TargetName) -> pa.Table:
+        store = self.store()
+        seen = store.look(target)
+        assert not isinstance(seen, Absent)
+        quote = store.session.dialect.quote
+        fields = seen.stored.columns
+        names = ", ".join(quote(field.name) for field in fields)
+        table = f"{quote(target.namespace)}.{quote(target.table)}"
+        rows = store.session.rows(f"SELECT {names} FROM {table}")
+        columns = zip(*rows, strict=True) if rows else [() for _ in fields]
+        arrays = [
+            pa.array(values, arrow_type(field.type))
+            for field, values in zip(fields, columns, strict=True)
+        ]
+        return pa.table(arrays, [field.name for field in fields])
+
+    def close(self) -> None:
+        for store in self._made:
+            store.close()
