@@ -11,7 +11,7 @@ CHECKOUT = Path(__file__).parents[1]
 PAGES = sorted(
     [
         path
-        for folder in ("", "deploy/", "docs/", "docs/decisions/")
+        for folder in ("", "deploy/", "docs/", "docs/decisions/", "docs/sinks/")
         for path in CHECKOUT.glob(f"{folder}*.md")
     ]
 )

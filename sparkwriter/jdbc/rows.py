@@ -137,8 +137,8 @@ class Plan:
             column, has = self._quote(name), self._quote(f"__binlogd_h{at}")
             yield name, f"CASE WHEN s.{has} = 1 THEN s.{column} ELSE t.{column} END"
         if shape.moved:
-            for column in shape.lacking:
-                yield column.name, f"t.{self._quote(column.name)}"
+            for lacking in shape.lacking:
+                yield lacking.name, f"t.{self._quote(lacking.name)}"
 
     @property
     def _written(self) -> tuple[DbColumn, ...]:

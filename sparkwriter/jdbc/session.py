@@ -55,9 +55,13 @@ class Loaded:
 class Session(Protocol):
     """One connection. One thread's, but for ``cut``. Every method raises DbError."""
 
-    dialect: Dialect
     transactional_ddl: bool
     """Whether statements about tables are part of a transaction."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The server's SQL."""
+        ...
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """What a query gives. A value's place is ``%s``; then a ``%`` is written twice."""

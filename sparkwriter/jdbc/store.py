@@ -15,6 +15,7 @@ from changes.model import TargetName
 from sparkwriter.jdbc.ddl import carry_out
 from sparkwriter.jdbc.dialect import target_name
 from sparkwriter.jdbc.ledger import NONE, Ledger
+from sparkwriter.jdbc.mysql.words import MySqlWords
 from sparkwriter.jdbc.session import Cause, DbError, Session, transaction
 from sparkwriter.jdbc.stamped import plan_step
 from sparkwriter.jdbc.stamped_steps import StampedSteps
@@ -202,7 +203,9 @@ class JdbcStore(LedgeredStore):
         session = self.session
         token = uuid.uuid4().hex[:12]
         targets = [row.target for row in seen]
-        planned = plan_step(session.dialect, operations, entries, targets, session.describe, token)
+        words = session.dialect
+        assert isinstance(words, MySqlWords)
+        planned = plan_step(words, operations, entries, targets, session.describe, token)
         text = planned.text()
         with transaction(session):
             self.ledger.begin(seen)

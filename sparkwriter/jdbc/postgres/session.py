@@ -142,7 +142,6 @@ def connect_postgres(url: JdbcUrl, user: str | None, password: str | None) -> Po
 def _connect(
     url: JdbcUrl, host: str, port: int, user: str | None, password: str | None
 ) -> PostgresSession:
-    certificates = {} if url.certificates is None else {"sslrootcert": url.certificates}
     with _errors():
         connection = psycopg.connect(
             host=host,
@@ -151,12 +150,12 @@ def _connect(
             user=user,
             password=password,
             sslmode=url.tls,
+            sslrootcert=url.certificates,
             connect_timeout=CONNECT_WITHIN_S,
             application_name="binlogd",
             client_encoding="UTF8",
             autocommit=True,
             prepare_threshold=None,
-            **certificates,
         )
     session = PostgresSession(connection)
     for name, value in _SETTINGS.items():
