@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from daemon.commands import dead_letters_group, offsets_group, tables_group
+from daemon.commands import dead_letters_group, jobs_group, offsets_group, tables_group
 from daemon.commands.check_config import check_config
 from daemon.commands.decode_command import decode
 from daemon.commands.run import run
@@ -22,6 +22,7 @@ app.command("check-config")(check_config)
 app.command()(decode)
 app.add_typer(offsets_group.app, name="offsets")
 app.add_typer(tables_group.app, name="tables")
+app.add_typer(jobs_group.app, name="jobs")
 app.add_typer(dead_letters_group.app, name="dead-letters")
 
 

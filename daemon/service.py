@@ -12,6 +12,8 @@ from concurrent.futures import Future
 from actors.contract import messages as msg
 from daemon.commands.progress import Show
 from daemon.config.config import Config
+from daemon.jobs.desk import JobsDesk
+from daemon.jobs.hands import Daemon
 from daemon.observe.admin_endpoint import AdminEndpoint, AdminEndpointError
 from daemon.observe.control import Answer
 from daemon.observe.notify import Notifier
@@ -48,6 +50,7 @@ class Service:
         self._events = EventQueue()
         self._startup = StartUp(config, tier, until_end)
         self._run_id = f"run-{uuid.uuid4().hex[:12]}"
+        self._jobs = JobsDesk(Daemon(config, tier, lambda: self._startup.stores, self.edit))
 
     def run(self) -> Exit:
         """Start everything, wait for the end, return how it ended. Raises Unusable."""
@@ -56,6 +59,7 @@ class Service:
         signals = StopSignals(self._events.tell)
         with signals.handled(), startup.claimed_state_dir(), startup.open_stores():
             startup.check_staging()
+            self._open_jobs()
             stores = startup.stores
             recorded = {name: startup.recorded(name, store) for name, store in stores.items()}
             parts = [startup.parts(name, recorded[name], store) for name, store in stores.items()]
@@ -71,11 +75,12 @@ class Service:
                 for part in parts:
                     topology.start_pipeline(startup.settled(part, recorded[part.name]))
                 admin.watch(topology.directory, topology.asked, self._events)
+                self._jobs.start()
                 with signals.listening():
                     status = supervisor.run(topology)
             finally:
                 if status is not Exit.KILLED:  # a second signal does not wait for a clean end
-                    steps = topology.stop, admin.close, self._tier.stop
+                    steps = self._jobs.stop, topology.stop, admin.close, self._tier.stop
                     for step in (*steps, stagers.close, folder.close):
                         startup.end(step)
                 else:
@@ -97,11 +102,21 @@ class Service:
         self._events.tell(EditRequested(pipeline, change, done))
         return done
 
+    def _open_jobs(self) -> None:
+        try:
+            self._jobs.open()
+        except OSError as error:
+            raise Unusable(f"the jobs' files can't be used: {error}") from error
+
+    def _prepare_stop(self) -> None:
+        self._tier.prepare_stop()
+        self._jobs.prepare_stop()
+
     def _supervisor(self) -> Supervisor:
         return Supervisor(
             self._config,
             self._startup,
-            self._tier,
+            self._prepare_stop,
             self._notifier,
             self._show,
             self._events,
@@ -112,10 +127,18 @@ class Service:
         answers: dict[str, Answer] = {
             **RunningResets(self._config, self.edit).answers,
             ASK: DiscardAnswer(self._config, self.edit),
-            "tables-rebuild": RebuildAnswer(self._config, lambda: self._startup.stores, self.edit),
+            "tables-rebuild": RebuildAnswer(
+                self._config, lambda: self._startup.stores, self.edit, self._jobs.runner
+            ),
+            **self._jobs.answers,
         }
         admin = AdminEndpoint(
-            self._config, self._run_id, self._notifier, self._tier.session, answers
+            self._config,
+            self._run_id,
+            self._notifier,
+            self._tier.session,
+            answers,
+            self._jobs.figures,
         )
         try:
             admin.open()

@@ -15,9 +15,14 @@ from rich.table import Table
 from actors.contract.figures import bare
 from daemon.commands.offset_transfer import export_snapshot
 from daemon.config.config import Config
+from daemon.jobs import offline
+from daemon.jobs.record import Wanted
+from daemon.jobs.runner import now
+from daemon.jobs.store import JobStore
 from daemon.observe import control
 from daemon.observe.status_table import size
 from daemon.operate.rebuild_answer import said
+from daemon.operate.rebuild_job import FLAGS, KIND, job_of, rebuild_job
 from daemon.operate.rebuild_plan import RebuildRequest, pipeline_of
 from daemon.positions.offset_file import OffsetFile
 from daemon.runtime.edits import EditRefused, edit_offline
@@ -80,17 +85,39 @@ def _answered(answer: Mapping[str, Any]) -> int:
 def _rebuild_offline(settings: Config, target: str, flags: Mapping[str, bool]) -> int:
     try:
         found = (export_snapshot(settings, name).snapshot for name in settings.pipeline)
-        owner = pipeline_of((s for s in found if s is not None), target).pipeline
-        wanted = RebuildRequest(settings, owner, target, uuid4().hex[:8], **flags)
-        edit_offline(settings, owner, wanted)
-    except EditRefused as error:
+        recorded = pipeline_of((s for s in found if s is not None), target)
+        wanted = RebuildRequest(settings, recorded.pipeline, target, uuid4().hex[:8], **flags)
+        if wanted.cancel and target in recorded.rebuilds:
+            _cancel_job(settings, target)
+        edit_offline(settings, recorded.pipeline, wanted)
+    except (EditRefused, offline.NotRecorded) as error:
         print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
         return Exit.UNUSABLE.value
-    except StoreError as error:
+    except (StoreError, OSError) as error:
         print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
         return Exit.PIPELINE_FAILED.value
+    if not wanted.cancel:
+        _record_job(settings, wanted)
     print(f"{said(target, flags['cancel'])}, from the next start on")
     return Exit.OK.value
+
+
+def _record_job(settings: Config, wanted: RebuildRequest) -> None:
+    """The job of an edit that is durable. Where it is missing, the next start makes it."""
+    flags = {name: getattr(wanted, name) for name in FLAGS}
+    asked = Wanted(KIND, wanted.pipeline, (wanted.target,), flags)
+    try:
+        offline.record(settings.daemon.state_dir, rebuild_job(asked, wanted.number, now().ms))
+    except offline.NotRecorded as error:
+        print(f"binlogd: its job is recorded by the next start: {error}", file=sys.stderr)
+
+
+def _cancel_job(settings: Config, target: str) -> None:
+    """Before the edit: the next start would take a rebuild that is gone for one that is done."""
+    state_dir = settings.daemon.state_dir
+    job = job_of(JobStore(state_dir).load().jobs, target)
+    if job is not None and not job.wish:
+        offline.ask(state_dir, job.id, "cancel")
 
 
 def _list(settings: Config, open_: list[Row] | None, console: Console, as_json: bool) -> int:

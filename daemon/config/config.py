@@ -21,6 +21,7 @@ from daemon.config.secrets import Redactor, secrets_in
 from daemon.config.sections import (
     BatchSection,
     DaemonSection,
+    JobsSection,
     LogSection,
     MemorySection,
     MetricsSection,
@@ -46,6 +47,7 @@ class Config(Section):
     daemon: DaemonSection = Field(default_factory=DaemonSection)
     log: LogSection = Field(default_factory=LogSection)
     metrics: MetricsSection = Field(default_factory=MetricsSection)
+    jobs: JobsSection = Field(default_factory=JobsSection)
     batch: BatchSection = Field(default_factory=BatchSection)
     memory: MemorySection = Field(default_factory=MemorySection)
     spark: SparkSection = Field(default_factory=SparkSection)
@@ -81,6 +83,7 @@ class Config(Section):
             *self._shared_groups(),
             *shared_targets({name: p.routes() for name, p in self.pipeline.items()}),
             *self._owned_spark(),
+            *self._shared_topics(),
         ]
         brokers = self.kafka.get("bootstrap.servers")
         if brokers is None:
@@ -168,6 +171,15 @@ class Config(Section):
                     sink.route_options(dict(route.options).get("write"))
                 except ValueError as error:
                     yield f"pipeline.{name}: target {route.template!r}: {error}"
+
+    def _shared_topics(self) -> Iterator[str]:
+        read = {topic: name for name, p in self.pipeline.items() for topic in p.topics}
+        for key in ("notifications_topic", "signals_topic"):
+            topic = getattr(self.jobs, key)
+            if topic in read:
+                yield f"jobs.{key}: {topic!r} is read by pipeline.{read[topic]}"
+        if self.jobs.signals_topic and self.jobs.signals_topic == self.jobs.notifications_topic:
+            yield "jobs.notifications_topic: is the signals_topic, too"
 
     def _shared_groups(self) -> Iterator[str]:
         groups: dict[str, str] = {}

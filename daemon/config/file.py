@@ -22,6 +22,7 @@ from daemon.config.sections import (
     BatchSection,
     DaemonSection,
     DdlSection,
+    JobsSection,
     LogSection,
     MemorySection,
     MetricsSection,
@@ -189,6 +190,7 @@ def _place(location: tuple[int | str, ...]) -> tuple[type[Section], list[str]]:
     """The section of an error's last part, and its path as the file spells it."""
     sections: dict[str, type[Section]] = {
         "daemon": DaemonSection,
+        "jobs": JobsSection,
         "log": LogSection,
         "metrics": MetricsSection,
         "batch": BatchSection,

@@ -85,6 +85,14 @@ class DaemonSection(Section):
         return self.staging_dir if copied else None
 
 
+class JobsSection(Section):
+    """``[jobs]``: how many ended jobs stay listed, and the topics of notifications and signals."""
+
+    keep: int = Field(50, ge=1, le=1000)
+    notifications_topic: str = ""
+    signals_topic: str = ""
+
+
 class MetricsSection(Section):
     """``[metrics]``: where ``/metrics``, ``/healthz`` and ``/readyz`` are; empty: nowhere."""
 

@@ -153,7 +153,11 @@ class Control(Look, Protocol):
 
 
 class JobKind(Protocol):
-    """A kind of job. One instance serves all threads."""
+    """A kind of job. One instance serves all threads.
+
+    Where it has source tables, its jobs name them in ``params["tables"]``, as ``database.table``:
+    signals choose jobs by them, and notifications show them.
+    """
 
     @property
     def name(self) -> str:
@@ -163,6 +167,11 @@ class JobKind(Protocol):
     @property
     def concurrent(self) -> int:
         """How many of this kind may run at once, 1 or more."""
+        ...
+
+    @property
+    def can_pause(self) -> bool:
+        """Whether pausing it makes it rest; False where its work is the pipeline's own."""
         ...
 
     @property

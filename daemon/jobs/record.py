@@ -62,7 +62,8 @@ class Progress:
 class Wanted:
     """A request for a job. ``targets`` as in ``tables list``; ``params`` is JSON, the kind's own.
 
-    ``origin``: who asked, as ``command``, ``signal TOPIC-PARTITION@OFFSET`` or ``first sight``.
+    ``origin``: who asked, as ``command``, ``signal TOPIC:PARTITION@OFFSET`` or ``first sight``.
+    ``signal``: the id that came with a signal, which the notifications repeat.
     """
 
     kind: str
@@ -70,6 +71,7 @@ class Wanted:
     targets: tuple[str, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
     origin: str = "command"
+    signal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,9 +42,11 @@ class AdminEndpoint:
         notifier: Notifier,
         session: Callable[[], SessionFigures | None],
         answers: Mapping[str, Answer] | None = None,
+        jobs: Callable[[], list[dict[str, Any]]] = list,
     ) -> None:
-        """``session`` returns the state of the sinks' session, on any thread. ``answers`` are
-        further handlers of the control socket, on its thread."""
+        """``session`` returns the state of the sinks' session, ``jobs`` the document's member of
+        that name, both on any thread. ``answers`` are further handlers of the control socket, on
+        its thread."""
         self._about = About(
             run=run_id,
             pid=os.getpid(),
@@ -54,6 +56,7 @@ class AdminEndpoint:
         )
         self._redactor = config.redactor
         self._session = session
+        self._jobs = jobs
         self._observer = Observer()
         self._begun = time.monotonic()
         self._listen = config.metrics.address
@@ -116,7 +119,9 @@ class AdminEndpoint:
         uptime_s = time.monotonic() - self._begun
         now_ms = time.time_ns() // 1_000_000
         ends = {name: asked.figures() for name, asked in self._log_ends.items()}
-        found = document(self._about, answers, now_ms, uptime_s, self._session(), ends)
+        found = document(
+            self._about, answers, now_ms, uptime_s, self._session(), ends, self._jobs()
+        )
         redacted: dict[str, Any] = self._redactor.deep(found)
         return redacted
 

@@ -10,6 +10,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from daemon.observe.job_metrics import job_metrics
+
 Status = Callable[[], Mapping[str, Any]]
 """Returns the present status document."""
 
@@ -95,6 +97,7 @@ class StatusCollector(Collector):
         yield from _lives(pipelines)
         yield _doubted(pipelines)
         yield from _writes(targets)
+        yield from job_metrics(status["jobs"])
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: registering must not query the actors."""

@@ -69,9 +69,10 @@ def document(
     uptime_s: float,
     session: SessionFigures | None = None,
     log_ends: Mapping[str, LogEndFigures] | None = None,
+    jobs: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The whole status. ``now_ms`` is Unix time in milliseconds. ``session`` None: no sink needs
-    one. A pipeline without ``log_ends`` has unknown ends."""
+    one. A pipeline without ``log_ends`` has unknown ends. ``jobs``: ``daemon.jobs.figures``."""
     life = answers.replies.get(SUPERVISOR)
     life = life if isinstance(life, LifeFigures) else None
     pipelines = [
@@ -96,6 +97,7 @@ def document(
         ],
         "spark": None if session is None else _session(session),
         "pipelines": pipelines,
+        "jobs": list(jobs),
     }
 
 

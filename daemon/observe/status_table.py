@@ -10,6 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from actors.contract.figures import bare
+from daemon.observe.durations import duration
+from daemon.observe.jobs_table import open_jobs, print_jobs
 
 _DOUBTED = 5
 """How many targets whose stored rows may differ are listed: a screen holds no more."""
@@ -29,6 +31,9 @@ def print_status(console: Console, status: Mapping[str, Any]) -> None:
     for pipeline in status["pipelines"]:
         console.print()
         _print_pipeline(console, pipeline)
+    if jobs := open_jobs(status["jobs"]):
+        console.print("\njobs: `binlogd jobs list` has all")
+        print_jobs(console, jobs)
 
 
 def _session(session: Mapping[str, Any]) -> str:
@@ -151,18 +156,6 @@ def _lag(item: Mapping[str, Any]) -> str:
 
 def _ago(seconds: float | None) -> str:
     return "since before the start" if seconds is None else f"{duration(seconds)} ago"
-
-
-def duration(seconds: float | None) -> str:
-    """Seconds for people: ``0.3 s``, ``12 s``, ``4 min``, ``3 h``, ``2 d``; ``-`` when unknown."""
-    if seconds is None:
-        return "-"
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    for limit, unit, name in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):
-        if seconds < limit:
-            return f"{seconds / unit:.0f} {name}"
-    return f"{seconds / 86_400:.0f} d"
 
 
 def size(count: int) -> str:

@@ -1,4 +1,4 @@
-"""``tables rebuild`` on the running daemon: checked here, carried out by the main thread."""
+"""``tables rebuild`` on the running daemon: checked here, carried out by a job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from uuid import uuid4
 import structlog
 
 from daemon.config.config import Config
+from daemon.jobs.record import Job, State, Wanted
+from daemon.jobs.runner import JobRunner, JobsClosed
 from daemon.observe.control import ControlError
+from daemon.operate.rebuild_job import FLAGS, KIND, job_of
 from daemon.operate.rebuild_plan import RebuildRequest, pipeline_of
 from daemon.runtime.edits import Change, EditFailed, EditRefused
 from offsets.store import OffsetStore, StoreError
@@ -29,10 +32,12 @@ class RebuildAnswer:
         config: Config,
         stores: Callable[[], Mapping[str, OffsetStore]],
         edit: Callable[[str, Change], Future[None]],
+        runner: JobRunner,
     ) -> None:
         self._config = config
         self._stores = stores
         self._edit = edit
+        self._runner = runner
 
     def __call__(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """``begun``: whether it has started. ``line``: what was started, or why not. Raises
@@ -42,13 +47,49 @@ class RebuildAnswer:
             raise ControlError('"target" is wanted')
         try:
             wanted = self._request(target, request)
+            job = job_of(self._runner.jobs, target)
+            if not wanted.cancel:
+                return self._begin(wanted, job)
+            if job is None:
+                # Of before the jobs: nobody but the snapshot knows of it.
+                done = self._edit(wanted.pipeline, wanted)
+                return awaited(
+                    done, target, wanted.pipeline, said(target, True), "rebuild_not_begun"
+                )
+            return self._cancel(job, target)
         except EditRefused as error:
             return {"begun": False, "line": str(error)}
-        except StoreError as error:
+        except (StoreError, JobsClosed, OSError) as error:
             raise ControlError(str(error)) from error
-        done = self._edit(wanted.pipeline, wanted)
-        line = said(target, wanted.cancel)
-        return awaited(done, target, wanted.pipeline, line, "rebuild_not_begun")
+        except NotYet as error:
+            raise ControlError(f"the jobs did not answer within {ANSWER_WITHIN_S:g} s") from error
+
+    def _begin(self, wanted: RebuildRequest, other: Job | None) -> dict[str, Any]:
+        if other is not None:
+            raise EditRefused(f"{wanted.target} is being rebuilt already, by the job {other.id}")
+        flags = {name: getattr(wanted, name) for name in FLAGS}
+        asked = Wanted(KIND, wanted.pipeline, (wanted.target,), flags)
+        job = self._runner.add(asked, f"{KIND}-{wanted.number}").result(ANSWER_WITHIN_S)
+        return self._followed(job, wanted.target, lambda now: "begun" in now.memory)
+
+    def _cancel(self, job: Job, target: str) -> dict[str, Any]:
+        refusal = self._runner.ask(job.id, "cancel").result(ANSWER_WITHIN_S)
+        if refusal is not None:
+            raise EditRefused(refusal)
+        return self._followed(job, target, lambda now: False)
+
+    def _followed(self, job: Job, target: str, is_begun: Callable[[Job], bool]) -> dict[str, Any]:
+        def until(now: Job) -> bool:
+            return now.state.is_final or is_begun(now)
+
+        now = self._runner.watch(job.id, until, ANSWER_WITHIN_S)
+        if now is None or now.state is State.FAILED:
+            raise EditRefused(job.message if now is None else now.message)
+        if not until(now):
+            stops = f"{target}: pipeline {job.wanted.pipeline} is being stopped for it"
+            return {"begun": True, "line": f"{stops}; `binlogd jobs show {job.id}`"}
+        line = said(target, now.state is State.CANCELLED)
+        return {"begun": True, "line": f"{line} (job {job.id})"}
 
     def _request(self, target: str, request: Mapping[str, Any]) -> RebuildRequest:
         """The request, refused at once if the present snapshot refuses it."""

@@ -31,6 +31,10 @@ class EditRefused(Exception):
     """Nothing was changed: one line."""
 
 
+class EditBusy(EditRefused):
+    """Refused now, and not for good: another edit is under way, or the daemon is being stopped."""
+
+
 class EditFailed(Exception):
     """The pipeline does not run, or its positions could not be stored. One line with the state."""
 
@@ -88,7 +92,7 @@ class Edits:
         name = request.pipeline
         stages = self._lifecycle.stages()
         if (why := self._refusal(name, stages)) is not None:
-            request.done.set_exception(EditRefused(why))
+            request.done.set_exception(why)
             return []
         ended = stages[name] == "ended"
         self._open[name] = _Open(request, ended, self._lifecycle.failures().get(name))
@@ -128,13 +132,13 @@ class Edits:
             open_.request.done.set_exception(EditFailed("the daemon has ended meanwhile"))
         self._open.clear()
 
-    def _refusal(self, name: str, stages: dict[str, str]) -> str | None:
+    def _refusal(self, name: str, stages: dict[str, str]) -> EditRefused | None:
         if name not in stages:
-            return f"pipeline {name}: unknown; there are: {', '.join(sorted(stages))}"
+            return EditRefused(f"pipeline {name}: unknown; there are: {', '.join(sorted(stages))}")
         if self._lifecycle.stopping:
-            return "the daemon is stopping"
+            return EditBusy("the daemon is stopping")
         if name in self._open:
-            return f"pipeline {name} is being changed already"
+            return EditBusy(f"pipeline {name} is being changed already")
         return None
 
     def _run(self, request: EditRequested) -> None:

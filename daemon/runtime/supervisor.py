@@ -42,7 +42,6 @@ from daemon.runtime.lifecycle import (
 )
 from daemon.runtime.startup import BrokerAway, StartUp, Unusable
 from daemon.runtime.topology import PipelineParts, Topology
-from daemon.sinks.tier import SinkTier
 from offsets.store import StoreError
 
 SHOW_INTERVAL_S = 0.2
@@ -87,7 +86,7 @@ class Supervisor:
         self,
         config: Config,
         startup: StartUp,
-        tier: SinkTier,
+        prepare_stop: Callable[[], None],
         notifier: Notifier,
         show: Show,
         events: EventQueue,
@@ -96,7 +95,7 @@ class Supervisor:
         self._config = config
         self._redactor = config.redactor
         self._startup = startup
-        self._tier = tier
+        self._prepare_stop = prepare_stop
         self._notifier = notifier
         self._show = show
         self._events = events
@@ -132,7 +131,7 @@ class Supervisor:
             out = self._handle(event, lifecycle, edits, now)
             if lifecycle.stopping and not stopping:
                 stopping = True
-                self._tier.prepare_stop()
+                self._prepare_stop()
                 self._notifier.stopping(config.daemon.drain_timeout_s + STOP_RESERVE_S)
             for effect in [*out, *lifecycle.tick(now)]:
                 if isinstance(effect, PipelineHeld):

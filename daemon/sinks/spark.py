@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 
@@ -21,9 +22,16 @@ from sparkwriter.session.java import JavaMissing, find_java
 from sparkwriter.session.java_garbage import JavaGarbage
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.keeper import KeeperSettings, SessionFigures, SessionKeeper
-from sparkwriter.session.living_sink import LivingSink, SessionSink
+from sparkwriter.session.living_sink import (
+    NEXT_WITHIN_S,
+    LivingSink,
+    SessionSink,
+    has_ended,
+)
 from sparkwriter.session.session import is_local, start_session
 from sparkwriter.session.thread_bounds import thread_bounds
+
+T = TypeVar("T")
 
 
 class SparkSessions:
@@ -68,6 +76,22 @@ class SparkSessions:
         """The one that lives."""
         assert self._keeper is not None
         return self._keeper.current().jvm
+
+    def call(self, act: Callable[[SparkJvm], T]) -> T:
+        """Call ``act`` with the living session. Any thread.
+
+        Raises SinkUnavailable where there is none now, or where it ended meanwhile.
+        """
+        assert self._keeper is not None
+        generation = self._keeper.current(NEXT_WITHIN_S)
+        try:
+            return act(generation.jvm)
+        except Exception as error:
+            if has_ended(generation, error):
+                raise SinkUnavailable("the JVM has ended") from error
+            raise
+        finally:
+            self._garbage.called()
 
     def warm_up(self) -> None:
         """At the start alone: when a session is rebuilt, batches wait, and are the better one."""

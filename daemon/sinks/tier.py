@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol, TypeVar
 
-from actors.contract.ports import ResettableSink
+from actors.contract.ports import ResettableSink, TargetRefused
 from daemon.config.config import Config
 from daemon.positions.state_id import state_id
 from daemon.sinks.kinds import sinks_of
 from daemon.sinks.port import Sink
 from daemon.sinks.spark import SparkSessions
+from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.keeper import SessionFigures
+
+T = TypeVar("T")
+
+
+class NoSpark(TargetRefused):
+    """The configuration starts no Spark: one line."""
 
 
 class SinkTier(Protocol):
@@ -27,6 +34,14 @@ class SinkTier(Protocol):
 
     def session(self) -> SessionFigures | None:
         """How the Spark session stands; None where no sink uses one. Any thread."""
+        ...
+
+    def with_spark(self, act: Callable[[SparkJvm], T]) -> T:
+        """Call ``act`` with the living session. Any thread.
+
+        Raises SinkUnavailable where there is none now or it ended meanwhile, NoSpark where no sink
+        uses one, and what ``act`` raises.
+        """
         ...
 
     def prepare_stop(self) -> None:
@@ -87,6 +102,12 @@ class ConfiguredSinks:
     def session(self) -> SessionFigures | None:
         """See ``SinkTier``."""
         return None if self._spark is None else self._spark.figures()
+
+    def with_spark(self, act: Callable[[SparkJvm], T]) -> T:
+        """See ``SinkTier``."""
+        if self._spark is None:
+            raise NoSpark("no sink of the configuration is written with Spark")
+        return self._spark.call(act)
 
     def prepare_stop(self) -> None:
         """See ``SinkTier``."""

@@ -111,7 +111,7 @@ class LivingSink(Generic[J]):
                 said = str(error).removeprefix(f"{target}: ")
                 text = f"{target}: timed out after {self._timeout_s:g} s: {said}"
                 raise SinkUnavailable(text) from error
-            if _has_ended(generation, error):
+            if has_ended(generation, error):
                 raise SinkUnavailable(f"{target}: the JVM has ended") from error
             raise
         finally:
@@ -128,7 +128,7 @@ class LivingSink(Generic[J]):
             made[1].cancel()
 
 
-def _has_ended(generation: Generation[Any], error: Exception) -> bool:
+def has_ended(generation: Generation[Any], error: Exception) -> bool:
     """Whether the generation's JVM has gone.
 
     A broken connection is seen before the process's end is, so it is given a moment; and so is

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -28,7 +28,10 @@ from daemon.service import Service
 from demo.broker import DevBroker
 from offsets.snapshot import Snapshot
 from sparkwriter.iceberg.sink import IcebergWriter
+from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.session.keeper import SessionFigures
+
+T = TypeVar("T")
 
 MYSQL_TYPES = {"id": "int(11)", "name": "varchar(255)", "qty": "bigint(20)"}
 
@@ -54,6 +57,10 @@ class SharedSpark:
     def session(self) -> SessionFigures:
         """Nobody keeps it: it lives as long as the test run."""
         return SessionFigures(pid=1)
+
+    def with_spark(self, act: Callable[[SparkJvm], T]) -> T:
+        """See ``SinkTier``."""
+        return act(SparkJvm(self._spark))
 
     def prepare_stop(self) -> None:
         """What compacts is its writers' own."""

@@ -24,10 +24,11 @@ from changes.formats import FORMATS
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import Router, TargetRoute
 from daemon.kafka.log_ends import LogEndFigures
+from daemon.observe.durations import duration
 from daemon.observe.metrics import StatusCollector
 from daemon.observe.observer import SUPERVISOR, Answers, Observer
 from daemon.observe.status import About, LifeFigures, document
-from daemon.observe.status_table import duration, print_status, size
+from daemon.observe.status_table import print_status, size
 from daemon.observe.web import verdict
 from offsets.position import TopicPartition
 from offsets.recovery import Watermarks

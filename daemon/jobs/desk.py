@@ -1,0 +1,129 @@
+"""The jobs of a running daemon, put together: runner, notifications, signals, answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from typing import Any, TypeVar
+
+import structlog
+
+from daemon.jobs.figures import figures_of, in_full
+from daemon.jobs.hands import Daemon, DaemonLook
+from daemon.jobs.kinds import kinds_of
+from daemon.jobs.notifications import notification
+from daemon.jobs.record import Job
+from daemon.jobs.runner import JobRunner, JobsClosed
+from daemon.jobs.signal_desk import SignalDesk
+from daemon.jobs.signal_reader import SignalReader
+from daemon.jobs.store import JobStore
+from daemon.kafka.job_topics import NotificationTopic, SignalTopic
+from daemon.observe.control import Answer, ControlError
+from daemon.operate.rebuild_job import adopted
+from offsets.store import StoreError
+
+ANSWER_WITHIN_S = 3.0
+"""A connection may take 5 s; a request is durable in milliseconds."""
+
+T = TypeVar("T")
+
+
+class JobsDesk:
+    """Main thread, except where it says otherwise."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        config = daemon.config
+        self._config = config
+        self._log: Any = structlog.get_logger().bind(actor="jobs")
+        self._store = JobStore(config.daemon.state_dir)
+        self._kinds = kinds_of()
+        self.runner = JobRunner(self._store, self._kinds, daemon, self._send, config.jobs.keep)
+        self._topic: NotificationTopic | None = None
+        self._signals: SignalReader | None = None
+
+    @property
+    def answers(self) -> dict[str, Answer]:
+        """Requests of the control socket, answered on its thread."""
+        return {"jobs": self._listed, "jobs-show": self._shown, "jobs-ask": self._asked}
+
+    def figures(self) -> list[dict[str, Any]]:
+        """For the status document. Any thread."""
+        return [figures_of(job) for job in self.runner.jobs]
+
+    def open(self) -> None:
+        """Read what is recorded, before the pipelines start. Raises OSError."""
+        known = {job.id: job for job in self._store.load().jobs}
+        now_ms = time.time_ns() // 1_000_000
+        for name, store in self._daemon.stores().items():
+            try:
+                snapshot = store.get().snapshot
+            except StoreError as error:
+                # The pipeline's own start refuses, or recovers, by the same error.
+                self._log.warning("rebuilds_not_looked_for", pipeline=name, reason=str(error))
+                continue
+            for job in adopted(snapshot, known, now_ms) if snapshot is not None else ():
+                self._store.save(job)
+        self.runner.open()
+
+    def start(self) -> None:
+        """The pipelines run: carry out the jobs, listen to signals."""
+        section, settings = self._config.jobs, self._config.kafka
+        if section.notifications_topic:
+            self._topic = NotificationTopic(settings, section.notifications_topic)
+        self.runner.start()
+        if section.signals_topic:
+            desk = SignalDesk(self.runner, self._kinds, lambda: DaemonLook(self._daemon))
+            log = SignalTopic(settings, section.signals_topic)
+            self._signals = SignalReader(log, self._config.daemon.state_dir, desk.carry_out)
+            self._signals.start()
+
+    def prepare_stop(self) -> None:
+        """A stop was requested. Returns at once."""
+        self.runner.prepare_stop()
+
+    def stop(self) -> None:
+        """End everything, within the drain's time."""
+        if self._signals is not None:
+            self._signals.close()
+        self.runner.stop(self._config.daemon.drain_timeout_s)
+        if self._topic is not None:
+            self._topic.close()
+
+    def _send(self, job: Job, type_: str, data: Mapping[str, str], unix_ms: int) -> None:
+        document = self._config.redactor.deep(notification(job, type_, data, unix_ms))
+        tell = self._log.debug if type_ == "IN_PROGRESS" else self._log.info
+        tell("job_notification", notification=document)
+        if self._topic is not None:
+            self._topic.send(job.wanted.pipeline, document)
+
+    def _listed(self, _: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return self._redacted(self.figures())
+
+    def _shown(self, request: Mapping[str, Any]) -> dict[str, Any] | None:
+        """One job in full, None if there is none."""
+        found = (in_full(job) for job in self.runner.jobs if job.id == request.get("job"))
+        return self._redacted(next(found, None))
+
+    def _asked(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """``refused``: why nothing was done, or None."""
+        id_, wish = request.get("job"), request.get("request")
+        if not isinstance(id_, str) or wish not in ("pause", "resume", "cancel"):
+            raise ControlError('"job" and "request" (pause, resume, cancel) are wanted')
+        return {"refused": in_time(self.runner.ask(id_, wish))}
+
+    def _redacted(self, found: T) -> T:
+        redacted: T = self._config.redactor.deep(found)
+        return redacted
+
+
+def in_time(done: Future[T], within_s: float = ANSWER_WITHIN_S) -> T:
+    """The runner's answer. Raises ControlError."""
+    try:
+        return done.result(within_s)
+    except NotYet as error:
+        raise ControlError(f"the jobs did not answer within {within_s:g} s") from error
+    except (JobsClosed, OSError, ValueError) as error:
+        raise ControlError(str(error)) from error

@@ -1,0 +1,70 @@
+"""One job as the rule sees it, and what becomes of it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from daemon.jobs.effects import Effect, Notify, Now, Release, Save
+from daemon.jobs.pace import Pace
+from daemon.jobs.record import Job, State
+
+SAVE_EVERY_MS = 30_000
+"""A job that only waits is saved so often: what would be lost is a figure."""
+
+NOTIFY_EVERY_S = 10.0
+"""Between two IN_PROGRESS of one job."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """``active``: it has a place among those of its kind. ``busy``: its thread is in a step.
+
+    ``due_s``: the monotonic second before which no step begins. ``polls``: its last step asked for
+    a wait. ``unsaved``: the record is ahead of its file.
+    """
+
+    job: Job
+    active: bool = False
+    busy: bool = False
+    due_s: float = 0.0
+    polls: bool = False
+    unsaved: bool = False
+    saved_ms: int = 0
+    notified_s: float = float("-inf")
+    pace: Pace = field(default_factory=Pace)
+
+    def changed(self, now: Now, **members: Any) -> list[Effect]:
+        """The record with other members, durably if it tells anything new."""
+        old, self.job = self.job, replace(self.job, changed_ms=now.ms, **members)
+        figures = replace(old, progress=self.job.progress, changed_ms=now.ms, steps=self.job.steps)
+        if figures == self.job and now.ms - self.saved_ms < SAVE_EVERY_MS and not self.unsaved:
+            return []
+        return self.saved(now)
+
+    def saved(self, now: Now) -> list[Effect]:
+        """Have it made durable."""
+        self.saved_ms, self.unsaved = now.ms, False
+        return [Save(self.job)]
+
+    def shown(self, now: Now, **members: Any) -> None:
+        """The record with other members, for who looks: nothing is lost with them."""
+        self.job = replace(self.job, changed_ms=now.ms, **members)
+
+    def ended(self, now: Now, state: State, message: str, **members: Any) -> list[Effect]:
+        """It is over."""
+        self.active = self.busy = False
+        saved = self.changed(
+            now, state=state, wish="", message=message, ended_ms=now.ms, attempts=0, **members
+        )
+        done = state is State.DONE
+        told = {} if done else {"reason": message}
+        # The record comes last: where it can't be stored, the others are done all the same.
+        type_ = "COMPLETED" if done else "ABORTED"
+        return [Release(self.job.id), Notify(self.job, type_, told), *saved]
+
+    def paused(self, now: Now) -> list[Effect]:
+        """It rests until somebody resumes it, and gives its place to another."""
+        self.active, self.pace = False, Pace()
+        saved = self.changed(now, state=State.PAUSED, wish="", message="", attempts=0)
+        return [Release(self.job.id), Notify(self.job, "PAUSED"), *saved]

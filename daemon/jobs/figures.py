@@ -1,0 +1,45 @@
+"""Jobs as members of the status document, and as ``binlogd jobs --json`` prints them. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from daemon.jobs.record import Job
+
+
+def figures_of(job: Job) -> dict[str, Any]:
+    """What ``docs/operations.md`` names. Seconds, Unix milliseconds, JSON."""
+    wanted, progress = job.wanted, job.progress
+    ratio = progress.ratio
+    return {
+        "job": job.id,
+        "kind": wanted.kind,
+        "pipeline": wanted.pipeline,
+        "targets": list(wanted.targets),
+        "state": job.state.value,
+        "asked": job.wish or None,
+        "message": job.message,
+        "progress": {
+            "done": progress.done,
+            "total": progress.total,
+            "unit": progress.unit,
+            "ratio": None if ratio is None else round(ratio, 4),
+            "per_second": progress.rate,
+            "eta_seconds": None if job.state.is_final else progress.eta_s,
+        },
+        "attempts": job.attempts,
+        "origin": wanted.origin,
+        "created_ms": job.created_ms,
+        "started_ms": job.started_ms,
+        "changed_ms": job.changed_ms,
+        "ended_ms": job.ended_ms,
+        "result": dict(job.result),
+    }
+
+
+def in_full(job: Job) -> dict[str, Any]:
+    """The same with what was asked for and what the job remembers."""
+    params, memory = msgspec.to_builtins(job.wanted.params), msgspec.to_builtins(job.memory)
+    return {**figures_of(job), "params": params, "memory": memory, "steps": job.steps}

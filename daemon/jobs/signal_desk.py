@@ -1,0 +1,118 @@
+"""Carries Debezium's signals out on the jobs, and says in the log what became of each."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+import structlog
+
+from daemon.jobs.port import JobKind, Look, Plan
+from daemon.jobs.record import Job, Wanted
+from daemon.jobs.runner import JobRunner, JobsClosed
+from daemon.jobs.signals import NotForUs, Signal, SignalRefused, read_signal
+from daemon.jobs.thread import AWAY, REFUSED
+from daemon.runtime.backoff import BackOff
+from daemon.source.port import LogRecord, NotAnswered
+from offsets.position import TopicPartition
+
+KIND = "load"
+"""The kind of job that a snapshot is."""
+
+PATIENCE_S = 600.0
+"""How long a signal waits for a database or broker that is away, before it is refused by name. The
+signals behind it wait as well."""
+
+STORED_WITHIN_S = 30.0
+
+
+class SignalDesk:
+    """One thread's, the signals' reader's."""
+
+    def __init__(
+        self,
+        runner: JobRunner,
+        kinds: Mapping[str, JobKind],
+        look: Callable[[], Look],
+        back_off: BackOff | None = None,
+    ) -> None:
+        self._runner = runner
+        self._kinds = kinds
+        self._look = look
+        self._back_off = back_off or BackOff(PATIENCE_S, base_s=1.0, max_s=30.0)
+        self._log: Any = structlog.get_logger().bind(actor="jobs")
+
+    def carry_out(self, source: TopicPartition, record: LogRecord, topic_id: str) -> None:
+        """Do what a record asks. Raises nothing: what can't be done is in the log by name."""
+        place = f"{source}@{record.offset}"
+        try:
+            look = self._look()
+            signal = read_signal(record.key, record.value, look.config.pipeline)
+            if signal.request == "execute":
+                number = f"{zlib.crc32(topic_id.encode()):08x}-{source.partition}-{record.offset}"
+                jobs = self._execute(signal, look, place, number)
+            else:
+                jobs = self._ask(signal)
+        except NotForUs as error:
+            self._log.info("signal_of_others", signal=place, reason=str(error))
+        except (SignalRefused, JobsClosed, NotAnswered, OSError, *AWAY, *REFUSED) as error:
+            self._log.error("signal_refused", signal=place, reason=str(error))
+        except Exception:
+            # An unforeseen fault of one signal must not end the reading of the others.
+            self._log.exception("signal_refused", signal=place)
+        else:
+            fields = {"id": signal.id, "request": signal.request, "jobs": jobs}
+            self._log.info("signal_carried_out", signal=place, **fields)
+
+    def _execute(self, signal: Signal, look: Look, place: str, number: str) -> list[str]:
+        kind = self._kinds.get(KIND)
+        if kind is None:
+            raise SignalRefused(f"this binlogd has no job of the kind {KIND!r}")
+        plans = {name: self._plan(kind, look, signal, name, place) for name in signal.pipelines}
+        good = [plan for plan in plans.values() if plan.wanted and not plan.refusals]
+        refusals = [f"{name}: {why}" for name, plan in plans.items() for why in plan.refusals]
+        if not good:
+            raise SignalRefused("; ".join(refusals) or "no table matches")
+        if refusals:
+            self._log.warning("signal_refused_in_part", signal=place, reasons=refusals)
+        jobs = []
+        for at, wanted in enumerate(wanted for plan in good for wanted in plan.wanted):
+            # The same name again, where a crash came before the place was stored.
+            done = self._runner.add(wanted, f"{KIND}-{number}-{at}")
+            jobs.append(done.result(STORED_WITHIN_S).id)
+        return jobs
+
+    def _plan(self, kind: JobKind, look: Look, signal: Signal, pipeline: str, place: str) -> Plan:
+        params = {"tables": list(signal.tables)}
+        wanted = Wanted(KIND, pipeline, (), params, f"signal {place}", signal.id)
+
+        def waits(error: Exception, attempt: int) -> None:
+            self._log.warning("signal_waits", signal=place, reason=str(error), attempt=attempt)
+
+        return self._back_off.call(lambda: kind.plan(look, wanted), AWAY, waits)
+
+    def _ask(self, signal: Signal) -> list[str]:
+        assert signal.request != "execute"
+        asked, refusals = [], []
+        for job in self._loads(signal):
+            refusal = self._runner.ask(job.id, signal.request).result(STORED_WITHIN_S)
+            if refusal is None:
+                asked.append(job.id)
+            else:
+                refusals.append(refusal)
+        if not asked:
+            raise SignalRefused("; ".join(refusals) or "there is no load that it could be for")
+        return asked
+
+    def _loads(self, signal: Signal) -> Iterator[Job]:
+        for job in self._runner.jobs:
+            wanted = job.wanted
+            tables = [str(name) for name in wanted.params.get("tables", ())]
+            meant = not signal.tables or any(
+                fnmatchcase(table, pattern) for table in tables for pattern in signal.tables
+            )
+            mine = wanted.kind == KIND and wanted.pipeline in signal.pipelines
+            if mine and meant and not job.state.is_final:
+                yield job

@@ -1,0 +1,55 @@
+"""Shows the document's jobs as Prometheus metrics. Names and meanings are in
+``docs/operations.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+LABELS = ("job", "kind", "pipeline")
+
+
+class _Spec(NamedTuple):
+    """One metric: its name without ``binlogd_job_``, the member of ``progress``, its meaning."""
+
+    name: str
+    member: str
+    text: str
+
+
+_PROGRESS = (
+    _Spec("progress_ratio", "ratio", "The part that is done, from 0 to 1"),
+    _Spec("done", "done", "How much is done, in the job's unit (label)"),
+    _Spec("total", "total", "Of how much, in the job's unit (label)"),
+    _Spec("rate", "per_second", "Units a second, over the last minute"),
+    _Spec("eta_seconds", "eta_seconds", "What is left at that rate"),
+)
+
+
+def job_metrics(jobs: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
+    """All jobs that are listed. Unknown values are left out."""
+    jobs = list(jobs)
+    for spec in _PROGRESS:
+        labels = (*LABELS, "unit")
+        family = GaugeMetricFamily(f"binlogd_job_{spec.name}", spec.text, labels=labels)
+        for job in jobs:
+            if (value := job["progress"][spec.member]) is not None:
+                family.add_metric([*_names(job), job["progress"]["unit"]], float(value))
+        yield family
+    state = GaugeMetricFamily(
+        "binlogd_job_state", "1 for the state it is in", labels=(*LABELS, "state")
+    )
+    attempts = GaugeMetricFamily(
+        "binlogd_job_attempts", "Failed attempts of the step under way", labels=LABELS
+    )
+    for job in jobs:
+        state.add_metric([*_names(job), job["state"]], 1.0)
+        attempts.add_metric(_names(job), float(job["attempts"]))
+    yield from (state, attempts)
+
+
+def _names(job: Mapping[str, Any]) -> list[str]:
+    return [str(job[name]) for name in LABELS]

@@ -1,0 +1,143 @@
+"""``tables rebuild`` as a job: begins the rebuild, shows how far it is, gives it up.
+
+The snapshot's record stays what the flow obeys (``offsets/rebuild.py``): the swap of the names is
+the pipeline's own, at one of its starts. So the job only looks, and a lost job loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from changes.model import TargetName
+from daemon.jobs.port import Advanced, Control, Finished, JobFailed, Look, Outcome, Plan
+from daemon.jobs.record import Job, Progress, State, Wanted, new_job
+from daemon.jobs.window import Window
+from daemon.operate.rebuild_plan import RebuildRequest, new_table
+from daemon.runtime.edits import EditRefused
+from offsets.rebuild import Rebuild
+from offsets.snapshot import Snapshot
+
+KIND = "rebuild"
+
+LOOK_EVERY_S = 5.0
+"""Between two looks at the frontiers, which are stored as often by default."""
+
+FLAGS = ("force", "keep_old")
+
+
+class RebuildKind:
+    """See ``JobKind``."""
+
+    name = KIND
+
+    concurrent = 1000
+    """The work is the pipelines', which bound it: a job here only looks."""
+
+    can_pause = False
+
+    window: Window | None = None
+
+    def plan(self, look: Look, wanted: Wanted) -> Plan:
+        """Whether the log holds what the table held."""
+        (target,) = wanted.targets
+        request = request_of(new_job(wanted, 0), look)
+        try:
+            request(look.snapshot(wanted.pipeline))
+        except EditRefused as error:
+            return Plan((wanted,), refusals=(str(error),))
+        line = f"{target}: is read again from its log into a new table, which takes its name"
+        return Plan((wanted,), (line,), {"target": target})
+
+    def step(self, job: Job, control: Control) -> Outcome:
+        """Begin it, then look until the new table has its name."""
+        snapshot, target = control.snapshot(job.wanted.pipeline), job.wanted.targets[0]
+        rebuild = snapshot.rebuilds.get(target)
+        if rebuild is None:
+            if "begun" in job.memory or into_of(job) in snapshot.targets:
+                return Finished({"target": target}, "the new table has its name", _all_of(job))
+            control.edit(job.wanted.pipeline, request_of(job, control))
+            snapshot = control.snapshot(job.wanted.pipeline)
+            if (rebuild := snapshot.rebuilds.get(target)) is None:
+                return Advanced({"begun": {}}, None, "is read again")
+        if rebuild.into != into_of(job):
+            raise JobFailed(f"{target} is being rebuilt by another job, into {rebuild.into}")
+        begun = job.memory.get("begun") or _frontiers(snapshot, rebuild)
+        spilled = rebuild.into in snapshot.spills
+        waits = "waits until its spill is written: `binlogd tables list`" if spilled else ""
+        done = _progress(snapshot, rebuild, begun)
+        return Advanced({"begun": begun}, done, waits or "is read again", LOOK_EVERY_S)
+
+    def undo(self, job: Job, control: Control) -> str:
+        """Give it up: the old table stays."""
+        target, pipeline = job.wanted.targets[0], job.wanted.pipeline
+        rebuild = control.snapshot(pipeline).rebuilds.get(target)
+        if rebuild is None or rebuild.into != into_of(job):
+            return "nothing of it is left"
+        request = replace(request_of(job, control), cancel=True)
+        control.edit(pipeline, request)
+        return "is given up; what came meanwhile is read again"
+
+
+def request_of(job: Job, look: Look) -> RebuildRequest:
+    """The edit that begins it."""
+    wanted = job.wanted
+    flags = {name: wanted.params.get(name) is True for name in FLAGS}
+    return RebuildRequest(look.config, wanted.pipeline, wanted.targets[0], number_of(job), **flags)
+
+
+def number_of(job: Job) -> str:
+    """What makes the new table's name unique."""
+    return job.id.rpartition("-")[2]
+
+
+def into_of(job: Job) -> str:
+    """The new table's name while it is filled, as a target's."""
+    return str(new_table(TargetName.parse(job.wanted.targets[0]), number_of(job)))
+
+
+def job_of(jobs: Iterable[Job], target: str) -> Job | None:
+    """The job that rebuilds a target now, or will."""
+    open_ = (job for job in jobs if job.wanted.kind == KIND and not job.state.is_final)
+    return next((job for job in open_ if job.wanted.targets == (target,)), None)
+
+
+def rebuild_job(wanted: Wanted, number: str, now_ms: int) -> Job:
+    """A job for a rebuild that is recorded in the snapshot already, into the table of a number."""
+    job = new_job(wanted, now_ms, f"{KIND}-{number}")
+    return replace(job, state=State.RUNNING, started_ms=now_ms, memory={"begun": {}})
+
+
+def adopted(snapshot: Snapshot, jobs: Mapping[str, Job], now_ms: int) -> list[Job]:
+    """Jobs for recorded rebuilds that have none: of an earlier version, or whose file is lost."""
+    found = []
+    for target, rebuild in sorted(snapshot.rebuilds.items()):
+        number = rebuild.into.rpartition("_")[2]
+        if f"{KIND}-{number}" not in jobs and not rebuild.cancelled:
+            params: dict[str, Any] = {"keep_old": rebuild.keep_old}
+            wanted = Wanted(KIND, snapshot.pipeline, (target,), params, "recorded")
+            found.append(rebuild_job(wanted, number, now_ms))
+    return found
+
+
+def _frontiers(snapshot: Snapshot, rebuild: Rebuild) -> dict[str, int]:
+    """Where reading begins, by lane."""
+    states = snapshot.partitions
+    return {str(s): states[s].frontier if s in states else 0 for s in rebuild.until}
+
+
+def _progress(snapshot: Snapshot, rebuild: Rebuild, begun: Mapping[str, int]) -> Progress:
+    done = total = 0
+    for source, last in rebuild.until.items():
+        state = snapshot.partitions.get(source)
+        first = begun.get(str(source), 0)
+        whole = max(0, last + 1 - first)
+        total += whole
+        done += min(whole, max(0, (0 if state is None else state.frontier) - first))
+    return Progress(done, total, "messages")
+
+
+def _all_of(job: Job) -> Progress | None:
+    total = job.progress.total
+    return None if total is None else replace(job.progress, done=total)
