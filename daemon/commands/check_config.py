@@ -18,13 +18,14 @@ from daemon.runtime.lifecycle import Exit
 def check_config(
     config: ConfigOption = Path("config.toml"),
     connect: Annotated[
-        bool, typer.Option(help="Also try the broker, the topics and the catalogs.")
+        bool, typer.Option(help="Also try the broker, the topics, the catalogs and the databases.")
     ] = False,
 ) -> None:
     """Check a configuration: exit status 0 and what would be done, or 2 and a line per problem."""
     settings = load_config(config)
     # Late, as in `run`.
     from daemon.config import check
+    from daemon.databases.configured import check_databases
     from daemon.sinks.tier import ConfiguredSinks
 
     redact = settings.redactor.text
@@ -33,6 +34,10 @@ def check_config(
     found = [f"{config}: {problem}" for problem in check.problems(settings)]
     if connect and not found:
         found += check.connect_problems(settings, lambda: ConfiguredSinks().try_out(settings))
+        databases = check_databases(settings)
+        found += databases.problems
+        for warning in databases.warnings:
+            print(f"binlogd: warning: {redact(warning)}", file=sys.stderr)
     for problem in found:
         print(f"binlogd: {redact(problem)}", file=sys.stderr)
     if found:

@@ -20,6 +20,7 @@ from changes.routing import Route
 from daemon.config.config import Config
 from daemon.config.pipelines import PipelineSection
 from daemon.config.secrets import MASK, SHORTEST, looks_secret
+from daemon.databases.configured import missing_drivers, planned
 from daemon.kafka.dead_letter_topic_setup import find_topic
 from daemon.kafka.settings import refused
 from daemon.sinks.kinds import sinks_of
@@ -42,6 +43,7 @@ def problems(config: Config) -> Iterator[str]:
         yield from _kafka_problems(config, name)
     for name, sink in sinks_of(config).items():
         yield from (f"sink.{name}.{line}" for line in sink.problems())
+    yield from missing_drivers(config)
     catalogs = _catalogs(config)
     if catalogs:
         yield from spark_problems(config, catalogs)
@@ -128,6 +130,7 @@ def plan(config: Config) -> Iterator[str]:
         settings = sorted(sink.settings().items())
         shown = ", ".join(f"{key} = {_shown(config, key, value)}" for key, value in settings)
         yield f"sink {name}: {sink.kind}; {shown}"
+    yield from planned(config)
     for name, pipeline in config.pipeline.items():
         topics = ", ".join(pipeline.topics)
         yield (
@@ -228,6 +231,8 @@ def _tables(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield f"sink.{name}", sink.settings()
     for name, pipeline in config.pipeline.items():
         yield f"pipeline.{name}.kafka", pipeline.kafka
+    for name, database in config.database.items():
+        yield f"database.{name}", {"password": database.password} if database.password else {}
 
 
 def _routes(routes: Iterable[Route]) -> Iterator[str]:

@@ -28,6 +28,7 @@ from daemon.config.sections import (
     Section,
     SparkSection,
 )
+from daemon.databases.sections import DatabaseSection
 from daemon.sinks.sections import AnySink
 
 SPARK_OWNED = {
@@ -44,6 +45,7 @@ class Config(Section):
     kafka: dict[str, str | int | float | bool]
     sink: dict[str, AnySink] = Field(min_length=1)
     pipeline: dict[str, PipelineSection] = Field(min_length=1)
+    database: dict[str, DatabaseSection] = Field(default_factory=dict)
     daemon: DaemonSection = Field(default_factory=DaemonSection)
     log: LogSection = Field(default_factory=LogSection)
     metrics: MetricsSection = Field(default_factory=MetricsSection)
@@ -84,6 +86,7 @@ class Config(Section):
             *shared_targets({name: p.routes() for name, p in self.pipeline.items()}),
             *self._owned_spark(),
             *self._shared_topics(),
+            *self._unknown_databases(),
         ]
         brokers = self.kafka.get("bootstrap.servers")
         if brokers is None:
@@ -106,6 +109,11 @@ class Config(Section):
         sink = self.sink[route.template.split(".")[0]]
         options = sink.route_options(dict(route.options).get("write"))
         return replace(route, options=tuple(options.items()))
+
+    def database_of(self, pipeline: str, schema: str) -> str | None:
+        """The name of the database that holds a pipeline's tables of a schema (in MySQL's word: a
+        database); None where none is configured."""
+        return self.pipeline[pipeline].database_of(schema)
 
     def kafka_of(self, pipeline: str) -> dict[str, str | int | float | bool]:
         """The client's settings for a pipeline. Its own overrule the common ones."""
@@ -135,6 +143,7 @@ class Config(Section):
             *(pipeline.kafka for pipeline in self.pipeline.values()),
             *(sink.settings() for sink in self.sink.values()),
             *({"encryption_key": pipeline.encryption_key} for pipeline in self.pipeline.values()),
+            *({"password": one.password} for one in self.database.values() if one.password),
         ]
         return self._secrets.union(*map(secrets_in, tables))
 
@@ -154,10 +163,19 @@ class Config(Section):
                     yield f"spark.conf.{key}: belongs into [{section}]"
 
     def _unusable_names(self) -> Iterator[str]:
-        for kind, names in (("pipeline", self.pipeline), ("sink", self.sink)):
+        sections: Mapping[str, Mapping[str, Section]]
+        sections = {"pipeline": self.pipeline, "sink": self.sink, "database": self.database}
+        for kind, names in sections.items():
             for name in names:
                 if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
                     yield f"{kind}.{name}: a name is letters, digits, - and _, a letter first"
+
+    def _unknown_databases(self) -> Iterator[str]:
+        known = ", ".join(sorted(self.database)) or "none"
+        for name, pipeline in self.pipeline.items():
+            for key, database in pipeline.named_databases():
+                if database not in self.database:
+                    yield f"pipeline.{name}.{key}: there is no database {database!r}; have: {known}"
 
     def _unfit_routes(self) -> Iterator[str]:
         for name, pipeline in self.pipeline.items():

@@ -29,6 +29,7 @@ from daemon.config.sections import (
     Section,
     SparkSection,
 )
+from daemon.databases.sections import DatabaseSection
 from daemon.sinks.sections import KINDS
 
 _REFERENCE = re.compile(
@@ -113,7 +114,9 @@ def _absolute(config: Config, folder: Path) -> Config:
     if log.file:
         log = log.model_copy(update={"file": str(folder / log.file)})
     sinks = {name: sink.absolute(folder) for name, sink in config.sink.items()}
-    return config.model_copy(update={"daemon": daemon, "log": log, "sink": sinks})
+    databases = {name: section.absolute(folder) for name, section in config.database.items()}
+    changed = {"daemon": daemon, "log": log, "sink": sinks, "database": databases}
+    return config.model_copy(update=changed)
 
 
 def _placed(staging: str, folder: Path) -> str:
@@ -197,6 +200,7 @@ def _place(location: tuple[int | str, ...]) -> tuple[type[Section], list[str]]:
         "memory": MemorySection,
         "spark": SparkSection,
         "pipeline": PipelineSection,
+        "database": DatabaseSection,
     }
     parts = [str(part) for part in location]
     if parts[:1] == ["sink"] and len(parts) > 2 and parts[2] in KINDS:

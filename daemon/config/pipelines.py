@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from fnmatch import fnmatchcase
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -101,6 +102,8 @@ class PipelineSection(FaultSection):
     route: list[RouteSection] = Field(default_factory=list)
     offset_stores: list[OffsetStoreName] = Field(default_factory=_default_stores, min_length=1)
     offset_topic: str = Field("binlogd-offsets", min_length=1)
+    database: str | None = None
+    databases: dict[str, str] = Field(default_factory=dict)
     ddl: DdlSection = Field(default_factory=DdlSection)
     kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
 
@@ -162,6 +165,22 @@ class PipelineSection(FaultSection):
             except ValueError as error:
                 raise ValueError(f"types: {error}") from error
         return self
+
+    @model_validator(mode="after")
+    def _one_way_to_databases(self) -> Self:
+        if self.database is not None and self.databases:
+            raise ValueError("database or databases is wanted, not both")
+        return self
+
+    def named_databases(self) -> list[tuple[str, str]]:
+        """The databases that it names, each with its key."""
+        one = [] if self.database is None else [("database", self.database)]
+        return one + [(f"databases.{schema}", name) for schema, name in self.databases.items()]
+
+    def database_of(self, schema: str) -> str | None:
+        """The database of a source's schema: that of the first pattern that matches it."""
+        found = (name for at, name in self.databases.items() if fnmatchcase(schema, at))
+        return self.database or next(found, None)
 
     @model_validator(mode="after")
     def _options_fit(self) -> Self:

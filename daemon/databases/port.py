@@ -7,12 +7,13 @@ as the same text; a column's ``Form`` says which text it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from changes.model import TableName
 from sparkwriter.sql.forms import Form
+from sparkwriter.sql.jdbc import JdbcOptions
 
 Texts = tuple[str | None, ...]
 """A row as canonical texts, in the order in which its columns were asked for."""
@@ -93,6 +94,17 @@ class KeyRange:
     high: Key | None = None
 
 
+ALL_ROWS = KeyRange()
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a check has found: problems, and what is legal but unwise. One line each."""
+
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
 class Database(Protocol):
     """One connection: read-only, one thread's at a time; opened by ``opening.open_database``.
 
@@ -122,7 +134,7 @@ class Database(Protocol):
         ...
 
     def query(
-        self, table: SourceTable, columns: Sequence[SourceColumn], part: KeyRange = KeyRange()
+        self, table: SourceTable, columns: Sequence[SourceColumn], part: KeyRange = ALL_ROWS
     ) -> str:
         """A SELECT of the columns' canonical texts as ``c0``, ``c1`` …: for JDBC and for ``ask``.
 
@@ -131,8 +143,16 @@ class Database(Protocol):
         """
         ...
 
-    def expression(self, column: SourceColumn) -> str:
-        """The SQL of one column's canonical text: for checksums in the database."""
+    def compared(self, column: SourceColumn) -> str:
+        """The SQL of one column's text for checksums in the database.
+
+        It is the canonical text of ``sparkwriter.sql.canonical.compared(form)``, and null where the
+        stream has null for a value: zero and infinite dates, numbers that are none.
+        """
+        ...
+
+    def table_sql(self, table: TableName) -> str:
+        """A table's name as SQL has it."""
         ...
 
     def predicate(self, table: SourceTable, part: KeyRange) -> str:
@@ -150,6 +170,17 @@ class Database(Protocol):
 
         A key under which the database finds a row is that row's, also where its collation takes
         another text for the same; so the keys should come from the database.
+        """
+        ...
+
+    def jdbc(self) -> JdbcOptions:
+        """How Spark reaches the same database, with a session like this one's."""
+        ...
+
+    def check(self, tables: Sequence[TableName], clock_us: Callable[[], int]) -> Findings:
+        """What keeps jobs, or the reader of its log, from working with it.
+
+        ``tables`` are those that a job would read, ``clock_us`` is this machine's clock.
         """
         ...
 

@@ -16,7 +16,7 @@ from actors.contract.ports import ResettableSink, SinkUnavailable
 from daemon.config.config import Config
 from daemon.staging.folder import RunFolder
 from sparkwriter.iceberg.warm_up import CATALOG, warm_up, warm_up_catalog
-from sparkwriter.session.extras import needed_extras
+from sparkwriter.session.extras import driver_extra, needed_extras
 from sparkwriter.session.jars import JarsError, extra_jars, lake_jars, local_jar
 from sparkwriter.session.java import JavaMissing, find_java
 from sparkwriter.session.java_garbage import JavaGarbage
@@ -50,7 +50,8 @@ class SparkSessions:
         for problem in _out_of_reach(config):
             raise SinkUnavailable(problem)
         try:
-            java, jars = find_java(), [*lake_jars(), *_extra_jars(catalogs, config.spark.conf)]
+            extras = {*_extra_jars(catalogs, config.spark.conf), *driver_jars(config)}
+            java, jars = find_java(), [*lake_jars(), *sorted(extras)]
         except (JavaMissing, JarsError) as error:
             raise SinkUnavailable(str(error)) from error
         os.environ["JAVA_HOME"] = str(java.home)  # where pyspark's launcher looks
@@ -172,6 +173,17 @@ def _extra_jars(catalogs: Mapping[str, Mapping[str, str]], conf: Mapping[str, st
             found |= dict.fromkeys(extra_jars(needed_extras(properties, conf)))
         except JarsError as error:
             raise JarsError(f"sink {name}: {error}") from error
+    return list(found)
+
+
+def driver_jars(config: Config) -> list[Path]:
+    """The jars with the drivers of the databases. Raises JarsError."""
+    found: dict[Path, None] = {}
+    for name, database in config.database.items():
+        try:
+            found |= dict.fromkeys(extra_jars(driver_extra(database.url, config.spark.conf)))
+        except JarsError as error:
+            raise JarsError(f"database.{name}: {error}") from error
     return list(found)
 
 

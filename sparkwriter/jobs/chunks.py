@@ -1,28 +1,51 @@
-"""Reads ranges of a source's table over JDBC into staged Parquet files."""
+"""Reads ranges of a source's table over JDBC into staged Parquet files, by one Spark job."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
+from uuid import uuid4
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
 
 from changes.model import ZeroDates
+from sparkwriter.session.java_failures import JavaFailure, java_classes, reason
+from sparkwriter.sql.canonical import read
 from sparkwriter.sql.forms import Form
+from sparkwriter.sql.jdbc import JdbcOptions
+from sparkwriter.sql.plan import quote, string_literal
+from sparkwriter.sql.schema import arrow_type
 
-
-@dataclass(frozen=True, slots=True)
-class JdbcOptions:
-    """How Spark's tasks reach the database. ``password`` is shown nowhere."""
-
-    url: str
-    user: str
-    password: str = field(repr=False)
-    fetch_rows: int = 1000
-    statement_timeout_s: int = 0
-    """0: none."""
+_SETTINGS = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # A part's rows must be in its own file: no task reads two of them.
+    "spark.sql.unionOutputPartitioning": "false",
+}
+_WRITING = {
+    # A row may have many megabytes: without this, memory is looked at after a hundred of them.
+    "parquet.page.size.row.check.min": "1",
+    "parquet.block.size": str(32 << 20),
+    "compression": "zstd",
+}
+_PASSING = re.compile(
+    r"java\.sql\.SQL(NonTransient)?(Transient|Timeout|ConnectionE|Recoverable)|java\.net\."
+    r"|java\.io\.EOF|SQLTransient|SQLTimeout|SQLNonTransientConnection"
+)
+_PASSING_TEXT = re.compile(
+    r"canceling statement|max_statement_time|maximum statement execution|terminating connection"
+    r"|connection (attempt failed|refused|reset)|I/O error|socket|too many (clients|connections)",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"part-(\d+)-")
 
 
 class ChunkColumn(NamedTuple):
@@ -31,6 +54,8 @@ class ChunkColumn(NamedTuple):
     name: str
     type: str
     form: Form
+    key: bool = False
+    """In a key, zero dates are refused whatever the option."""
 
 
 class Part(NamedTuple):
@@ -63,7 +88,81 @@ def read_chunks(
     """Read the parts in one Spark job, a task and a Parquet file each; gives their rows in order.
 
     The files are complete and durable on return, none is left on failure, an empty part is a file
-    without rows. ``constants``: names and texts of columns that all rows have alike, before the
-    others, such as ``changes.model.OP``. Raises ChunkUnreadable. Any thread of the session.
+    without rows. All are in one folder, which Spark's tasks must see. ``constants``: names and
+    texts of columns that all rows have alike, before the others, such as ``changes.model.OP``.
+    Raises ChunkUnreadable. Any thread of the session; the job is of the caller's job group.
     """
-    raise NotImplementedError
+    session = spark.newSession()
+    for name, value in _SETTINGS.items():
+        session.conf.set(name, value)
+    shown = [f"{string_literal(text)} AS {quote(name)}" for name, text in constants]
+    for place, column in enumerate(columns):
+        zeros: ZeroDates = "error" if column.key else zero_dates
+        value = read(column.form, column.type, f"`c{place}`", zeros)
+        shown.append(f"{value} AS {quote(column.name)}")
+    folder = parts[0].out.parent / f"chunks-{uuid4().hex}"
+    try:
+        with _told():
+            frames = [_frame(session, jdbc, part, len(columns)) for part in parts]
+            whole = reduce(DataFrame.unionAll, frames).selectExpr(*shown)
+            whole.write.options(**_WRITING).parquet(folder.absolute().as_uri())
+        return _placed(folder, parts, _schema(columns, constants))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _frame(session: SparkSession, jdbc: JdbcOptions, part: Part, columns: int) -> DataFrame:
+    texts = ", ".join(f"c{place} STRING" for place in range(columns))
+    reader = session.read.format("jdbc").options(
+        url=jdbc.url,
+        driver=jdbc.driver,
+        user=jdbc.user,
+        password=jdbc.password,
+        query=part.query,
+        fetchsize=str(jdbc.fetch_rows),
+        sessionInitStatement=jdbc.session,
+        # Otherwise a text that the driver takes for CHAR(n) is padded with blanks.
+        customSchema=texts,
+    )
+    return reader.load()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Failures of Spark as ChunkUnreadable."""
+    try:
+        yield
+    except JavaFailure as error:
+        line = reason(error)
+        passing = any(_PASSING.search(name) for name in java_classes(error))
+        raise ChunkUnreadable(line, again=passing or bool(_PASSING_TEXT.search(line))) from error
+
+
+def _placed(folder: Path, parts: Sequence[Part], schema: pa.Schema) -> list[int]:
+    """Move each task's file to where its part's is wanted; an empty part may have none."""
+    made = {int(found[1]): path for path in folder.iterdir() if (found := _PART.match(path.name))}
+    rows = []
+    for place in range(len(parts)):
+        if place not in made:
+            pq.write_table(schema.empty_table(), folder / f"empty-{place}.parquet")
+            made[place] = folder / f"empty-{place}.parquet"
+        rows.append(pq.read_metadata(made[place]).num_rows)
+        _sync(made[place])
+    for place, part in enumerate(parts):
+        made[place].replace(part.out)
+    _sync(folder.parent)
+    return rows
+
+
+def _sync(path: Path) -> None:
+    """Have it on the disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _schema(columns: Sequence[ChunkColumn], constants: Sequence[tuple[str, str]]) -> pa.Schema:
+    fields = [pa.field(name, pa.string()) for name, _ in constants]
+    return pa.schema([*fields, *(pa.field(c.name, arrow_type(c.type)) for c in columns)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from sparkwriter.session.extras import needed_extras
@@ -48,4 +48,8 @@ def jars_for(lake: Lake) -> list[Path]:
             found += extra_jars([name])
         except JarsError as problem:
             missing(name, str(problem))
+    for driver in ("mariadb", "postgresql"):
+        # For tests of databases, which are skipped where it is missing.
+        with suppress(JarsError):
+            found += [jar for jar in extra_jars([driver]) if jar not in found]
     return found

@@ -1,0 +1,261 @@
+"""PostgreSQL as ``port.Database``, by psycopg."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+
+from changes.model import TableName
+from daemon.databases import postgresql_checks, selects
+from daemon.databases.findings import findings, of_table, problem
+from daemon.databases.patterns import matching
+from daemon.databases.port import (
+    ALL_ROWS,
+    DatabaseAway,
+    DatabaseRefused,
+    Findings,
+    Key,
+    KeyRange,
+    Moment,
+    SourceColumn,
+    SourceTable,
+    Texts,
+)
+from daemon.databases.postgresql_sql import PostgreSqlWords, form_of
+from daemon.databases.sections import DatabaseSection
+from daemon.databases.walk import walk
+from sparkwriter.sql.jdbc import JdbcOptions
+
+_CONNECT_WITHIN_S = 15
+_PASSING = ("08", "53", "57", "40", "55P03", "25006")
+"""Beginnings of SQLSTATE: connection, resources, operator's doing and time limits, serialization,
+locks. 25006 is none of ours: nothing is written."""
+_DENIED = "42501"
+
+
+class PostgreSqlDatabase:
+    """See ``port.Database``. A table's ``database`` is its schema, as Debezium has it."""
+
+    def __init__(self, name: str, section: DatabaseSection) -> None:
+        """``name`` is the section's. Connects at the first question."""
+        self._name, self._section = name, section
+        self._words = PostgreSqlWords()
+        self._connection: psycopg.Connection[tuple[object, ...]] | None = None
+
+    def tables(self, pattern: str) -> list[TableName]:
+        """See ``port.Database``."""
+        rows = self.ask(_TABLES)
+        return matching(pattern, (TableName(str(row[0]), str(row[1])) for row in rows))
+
+    def describe(self, table: TableName) -> SourceTable:
+        """See ``port.Database``."""
+        found = self._run(_TABLE, table)
+        if not found:
+            raise DatabaseRefused(f"{table}: no such table")
+        oid, kind, rows, size, made = found[0]
+        if kind not in ("r", "p"):
+            raise DatabaseRefused(f"{table} is not a table")
+        columns = self._run(_COLUMNS, (str(oid),))
+        keys = tuple(str(row[0]) for row in self._run(_KEY, (str(oid),)))
+        shape = json.dumps([[*map(str, row)] for row in columns] + [list(keys), oid, made])
+        return SourceTable(
+            name=table,
+            columns=tuple(map(_column, columns)),
+            keys=keys,
+            rows=max(0, int(str(rows))),
+            bytes=int(str(size)),
+            definition=hashlib.sha256(shape.encode()).hexdigest(),
+        )
+
+    def moment(self) -> Moment:
+        """See ``port.Database``."""
+        # The position first: whatever a read before could see is at or below it.
+        ((position,),) = self.ask(_POSITION)
+        ((now,),) = self.ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+        return Moment(int(str(now)), None if position is None else f"lsn:{position}")
+
+    def ranges(self, table: SourceTable, rows: int) -> Iterator[KeyRange]:
+        """See ``port.Database``."""
+        return walk(self._words, table, rows, self.ask)
+
+    def query(
+        self, table: SourceTable, columns: Sequence[SourceColumn], part: KeyRange = ALL_ROWS
+    ) -> str:
+        """See ``port.Database``."""
+        return selects.query(self._words, table, columns, part)
+
+    def compared(self, column: SourceColumn) -> str:
+        """See ``port.Database``."""
+        return selects.compared(self._words, column)
+
+    def table_sql(self, table: TableName) -> str:
+        """See ``port.Database``."""
+        return self._words.table(table)
+
+    def predicate(self, table: SourceTable, part: KeyRange) -> str:
+        """See ``port.Database``."""
+        return selects.predicate(self._words, table, part)
+
+    def ask(self, sql: str) -> list[tuple[object, ...]]:
+        """See ``port.Database``."""
+        return self._run(sql, None)
+
+    def rows(
+        self, table: SourceTable, columns: Sequence[SourceColumn], keys: Sequence[Key]
+    ) -> dict[Key, Texts]:
+        """See ``port.Database``."""
+        return selects.rows(self._words, table, columns, keys, self.ask)
+
+    def jdbc(self) -> JdbcOptions:
+        """See ``port.Database``."""
+        address = self._section.address
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        url = f"jdbc:postgresql://{host}:{address.port}/{quote(address.database, safe='')}"
+        url += f"?sslmode={_SSL_MODES[self._section.tls]}&ApplicationName=binlogd"
+        url += f"&connectTimeout={_CONNECT_WITHIN_S}&socketTimeout={self._silence_s}"
+        if self._section.tls_ca:
+            url += f"&sslrootcert={quote(self._section.tls_ca, safe='/')}"
+        session = "; ".join(f"SET {name} = {value}" for name, value in self._settings())
+        return JdbcOptions(
+            url=url,
+            driver="org.postgresql.Driver",
+            user=self._section.user,
+            password=self._section.password,
+            session=f"SET TRANSACTION READ ONLY; {session}",
+        )
+
+    def check(self, tables: Sequence[TableName], clock_us: Callable[[], int]) -> Findings:
+        """See ``port.Database``."""
+        ahead_us = self.moment().unix_us - clock_us()
+        found = [*postgresql_checks.of_server(self.ask, self._section, ahead_us)]
+        for table in tables:
+            try:
+                self.ask(f"SELECT 1 FROM {self._words.table(table)} LIMIT 0")
+                found += of_table(self.describe(table))
+            except DatabaseRefused as error:
+                found.append(problem(str(error)))
+        return findings(found)
+
+    def close(self) -> None:
+        """See ``port.Database``."""
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            connection.close()
+
+    @property
+    def _silence_s(self) -> int:
+        """So long may a connection say nothing."""
+        return int(self._section.statement_timeout_s) + 60
+
+    def _settings(self) -> list[tuple[str, str]]:
+        """A session that writes nothing, in which each text is the canonical one."""
+        return [
+            ("default_transaction_read_only", "on"),
+            ("statement_timeout", f"'{int(self._section.statement_timeout_s * 1000)}ms'"),
+            ("TimeZone", "'UTC'"),
+            ("DateStyle", "'ISO, YMD'"),
+            ("extra_float_digits", "3"),
+            ("bytea_output", "'hex'"),
+            ("standard_conforming_strings", "on"),
+            ("xmlbinary", "'base64'"),
+        ]
+
+    def _connected(self) -> psycopg.Connection[tuple[object, ...]]:
+        if self._connection is not None:
+            return self._connection
+        address = self._section.address
+        try:
+            connection = psycopg.connect(
+                host=address.host, port=address.port, dbname=address.database,
+                user=self._section.user, password=self._section.password, autocommit=True,
+                connect_timeout=_CONNECT_WITHIN_S, client_encoding="UTF8",
+                application_name="binlogd", sslmode=_SSL_MODES[self._section.tls],
+                tcp_user_timeout=self._silence_s * 1000,
+                sslrootcert=self._section.tls_ca or "",
+            )  # fmt: skip
+        except psycopg.Error as error:
+            raise self._told(error) from error
+        self._connection = connection
+        for name, value in self._settings():
+            self._run(f"SET {name} = {value}", None)
+        return connection
+
+    def _run(self, sql: str, values: Sequence[str] | None) -> list[tuple[object, ...]]:
+        connection = self._connected()
+        try:
+            cursor = connection.execute(sql, values)
+            return cursor.fetchall() if cursor.description else []
+        except psycopg.Error as error:
+            told = self._told(error)
+            if isinstance(told, DatabaseAway):
+                self.close()
+            raise told from error
+
+    def _told(self, error: psycopg.Error) -> DatabaseAway | DatabaseRefused:
+        """The error in the port's words: one line."""
+        state: Any = error.sqlstate
+        text = " ".join(str(error).split())
+        line = f"database.{self._name}: {text}"
+        if state is None or str(state).startswith(_PASSING):
+            return DatabaseAway(line)
+        if state == _DENIED:
+            line += f"; {postgresql_checks.grant(self._section.user)}"
+        return DatabaseRefused(line)
+
+
+_SSL_MODES = {"off": "disable", "required": "require", "verified": "verify-full"}
+
+_TABLES = """
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
+AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"""
+
+_TABLE = """
+SELECT c.oid::text, c.relkind::text, c.reltuples::bigint, pg_table_size(c.oid)::bigint,
+c.relfilenode::text
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s"""
+
+_COLUMNS = """
+SELECT a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, l.collname,
+a.attgenerated::text, t.typtype::text,
+CASE WHEN t.typtype = 'd' THEN format_type(t.typbasetype, t.typtypmod) END, a.attnum
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_collation l ON l.oid = a.attcollation
+WHERE a.attrelid = %s::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+
+_KEY = """
+SELECT a.attname FROM (
+  SELECT i.indrelid, i.indkey, i.indnkeyatts FROM pg_index i
+  WHERE i.indrelid = %s::oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
+  AND i.indexprs IS NULL
+  AND NOT EXISTS (SELECT 1 FROM unnest(i.indkey) k JOIN pg_attribute n
+    ON n.attrelid = i.indrelid AND n.attnum = k WHERE NOT n.attnotnull)
+  ORDER BY i.indisprimary DESC, i.indisreplident DESC, i.indexrelid LIMIT 1
+) i, unnest(i.indkey) WITH ORDINALITY AS k(attnum, place)
+JOIN pg_attribute a ON a.attnum = k.attnum
+WHERE a.attrelid = i.indrelid AND k.place <= i.indnkeyatts ORDER BY k.place"""
+
+_POSITION = """
+SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+ELSE pg_current_wal_insert_lsn() END - '0/0'::pg_lsn)::text"""
+
+
+def _column(row: Sequence[object]) -> SourceColumn:
+    name, type_, nullable, collation, generated, kind, base, _ = row
+    words = str(base or type_)
+    form = None if kind == "c" else form_of(words, is_enum=kind == "e")
+    return SourceColumn(
+        name=str(name),
+        type=words,
+        nullable=bool(nullable),
+        form=form,
+        collation=None if collation is None else str(collation),
+        generated=generated != "",
+        refused="" if form else f"no exact text is known of the type {type_}",
+    )

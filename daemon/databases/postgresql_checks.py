@@ -1,0 +1,41 @@
+"""What PostgreSQL must be set to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from daemon.databases.findings import Finding, of_clock, problem, warning
+from daemon.databases.sections import DatabaseSection
+
+Ask = Callable[[str], list[tuple[object, ...]]]
+
+_OLDEST = 120000
+"""Of ``server_version_num``: older ones round floating-point numbers when they print them."""
+
+
+def grant(user: str) -> str:
+    """The statement that gives the right to read a schema."""
+    name = '"' + user.replace('"', '""') + '"'
+    return f"GRANT USAGE ON SCHEMA … TO {name}; GRANT SELECT ON ALL TABLES IN SCHEMA … TO {name}"
+
+
+def of_server(ask: Ask, section: DatabaseSection, ahead_us: int) -> Iterator[Finding]:
+    """The server's version, log, role, encoding and clock."""
+    ((version, level, encoding, replica),) = ask(
+        "SELECT current_setting('server_version_num')::int, current_setting('wal_level'),"
+        " current_setting('server_encoding'), pg_is_in_recovery()"
+    )
+    if int(str(version)) < _OLDEST:
+        yield problem("PostgreSQL 12 or newer is wanted: older ones print numbers rounded")
+    yield from of_clock(ahead_us)
+    if level != "logical" and section.role == "primary":
+        yield problem(
+            f"wal_level is {level}, and the stream needs logical;"
+            " ALTER SYSTEM SET wal_level = 'logical', then restart it"
+        )
+    if encoding == "SQL_ASCII":
+        yield warning("its encoding is SQL_ASCII: texts that are not UTF-8 can't be read")
+    if replica and section.role == "primary":
+        yield problem('role is "primary", but it is a standby: role = "replica"')
+    if not replica and section.role == "replica":
+        yield problem('role is "replica", but it is no standby: role = "primary"')

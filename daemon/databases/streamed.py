@@ -1,0 +1,200 @@
+"""What a stream makes of a table's columns: lake types and forms, by format. Pure.
+
+A load must store what the stream would: the same value in the same type. ``docs/types.md`` says
+which; a column whose stream's value can't be had from the database is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from changes.configured_types import configured_type
+from changes.formats.debezium.configured_types import configured_wire_type
+from changes.model import ColumnTypes
+from changes.mysql.types import from_mysql
+from daemon.databases import mysql_sql, postgresql_types
+from daemon.databases.port import SourceColumn, SourceTable
+from sparkwriter.sql.canonical import is_readable
+from sparkwriter.sql.forms import Form
+from sparkwriter.sql.schema import iceberg_type, widens
+
+DEBEZIUM = "debezium-json"
+_BY_COLUMN_TYPE = frozenset(("canal-json", "canal-protobuf", "tencent-dts"))
+_UNTYPED = frozenset(("maxwell-json", "ogg-json"))
+
+_EPOCH = {
+    Form.DATE: "1970-01-01",
+    Form.LOCAL: "1970-01-01 00:00:00.000000",
+    Form.INSTANT: "1970-01-01 00:00:00.000000",
+}
+_DEBEZIUM_MYSQL: Mapping[str, str] = {
+    **dict.fromkeys(("tinyint", "smallint", "mediumint", "year"), "int"),
+    "int": "int",
+    "bigint": "long",
+    "float": "float",
+    "double": "double",
+}
+_ALIYUN: Mapping[str, str] = {
+    **dict.fromkeys(("tinyint", "smallint", "mediumint", "year"), "int"),
+    **dict.fromkeys(("int", "bigint", "bit"), "long"),
+    "decimal": "string",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedColumn:
+    """``column`` has the form that gives the stream's value in the lake's ``type`` (Iceberg's
+    name)."""
+
+    column: SourceColumn
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """The columns that the stream has, in order, and why others can't be had: one line each."""
+
+    columns: tuple[StreamedColumn, ...]
+    refused: tuple[str, ...]
+
+
+def as_streamed(
+    table: SourceTable,
+    kind: str,
+    format_: str,
+    types: ColumnTypes = (),
+    stored: Mapping[str, str] | None = None,
+) -> Streamed:
+    """A table as a pipeline's stream would store it.
+
+    ``kind`` is the database's (``sections.Address.kind``), ``format_`` a known one, not ``auto``.
+    ``types`` are the route's. ``stored``: types of the present target's columns, by name.
+    """
+    declared = {name.lower(): words for name, words in types}
+    there = {name.lower(): type_ for name, type_ in (stored or {}).items()}
+    columns, refused = [], []
+    for column in table.columns:
+        if kind == "postgresql" and column.generated:
+            continue  # PostgreSQL does not publish it
+        try:
+            own = _own(column, kind, format_)
+            lower = column.name.lower()
+            type_ = _wanted(own, format_, declared.get(lower), there.get(lower))
+        except ValueError as error:
+            refused.append(f"{table.name}, column {column.name}: {error}")
+        else:
+            columns.append(StreamedColumn(own.column, type_))
+    return Streamed(tuple(columns), tuple(refused))
+
+
+def _own(column: SourceColumn, kind: str, format_: str) -> StreamedColumn:
+    """The column as its format has it without declared types. Raises ValueError."""
+    if column.form is None:
+        raise ValueError(column.refused)
+    if kind == "postgresql":
+        if format_ != DEBEZIUM:
+            raise ValueError(f"format {format_} is not read from PostgreSQL")
+        form = Form.COMPACT if column.type.endswith("hstore") else column.form
+        return StreamedColumn(
+            replace(column, form=form), postgresql_types.lake_type(column.type, column.form)
+        )
+    return _own_of_mysql(column, format_)
+
+
+def _own_of_mysql(column: SourceColumn, format_: str) -> StreamedColumn:
+    base, form = mysql_sql.base_of(column.type)[0], column.form
+    by_words = iceberg_type(from_mysql(column.type).arrow)
+    if format_ == DEBEZIUM:
+        return _debezium_mysql(column, base, by_words)
+    if base in ("uuid", "inet4", "inet6"):
+        raise ValueError(f"format {format_} has no text of a {base}")
+    if base == "binary":
+        # The binary log leaves the zero bytes at its end away; Debezium puts them back.
+        column = replace(column, form=Form.STRIPPED)
+    if format_ in _BY_COLUMN_TYPE:
+        return StreamedColumn(column, by_words)
+    if format_ == "aliyun-dts-avro":
+        if form in (Form.HEX, Form.JSON):
+            raise ValueError(f"a {column.type} comes as text that the database does not show")
+        whole = replace(column, form=Form.WHOLE) if base == "bit" else column
+        return StreamedColumn(whole, _ALIYUN.get(base, by_words))
+    if format_ in _UNTYPED:
+        return StreamedColumn(column, "string")
+    raise ValueError(f"format {format_} is not known here")
+
+
+def _debezium_mysql(column: SourceColumn, base: str, by_words: str) -> StreamedColumn:
+    """The types of a connector with its defaults."""
+    if column.form is Form.JSON:
+        column = replace(column, form=Form.COMPACT)
+    if base == "year":
+        column = replace(column, zero="1900")
+    if not column.nullable and column.form in _EPOCH:
+        # A NOT NULL column has no null for a zero date.
+        column = replace(column, zero=_EPOCH[column.form])
+    known = _DEBEZIUM_MYSQL.get(base)
+    if base == "int" and "unsigned" in column.type.lower():
+        known = "long"
+    return StreamedColumn(column, known or by_words)
+
+
+def _wanted(own: StreamedColumn, format_: str, words: str | None, stored: str | None) -> str:
+    """The lake's type: the target's, else the declared one, else the format's own. Raises
+    ValueError where values of that type are not those that the stream writes."""
+    column, form = own.column, own.column.form
+    assert form is not None
+    declared = None if words is None else _declared(format_, words)
+    type_ = stored or declared or own.type
+    if type_ == own.type and (type_ != "string" or format_ not in _UNTYPED):
+        return type_
+    if not is_readable(form, type_):
+        hint = "; declare its type" if declared is None and format_ in _UNTYPED else ""
+        raise ValueError(f"a {column.type} is not had exactly as {type_}{hint}")
+    if type_ == "string":
+        for problem in _unlike_texts(own, format_, declared):
+            raise ValueError(problem)
+    elif stored is not None and declared is None and not _may_become(own.type, stored, format_):
+        raise ValueError(f"the target has it as {stored}, the stream as {own.type}")
+    return type_
+
+
+def _may_become(own: str, stored: str, format_: str) -> bool:
+    """Whether a column of the stream's type may have become the stored one."""
+    if format_ in _UNTYPED:
+        return True
+    wider = own == stored or widens(own, stored) or widens(stored, own)
+    numbers = own.startswith(("int", "long", "decimal", "boolean"))
+    return wider or (numbers and stored.startswith(("int", "long", "decimal", "boolean")))
+
+
+def _declared(format_: str, words: str) -> str:
+    """The lake's type of a configured one. Raises ValueError."""
+    parse = configured_wire_type if format_ == DEBEZIUM else configured_type
+    return iceberg_type(parse(words).arrow)
+
+
+def _unlike_texts(own: StreamedColumn, format_: str, declared: str | None) -> Iterator[str]:
+    """Why the stream's text of a value may be another than the canonical one."""
+    column, form, type_ = own.column, own.column.form, own.column.type
+    if form in (Form.WHOLE, Form.TEXT) and not type_.lower().startswith(("set", "interval")):
+        return
+    if own.type == "string" and format_ not in _UNTYPED:
+        return
+    scale = mysql_sql.base_of(type_)[1].rpartition(",")[2]
+    if form is Form.DECIMAL:
+        # Java prints a zero with more digits than six as 0E-7.
+        if format_ == DEBEZIUM or not scale.strip().isdigit() or int(scale) <= 6:
+            return
+    elif form in (Form.DATE, Form.LOCAL, Form.TIME) and _prints_alike(own, format_, declared):
+        return
+    yield f"a {column.type} as text is not had as the stream prints it; declare its type"
+
+
+def _prints_alike(own: StreamedColumn, format_: str, declared: str | None) -> bool:
+    if format_ == DEBEZIUM:
+        return declared == "string"  # else, without a schema, it is a number
+    if format_ == "ogg-json":
+        return False
+    digits = mysql_sql.base_of(own.column.type)[1]
+    return own.column.form is Form.DATE or digits in ("", "0")

@@ -1,0 +1,120 @@
+"""Real database servers for tests, each with a user of its own for jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from daemon.databases.opening import ADAPTERS
+from daemon.databases.port import Database
+from daemon.databases.sections import DatabaseSection
+from demo.servers.program import ServerMissing
+from tests.live.mariadb import MariaDb
+from tests.live.mysql import MySql
+from tests.live.postgres import Postgres
+from tests.live.program import HOST, LiveError
+
+PASSWORD = 'jobs\' "secret"'
+
+
+class Server:
+    """A running server."""
+
+    def __init__(self, kind: str, port: int, run: Callable[[Sequence[str]], str], ask: str) -> None:
+        """``run`` gives the error of statements, or nothing; ``ask`` counts readers of its log."""
+        self.kind, self.port = kind, port
+        self._run, self._readers = run, ask
+
+    def run(self, statements: Sequence[str]) -> None:
+        """Run statements of one session as its owner. Raises LiveError."""
+        if error := self._run(statements):
+            raise LiveError(f"{self.kind}: {error}")
+
+    def section(self, **more: object) -> DatabaseSection:
+        """Its section in a configuration."""
+        word = "mysql" if self.kind == "mysql" else self.kind
+        end = "/postgres" if self.kind == "postgresql" else ""
+        return DatabaseSection(
+            url=f"jdbc:{word}://{HOST}:{self.port}{end}", user="jobs", password=PASSWORD, **more
+        )
+
+    def open(self, **more: object) -> Database:
+        """A connection of the user for jobs."""
+        section = self.section(**more)
+        return ADAPTERS[section.address.kind]("shop", section)
+
+    def readers(self) -> int:
+        """How many follow its log."""
+        database = self.open()
+        try:
+            return len(database.ask(self._readers))
+        finally:
+            database.close()
+
+
+_BINLOG_READERS = "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog%'"
+_SLOTS = "SELECT slot_name FROM pg_replication_slots WHERE active"
+
+
+def _users(rights: Sequence[str]) -> list[str]:
+    password = PASSWORD.replace("'", "''")
+    return [
+        f"CREATE USER jobs@'%' IDENTIFIED BY '{password}'",
+        *(f"GRANT {right} ON *.* TO jobs@'%'" for right in rights),
+        "CREATE USER live@'%' IDENTIFIED BY 'live'", "GRANT ALL ON *.* TO live@'%'",
+    ]  # fmt: skip
+
+
+@contextmanager
+def mariadb(folder: Path) -> Iterator[Server]:
+    """MariaDB."""
+    try:
+        server = MariaDb(folder)
+    except LiveError as error:
+        raise ServerMissing("mariadb", str(error)) from error
+    server.start()
+    try:
+        started = Server("mariadb", server.port, server.run, _BINLOG_READERS)
+        started.run(_users(("SELECT, PROCESS, REPLICATION CLIENT",)))
+        yield started
+    finally:
+        server.program.kill()
+
+
+@contextmanager
+def mysql(folder: Path) -> Iterator[Server]:
+    """MySQL."""
+    server = MySql(folder)
+    server.start()
+    try:
+        started = Server("mysql", server.port, server.run, _BINLOG_READERS)
+        started.run(_users(("SELECT, PROCESS, REPLICATION CLIENT",)))
+        yield started
+    finally:
+        server.program.kill()
+
+
+@contextmanager
+def postgresql(folder: Path) -> Iterator[Server]:
+    """PostgreSQL, where passwords are not asked for."""
+    try:
+        server = Postgres(folder)
+    except LiveError as error:
+        raise ServerMissing("postgresql", str(error)) from error
+    server.start()
+    try:
+        started = Server(
+            "postgresql", server.port, lambda script: server.run("postgres", script), _SLOTS
+        )
+        started.run(["CREATE USER jobs", "GRANT pg_read_all_data TO jobs"])
+        yield started
+    finally:
+        server.program.kill()
+
+
+SERVERS: Mapping[str, Callable[[Path], AbstractContextManager[Server]]] = {
+    "mariadb": mariadb,
+    "mysql": mysql,
+    "postgresql": postgresql,
+}

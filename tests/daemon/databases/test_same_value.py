@@ -1,0 +1,112 @@
+"""A load stores what the stream stores: each type's values, by real readers and real servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from changes.model import OP
+from daemon.databases.streamed import as_streamed
+from sparkwriter.jobs.chunks import ChunkColumn, Part, read_chunks
+from sparkwriter.sql.schema import iceberg_type
+from tests.daemon.databases.servers import Server
+from tests.daemon.databases.streams import (
+    RECORDED,
+    TABLE,
+    WAYS,
+    Record,
+    decoded,
+    fill,
+    load,
+    read_now,
+)
+
+BOOKKEEPING = "__binlogd_"
+
+
+def loaded(spark: SparkSession, server: Server, format_: str, folder: Path) -> pa.Table:
+    """The samples' table as a load reads it, with nothing refused."""
+    database = server.open()
+    try:
+        table = database.describe(TABLE[server.kind])
+        found = as_streamed(table, server.section().address.kind, format_)
+        assert found.refused == ()
+        columns = [
+            ChunkColumn(one.column.name, one.type, one.column.form, one.column.name == "id")
+            for one in found.columns
+            if one.column.form is not None
+        ]
+        query = database.query(table, [one.column for one in found.columns])
+        part = Part(query, folder / "chunk.parquet")
+        rows = read_chunks(spark, database.jdbc(), [part], columns, constants=[(OP, "U")])
+        read = pq.read_table(part.out)
+        assert rows == [read.num_rows]
+        return read
+    finally:
+        database.close()
+
+
+def assert_same(streamed: pa.Table, read: pa.Table, server: str) -> None:
+    """Column by column: the same lake type, and the same value in each row."""
+    streamed, read = streamed.sort_by("id"), read.sort_by("id")
+    assert read.column(OP).to_pylist() == ["U"] * read.num_rows
+    names = [name for name in streamed.column_names if not name.startswith(BOOKKEEPING)]
+    assert names == [name for name in read.column_names if not name.startswith(BOOKKEEPING)]
+    assert streamed.column("id").to_pylist() == read.column("id").to_pylist()
+    wrong = []
+    for name in names:
+        theirs, ours = streamed.column(name), read.column(name)
+        if iceberg_type(theirs.type) != iceberg_type(ours.type):
+            wrong.append(f"{name}: {ours.type}, streamed {theirs.type}")
+            continue
+        pairs = zip(ours.to_pylist(), theirs.to_pylist(), strict=True)
+        wrong += [f"{name}: {a!r}, streamed {b!r}" for a, b in pairs if repr(a) != repr(b)]
+    assert not wrong, "\n".join(dict.fromkeys(wrong))
+
+
+@pytest.mark.parametrize(("kind", "format_"), WAYS, ids=map("-".join, WAYS))
+def test_a_load_has_the_streams_value(
+    kind: str, format_: str, servers: dict[str, Server], spark: SparkSession, tmp_path: Path
+) -> None:
+    """Each value of each type, against what the real reader wrote of the same statements."""
+    recorded = RECORDED / f"{kind}-{format_}.gz"
+    server = servers[kind]
+    server.run([f"DROP SCHEMA IF EXISTS {TABLE[kind].database}{_CASCADE.get(kind, '')}"])
+    fill(server, format_)
+    streamed = decoded(kind, format_, load(recorded))
+    assert_same(streamed, loaded(spark, server, format_, tmp_path), kind)
+
+
+_CASCADE = {"postgresql": " CASCADE"}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("kind", "format_"), WAYS, ids=map("-".join, WAYS))
+def test_a_load_has_the_value_of_the_stream_that_is_read_beside_it(
+    kind: str,
+    format_: str,
+    fresh_server: Server,
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """The same with a reader that runs now; its messages are those that were recorded."""
+    folder = tmp_path_factory.mktemp("reader")
+    fill(fresh_server, format_, rows=False)
+    records = read_now(fresh_server, format_, folder)
+    streamed = decoded(kind, format_, records)
+    assert_same(streamed, loaded(spark, fresh_server, format_, folder), kind)
+    assert streamed.equals(decoded(kind, format_, load(RECORDED / f"{kind}-{format_}.gz")))
+
+
+def test_records_are_kept_as_they_are(tmp_path: Path) -> None:
+    """No key, no value, and empty ones differ."""
+    from tests.daemon.databases.streams import save
+
+    records = [Record(None, b"x"), Record(b"", None), Record(b"k\n", b"")]
+    save(tmp_path / "r.gz", records)
+    assert load(tmp_path / "r.gz") == records
