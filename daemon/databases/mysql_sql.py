@@ -152,9 +152,15 @@ def _decimal(name: str, type_: str) -> str:
 
 
 def _double(name: str, type_: str) -> str:
-    # As a product it is printed by its value, not by the digits that FLOAT or DOUBLE(10,2) show;
-    # a sum would lose the sign of -0.
-    return f"CAST({name} * 1e0 AS CHAR)"
+    """All digits of a number: those that are read as the same one.
+
+    FLOAT and DOUBLE(10,2) show fewer than they have. MySQL shows all of a column, but not of what
+    is computed from one, unless that is in JSON.
+    """
+    if base_of(type_) == ("double", ""):
+        return f"CAST({name} AS CHAR)"
+    listed = f"CAST(JSON_ARRAY({name} * 1e0) AS CHAR)"
+    return f"IF({name} IS NULL, NULL, TRIM(LEADING '[' FROM TRIM(TRAILING ']' FROM {listed})))"
 
 
 def _moment(name: str, type_: str) -> str:

@@ -9,8 +9,8 @@ from daemon.databases.sections import DatabaseSection
 
 Ask = Callable[[str], list[tuple[object, ...]]]
 
-_OLDEST = 120000
-"""Of ``server_version_num``: older ones round floating-point numbers when they print them."""
+_OLDEST = 130000
+"""Of ``server_version_num``: older ones lack functions that canonical texts need."""
 
 
 def grant(user: str) -> str:
@@ -26,7 +26,7 @@ def of_server(ask: Ask, section: DatabaseSection, ahead_us: int) -> Iterator[Fin
         " current_setting('server_encoding'), pg_is_in_recovery()"
     )
     if int(str(version)) < _OLDEST:
-        yield problem("PostgreSQL 12 or newer is wanted: older ones print numbers rounded")
+        yield problem("PostgreSQL 13 or newer is wanted")
     yield from of_clock(ahead_us)
     if level != "logical" and section.role == "primary":
         yield problem(

@@ -34,7 +34,6 @@ _FORMS: Mapping[str, Form] = {
     "timestamp without time zone": Form.LOCAL,
     "timestamp with time zone": Form.INSTANT,
     "time without time zone": Form.TIME,
-    "hstore": Form.JSON,
 }
 
 ARRAYS = frozenset(
@@ -182,20 +181,29 @@ def _array(name: str) -> str:
     )
 
 
-def _dates(name: str) -> str:
-    """An array of dates or timestamps: JSON would write these with a T. Infinite ones are marked,
-    too."""
+def _dates(name: str, item: str = "item::text") -> str:
+    """An array of dates. Infinite ones are marked, too."""
+    items = f"array_agg({item} ORDER BY place)"
+    unnested = f"unnest({name}) WITH ORDINALITY u(item, place)"
+    listed = f"SELECT array_to_json({items})::text FROM {unnested}"
     return (
         f"CASE WHEN {name}::text LIKE '%infinity%' THEN 'an array with an infinite date'"
-        f" ELSE {_array(f'({name}::text[])')} END"
+        f" WHEN array_ndims({name}) > 1 THEN 'an array of several dimensions'"
+        f" ELSE coalesce(({listed}), '[]') END"
     )
+
+
+def _moments(name: str) -> str:
+    """An array of timestamps: JSON would write these with a T, and fewer digits of a second."""
+    return _dates(name, f"regexp_replace(to_char(item, '{_MOMENT}'), '[.]000000$', '')")
 
 
 _TEXT_OF: Mapping[Form, Callable[[str], str]] = {
     Form.WHOLE: lambda name: f"{name}::text",
     Form.BOOLEAN: lambda name: f"CASE WHEN {name} THEN '1' ELSE '0' END",
     Form.DECIMAL: lambda name: f"{name}::text",
-    Form.VARIABLE: lambda name: f"{name}::text",
+    # Debezium has it without the zeros at its end.
+    Form.VARIABLE: lambda name: f"trim_scale({name})::text",
     Form.SINGLE: lambda name: f"{name}::double precision::text",
     Form.DOUBLE: lambda name: f"{name}::text",
     Form.TEXT: printed,
@@ -218,8 +226,7 @@ _OF_TYPE: Mapping[str, Callable[[str], str]] = {
     "money": lambda name: f"{name}::numeric::text",
     "interval": _interval,
     "point": _point,
-    "hstore": lambda name: f"hstore_to_json({name})::text",
     "date[]": _dates,
-    "timestamp without time zone[]": _dates,
+    "timestamp without time zone[]": _moments,
 }
 """Types whose text is not their form's own."""

@@ -95,10 +95,7 @@ def _own(column: SourceColumn, kind: str, format_: str) -> StreamedColumn:
     if kind == "postgresql":
         if format_ != DEBEZIUM:
             raise ValueError(f"format {format_} is not read from PostgreSQL")
-        form = Form.COMPACT if column.type.endswith("hstore") else column.form
-        return StreamedColumn(
-            replace(column, form=form), postgresql_types.lake_type(column.type, column.form)
-        )
+        return StreamedColumn(column, postgresql_types.lake_type(column.type, column.form))
     return _own_of_mysql(column, format_)
 
 
@@ -130,10 +127,14 @@ def _debezium_mysql(column: SourceColumn, base: str, by_words: str) -> StreamedC
         column = replace(column, form=Form.COMPACT)
     if base == "year":
         column = replace(column, zero="1900")
-    if not column.nullable and column.form in _EPOCH:
-        # A NOT NULL column has no null for a zero date.
+    if column.form in _EPOCH and (not column.nullable or column.form is Form.INSTANT):
+        # A NOT NULL column has no null for a zero date, and a TIMESTAMP of zero is the epoch's.
         column = replace(column, zero=_EPOCH[column.form])
+    if base == "enum" and any("," in label for label in from_mysql(column.type).labels):
+        raise ValueError("Debezium writes a label with a comma otherwise")
     known = _DEBEZIUM_MYSQL.get(base)
+    if base == "float" and "," in mysql_sql.base_of(column.type)[1]:
+        known = "double"
     if base == "int" and "unsigned" in column.type.lower():
         known = "long"
     return StreamedColumn(column, known or by_words)

@@ -59,6 +59,8 @@ def read(form: Form, type_: str, text: str, zero_dates: ZeroDates = "null") -> s
         return f"CASE {text} WHEN '1' THEN true WHEN '0' THEN false ELSE {_if_any(text, wrong)} END"
     if type_.startswith("decimal"):
         return _decimal(type_, text)
+    if type_ == "binary":
+        return f"unhex({text})"
     if form is Form.BITS:
         digits = f"java_method('java.lang.Double', 'longBitsToDouble', CAST({text} AS BIGINT))"
         return f"CAST({digits} AS {spark_type(type_)})"

@@ -47,13 +47,16 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
 }
 WAYS = (
     ("mariadb", "debezium-json"), ("postgresql", "debezium-json"), ("mysql", "debezium-json"),
-    ("mariadb", "canal-json"), ("mysql", "canal-json"),
+    ("mariadb", "canal-json"),
 )  # fmt: skip
-"""Databases, and the formats in which their samples are read."""
+"""Databases, and the formats in which their samples are read. Canal 1.1.7 does not read MySQL 9: it
+asks with statements that are gone."""
 
+_OTHER_CHARSETS = tuple(sample.sql for sample in MYSQL if "CHARACTER SET" in sample.sql)
 NOT_READ = {
-    ("mariadb", "canal-json"): ("UUID", "GEOMETRY", "POINT"),
-    ("mysql", "canal-json"): (),
+    # Its server's log does not name character sets, and Canal takes each for UTF-8. Of 65 digits
+    # it prints 62.
+    ("mariadb", "canal-json"): ("UUID", "DECIMAL(65,30)", *_OTHER_CHARSETS),
 }
 """Types that a reader does not read rightly."""
 

@@ -25,6 +25,7 @@ from tests.daemon.databases.streams import (
     read_now,
 )
 
+pytestmark = pytest.mark.usefixtures("drivers")
 BOOKKEEPING = "__binlogd_"
 
 

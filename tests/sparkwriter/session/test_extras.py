@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkwriter.session.extras import needed_extras
+from sparkwriter.session.extras import driver_extra, needed_extras
 from sparkwriter.session.jars import EXTRAS, JarsError, extra_jars, extra_list, read_lock
 
 S3_IO = "org.apache.iceberg.aws.s3.S3FileIO"
@@ -54,6 +54,22 @@ def test_what_a_person_brings_is_not_asked_for(key: str, value: str) -> None:
     assert needed_extras(properties, {key: value}) == ()
 
 
+@pytest.mark.parametrize(
+    ("url", "conf", "needed"),
+    [
+        ("jdbc:mysql://db/", {}, ("mariadb",)),
+        ("jdbc:mariadb://db/", {}, ("mariadb",)),
+        (POSTGRESQL, {}, ("postgresql",)),
+        ("jdbc:mysql://db/", {"spark.jars": "/opt/mariadb-java-client-3.4.1.jar"}, ()),
+    ],
+)
+def test_a_database_needs_its_driver(
+    url: str, conf: dict[str, str], needed: tuple[str, ...]
+) -> None:
+    """MariaDB's for MySQL, too; unless a person brings one."""
+    assert driver_extra(url, conf) == needed
+
+
 def test_missing_jars_say_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one line; they lie beside everybody's jars."""
     monkeypatch.setenv("BINLOGD_JARS", str(tmp_path / "jars"))
@@ -68,7 +84,7 @@ def test_missing_jars_say_the_command(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_an_unknown_extra_names_those_there_are() -> None:
     """Whoever mistypes a name sees the right one."""
-    with pytest.raises(JarsError, match=r"EXTRAS: gcs is none of postgresql, s3"):
+    with pytest.raises(JarsError, match=r"EXTRAS: gcs is none of mariadb, postgresql, s3"):
         extra_list("gcs")
 
 
