@@ -41,7 +41,6 @@ UNIMPORTED = {"tzdata": "read by zoneinfo where the machine has no time zones"}
 """Declared packages that are needed and that nobody imports, with the reason."""
 
 IMPORTED_AS = {
-    "psycopg[binary]": "psycopg",
     "confluent-kafka": "confluent_kafka",
     "prometheus-client": "prometheus_client",
     "psycopg[binary]": "psycopg",
