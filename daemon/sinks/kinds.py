@@ -6,7 +6,8 @@ from daemon.config.config import Config
 from daemon.sinks.iceberg import IcebergSink
 from daemon.sinks.jdbc import JdbcSink
 from daemon.sinks.port import Sink
-from daemon.sinks.sections import AnySink, IcebergSection, JdbcSection, SqliteSection
+from daemon.sinks.python import PythonSink
+from daemon.sinks.sections import AnySink, IcebergSection, JdbcSection, PythonSection, SqliteSection
 from daemon.sinks.sqlite import SqliteSink
 
 
@@ -19,6 +20,8 @@ def _sink(name: str, section: AnySink, config: Config) -> Sink:
     match section:
         case IcebergSection():
             return IcebergSink(name, section, config)
+        case PythonSection():
+            return PythonSink(name, section)
         case SqliteSection():
             return SqliteSink(name, section)
         case JdbcSection():

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from actors.contract.writes import StagedBatch
 from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, Mode
 from sparkwriter.ledgered.made import Row
-from sparkwriter.sqlite.ledger import quote, table_name
+from sparkwriter.ledgered.sqlite_ledger import quote, table_name
 from sparkwriter.sqlite.values import to_sqlite
 
 ROWS_AT_ONCE = 10_000

@@ -32,8 +32,8 @@ from sparkwriter.ledgered.operations import (
     TakeAbove,
     WriteRows,
 )
+from sparkwriter.ledgered.sqlite_ledger import Ledger, quote, table_name
 from sparkwriter.ledgered.store import LedgeredStore
-from sparkwriter.sqlite.ledger import Ledger, quote, table_name
 from sparkwriter.sqlite.rows import write_rows
 from sparkwriter.sqlite.values import default_of, from_sqlite
 

@@ -46,8 +46,12 @@ def test_a_path_counts_from_the_configuration(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('kind = "sqlite"', 'kind = "excel"', "sink.copy.kind: 'excel' is none of iceberg, jdbc, sqlite"),
-        ('kind = "sqlite"', "", "sink.copy.kind: missing; allowed: iceberg, jdbc, sqlite"),
+        (
+            'kind = "sqlite"',
+            'kind = "excel"',
+            "sink.copy.kind: 'excel' is none of iceberg, jdbc, python, sqlite",
+        ),
+        ('kind = "sqlite"', "", "sink.copy.kind: missing; allowed: iceberg, jdbc, python, sqlite"),
         ('path = "copy.db"', "", "sink.copy.path: missing"),
         (
             'path = "copy.db"',

@@ -15,8 +15,8 @@ from actors.contract.ports import TargetRefused
 from changes.model import OP, Column, TableSchema, TargetName
 from sparkwriter.kit.store import Absent
 from sparkwriter.kit.writer import TargetWriter
+from sparkwriter.ledgered.sqlite_ledger import table_name
 from sparkwriter.sql.schema import arrow_type
-from sparkwriter.sqlite.ledger import table_name
 from sparkwriter.sqlite.store import SqliteStore
 from sparkwriter.sqlite.values import default_of, from_sqlite, to_sqlite
 from tests.sparkwriter.conftest import Staging

@@ -1,0 +1,76 @@
+"""A function of the user's as a configured sink. It needs neither Java nor Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from actors.contract.ports import ResettableSink, SinkUnavailable, TargetRefused
+from changes.routing import Route
+from daemon.config.sections import SparkSection
+from daemon.sinks.port import Sessions
+from daemon.sinks.sections import PythonSection
+from sparkwriter.handler.calls import Start
+from sparkwriter.handler.process import HandlerProcess
+from sparkwriter.handler.store import HandlerStore
+from sparkwriter.ledgered.store import LedgeredWriter
+
+_SINGLE_WRITER = (
+    "the marks of a python sink are in this daemon's folder, so that a second one does not know"
+    " them: run one daemon, or give each its own tables"
+)
+
+
+class PythonSink:
+    """``daemon.sinks.port.Sink``."""
+
+    def __init__(self, name: str, section: PythonSection) -> None:
+        self._name = name
+        self._section = section
+
+    def problems(self) -> Iterator[str]:
+        """Only its own process imports the module: ``try_out`` does."""
+        return iter(())
+
+    def warnings(self, spark: SparkSection) -> Iterator[str]:
+        """Nothing is unwise."""
+        return iter(())
+
+    @property
+    def single_writer(self) -> str | None:
+        """The ledger is one daemon's."""
+        return _SINGLE_WRITER
+
+    def probe(self) -> bool:
+        """Nothing can be tried without importing the module."""
+        return False
+
+    def catalog(self) -> Mapping[str, str] | None:
+        """It is written without Spark."""
+        return None
+
+    def open(self, owner: str, sessions: Sessions | None) -> None:
+        """Import the module once, so that a start with a broken one fails."""
+        for problem in self.try_out(sessions, ()):
+            raise SinkUnavailable(problem)
+
+    def try_out(self, sessions: Sessions | None, routes: Iterable[Route]) -> Iterator[str]:
+        """Import the module in a process of its own, and look for the function."""
+        process = self._process()
+        try:
+            process.started()
+        except (SinkUnavailable, TargetRefused) as error:
+            yield f"sink {self._name}: {error}"
+        finally:
+            process.close()
+
+    def writer(self) -> ResettableSink:
+        """One process, started with its first call."""
+        return LedgeredWriter(HandlerStore(self._process(), self._section.state))
+
+    def prepare_stop(self) -> None:
+        """It does nothing but write."""
+
+    def _process(self) -> HandlerProcess:
+        section = self._section
+        start = Start(section.entry, tuple(section.path), section.settings_)
+        return HandlerProcess(start, section.write_timeout_s, section.memory_bytes)

@@ -1,0 +1,1 @@
+"""A sink that is a function of the user: ``kind = "python"``."""

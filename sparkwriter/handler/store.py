@@ -1,0 +1,201 @@
+"""A handler as a sink: rows go to the user's function, marks into a ledger of binlogd's own.
+
+The function comes first, the marks after: what is applied again says the same. Where the handler
+keeps the marks itself, beside its rows, a look asks it, and nothing is applied again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from actors.contract.ports import SinkUnavailable, TargetRefused
+from actors.contract.writes import StagedBatch
+from changes.model import TargetName
+from offsets.fence import Marks
+from sparkwriter.handler.calls import About, Apply, AskMarks, Carry, Done
+from sparkwriter.handler.ledger import HandlerLedger
+from sparkwriter.handler.process import HandlerProcess
+from sparkwriter.kit.store import Absent, Capabilities, Delivery
+from sparkwriter.ledgered.made import Row
+from sparkwriter.ledgered.operations import (
+    Drop,
+    Entry,
+    Forgets,
+    Operation,
+    Remake,
+    Rename,
+    Shows,
+    TakeAbove,
+    WriteRows,
+)
+from sparkwriter.ledgered.store import LedgeredStore
+from sparkwriter.private_files import private_opener
+
+GENERATION_BITS = 15
+OFFSET_BITS = 48
+"""Of a version: so many messages of a target's partitions."""
+
+log: Any = structlog.get_logger(__name__)
+
+
+class HandlerStore(LedgeredStore):
+    """``sparkwriter.kit.store.TableStore``. One writer's, on its thread."""
+
+    def __init__(self, process: HandlerProcess, folder: Path) -> None:
+        """``folder``: where ledger and rejected rows are kept."""
+        self._process = process
+        self._folder = folder
+        self._ledger = HandlerLedger(folder)
+
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        """A handler without ``statement`` can neither rename nor drop."""
+        can = self._process.started().statements
+        return Capabilities(
+            Delivery.IDEMPOTENT, partial_rows=False, positions=False, rename=can, drop=can,
+            history=False,
+        )  # fmt: skip
+
+    @contextmanager
+    def call(self, target: TargetName) -> Iterator[None]:
+        """Errors name the target; the ledger's become the port's."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise SinkUnavailable(f"{target}: {self._folder}: {error}") from error
+        except TargetRefused as error:
+            raise TargetRefused(f"{target}: {error}") from error
+
+    def look(self, target: TargetName) -> Row | Absent:
+        """The ledger's row, with the handler's own marks where it keeps them."""
+        here = self._ledger.look(target)
+        if not self._process.started().keeps_marks:
+            return here
+        text = self._process.call(AskMarks(self._about(target, here))).marks
+        marks = Marks() if text is None else _parsed(text)
+        return replace(here, marks=marks)
+
+    def step(
+        self,
+        operations: Sequence[Operation],
+        entries: Sequence[Entry],
+        seen: Sequence[Row] = (),
+        absent: TargetName | None = None,
+    ) -> str:
+        """The handler first, then the ledger."""
+        self._ledger.check(seen, absent)
+        shown = {entry.target: entry for entry in entries if isinstance(entry, Shows)}
+        for operation in operations:
+            self._carry_out(operation, shown)
+        return self._ledger.put(entries, seen, absent, _begun_anew(entries, seen))
+
+    def freed(self, target: TargetName) -> str | None:
+        """See ``TableStore.freed``."""
+        return self._ledger.freed(target)
+
+    def is_empty(self, seen: Row) -> bool:
+        """Nobody knows."""
+        return False
+
+    def may_hold_null(self, seen: Row, column: str) -> bool:
+        """Nobody knows."""
+        return True
+
+    def close(self) -> None:
+        """End the process, release the ledger."""
+        self._process.close()
+        self._ledger.close()
+
+    def _carry_out(self, operation: Operation, shown: dict[TargetName, Shows]) -> None:
+        match operation:
+            case WriteRows(seen, batch):
+                self._apply(seen, batch, shown[seen.target].marks)
+            case Remake(target, emptied=True):
+                here = self._ledger.look(target)
+                self._process.call(Carry(self._about(target, here, shown), "truncate"))
+            case Rename(old, new):
+                here = self._ledger.look(old)
+                self._process.call(Carry(self._about(old, here, shown), "rename", new))
+            case Drop(target):
+                here = self._ledger.look(target)
+                self._process.call(Carry(self._about(target, here, shown), "drop"))
+            case TakeAbove():
+                raise TargetRefused(
+                    "a changelog of a handler can't be reset: what it did can't be taken back"
+                )
+
+    def _apply(self, seen: Row, batch: StagedBatch, marks: Marks) -> None:
+        assert batch.path is not None
+        about = About(
+            batch.target,
+            seen.table.keys,
+            batch.mode.value,
+            {str(lane): (span.after, span.through) for lane, span in batch.lanes.items()},
+            marks.text(),
+            self._version(batch.target, marks),
+        )
+        self._keep_rejected(batch.target, self._process.call(Apply(about, batch.path)))
+
+    def _about(
+        self, target: TargetName, here: Row | Absent, shown: dict[TargetName, Shows] | None = None
+    ) -> About:
+        marks = shown[target].marks if shown and target in shown else here.marks
+        made = None if isinstance(here, Absent) else here.table
+        keys, mode = ((), "upsert") if made is None else (made.keys, made.mode.value)
+        return About(target, keys, mode, {}, marks.text(), self._version(target, marks))
+
+    def _version(self, target: TargetName, marks: Marks) -> int:
+        """The generation, and the sum of the marks, which only grow within one."""
+        generation = self._ledger.generation(target)
+        if generation >> GENERATION_BITS:
+            raise TargetRefused(f"it has begun anew more than {generation - 1} times")
+        return (generation << OFFSET_BITS) + sum(at + 1 for at in marks.offsets.values())
+
+    def _keep_rejected(self, target: TargetName, done: Done) -> None:
+        """Durable before the marks move."""
+        if not done.rejected:
+            return
+        path = self._folder / "rejected.jsonl"
+        try:
+            with open(path, "a", opener=private_opener) as file:
+                for row, reason in done.rejected:
+                    line = {"target": str(target), "reason": reason, "row": json.loads(row)}
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise SinkUnavailable(f"{target}: {path}: {error}") from error
+        rows, (_, first) = len(done.rejected), done.rejected[0]
+        log.warning("rows_rejected", target=str(target), rows=rows, first=first, file=str(path))
+
+
+def _begun_anew(entries: Sequence[Entry], seen: Sequence[Row]) -> list[TargetName]:
+    """The targets of which a mark goes back, or that another table takes: what comes next is older
+    by its offsets, and is to win."""
+    before = {row.target: row.marks for row in seen}
+    anew = [entry.target for entry in entries if isinstance(entry, Forgets)]
+    for entry in entries:
+        if isinstance(entry, Shows):
+            old = before.get(entry.target, Marks()).offsets
+            lower = any(entry.marks.of(lane) < at for lane, at in old.items())
+            if lower or (entry.made is None and entry.target in before):
+                anew.append(entry.target)
+    return anew
+
+
+def _parsed(text: str) -> Marks:
+    try:
+        return Marks.parse(text)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise TargetRefused(
+            f"done_through gave {text!r}, which is no context.marks ({error})"
+        ) from error

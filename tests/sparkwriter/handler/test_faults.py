@@ -1,0 +1,119 @@
+"""What a handler may do wrong: it is named, tried again or refused, and no row is passed over."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from actors.contract.ports import SinkUnavailable, TargetRefused
+from changes.model import AddColumn, Column, TruncateTable
+from sparkwriter.session.java import CHECKOUT
+from tests.sparkwriter.conftest import LANE
+from tests.sparkwriter.handler.conftest import HANDLERS
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("hang", r"its handler did not return within 1 s"),
+        ("leak", r"its handler held \d+ MB, more than memory_bytes allows"),
+        ("die", r"its handler's process ended with status 7"),
+        ("raise", r"its handler raised: .*odd\.py.*ValueError: no luck with orders"),
+    ],
+)
+def test_it_fails_once(how: str, said: str, writer, staging, orders, tmp_path: Path) -> None:
+    """The same batch is applied when it is offered again, in another process where that one was
+    ended."""
+    deadline = 1.0 if how == "hang" else 60.0
+    sink = writer(how=how, once=str(tmp_path / "once"), deadline_s=deadline, memory=400 << 20)
+    batch = staging.batch(orders(("U", 1, "a", 1)), 1)
+    with pytest.raises(SinkUnavailable, match=said):
+        sink.write(batch)
+    assert sink.open(batch.target).hwms == {}
+    assert sink.write(batch).hwms == {LANE: 1}
+    assert len((tmp_path / "rows").read_text().splitlines()) == 1
+
+
+def test_it_returns_too_early(writer, staging, orders) -> None:
+    """It is wrong, and stays so: refused."""
+    with pytest.raises(
+        TargetRefused, match=r"cache.shop.orders: it returned with 2 rows .* unread"
+    ):
+        writer("odd:early").write(staging.batch(orders(("U", 1, "a", 1), ("D", 2, None, None)), 1))
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("nowhere:apply", "nowhere:apply can't be imported: .*ModuleNotFoundError"),
+        ("odd:nothing", "odd:nothing: module odd has no function nothing"),
+    ],
+)
+def test_it_is_not_there(entry: str, said: str, writer, staging, orders) -> None:
+    """Named as the configuration has it."""
+    with pytest.raises(TargetRefused, match=said):
+        writer(entry).write(staging.batch(orders(("U", 1, "a", 1)), 1))
+
+
+def test_rows_are_rejected(writer, staging, orders, tmp_path: Path) -> None:
+    """They are kept with their reasons, for this user alone, before the marks move."""
+    batch = staging.batch(orders(("U", 1, "a", 1), ("D", 2, None, None)), 1)
+    assert writer(how="reject").write(batch).hwms == {LANE: 1}
+    path = tmp_path / "state" / "rejected.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["row"] for line in lines] == [
+        {"_op": "U", "id": 1, "note": "a", "n": 1},
+        {"_op": "D", "id": 2, "note": None, "n": None},
+    ]
+    assert {(line["target"], line["reason"]) for line in lines} == {
+        ("cache.shop.orders", "it is bad")
+    }
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_too_many_are_rejected(writer, staging, orders) -> None:
+    """Then the handler is wrong, not the rows."""
+    with pytest.raises(TargetRefused, match="more than 10000 rows are rejected: it is bad"):
+        writer(how="reject all").write(staging.batch(orders(("U", 1, "a", 1)), 1))
+
+
+def test_a_statement_that_it_has_no_function_for(writer, staging, orders) -> None:
+    """Emptying the table is refused by name; another column is no statement to a handler."""
+    sink = writer(how="")
+    sink.write(staging.batch(orders(("U", 1, "a", 1)), 1))
+    added = AddColumn(Column("more", orders(("U", 1, "a", 1)).schema.field("n").type), 7)
+    assert sink.write(staging.batch(None, 2, ddl=[[added]])).hwms == {LANE: 2}
+    with pytest.raises(TargetRefused, match="no function `statement` for truncate"):
+        sink.write(staging.batch(None, 3, ddl=[[TruncateTable()]]))
+
+
+def test_its_process_ends_with_the_daemon(staging, orders, tmp_path: Path) -> None:
+    """``kill -9`` of the daemon while the handler is at work: nothing goes on writing."""
+    batch = staging.batch(orders(("U", 1, "a", 1)), 1)
+    settings = {"file": str(tmp_path / "rows"), "how": "hang"}
+    script = f"""
+from pathlib import Path
+from sparkwriter.handler.calls import About, Apply, Start
+from sparkwriter.handler.process import HandlerProcess
+from changes.model import TargetName
+process = HandlerProcess(Start("odd:apply", ({HANDLERS!r},), {settings!r}), 60.0, 1 << 30)
+process.started()
+print(process.pid, flush=True)
+about = About(TargetName("cache", "shop", "orders"), ("id",), "upsert", {{}}, "{{}}", 1)
+process.call(Apply(about, {batch.path!r}))
+"""
+    own = os.environ | {"PYTHONPATH": str(CHECKOUT)}
+    daemon = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=own)
+    assert daemon.stdout is not None
+    child = os.pidfd_open(int(daemon.stdout.readline()))
+    daemon.kill()
+    daemon.wait()
+    ended, _, _ = select.select([child], [], [], 30.0)
+    os.close(child)
+    assert ended
