@@ -1,0 +1,1 @@
+"""Verification: compares a target with its source's own table by value, while both change."""
