@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo test test-long quick lint bench bench-compare compare chaos soak live mutation conformance clean lock lock-jars
+.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo test test-long quick lint bench bench-compare compare chaos soak live mutation conformance pictures test-operate clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
@@ -21,6 +21,8 @@ help:
 	@echo "make live    real databases, Debezium, random statements: every table equal, or told"
 	@echo "make mutation  one safety rule taken out at a time: a test must fail for each"
 	@echo "make conformance  other projects' sample messages: how many cases pass, by format"
+	@echo "make test-operate  what operators see and do: the page in Chromium, alerts, packages"
+	@echo "make pictures  the screenshots in docs/pictures, as the page's tests see them"
 	@echo "make setup   what binlogd needs: .venv and var/jars (PYTHON=... names another Python);"
 	@echo "             EXTRAS=\"s3 postgresql\" also what such a lake needs"
 	@echo "make clean   remove what the above made; other files in var/ stay"
@@ -70,6 +72,16 @@ LAKE_OPTIONS ?=
 test-lake: setup-lake
 	@$(VENV)/python -m tests.lake --lakes "$(LAKES)" --masters "$(MASTERS)" --suites "$(SUITES)" \
 		-- $(LAKE_OPTIONS)
+
+# Of both tiers: what people see and do who run binlogd.
+OPERATE := tests/daemon/page
+test-operate: setup-tests
+	@$(PYTEST) $(OPERATE)
+
+pictures: setup-tests
+	@mkdir -p docs/pictures
+	@PICTURES=docs/pictures $(VENV)/python -m pytest -q -p no:benchmark \
+		tests/daemon/page/test_in_chromium.py
 
 # The part of `test` that imports no Spark, for while one works.
 QUICK := tests/offsets tests/changes tests/actors

@@ -48,6 +48,7 @@ class WriterLogic:
             through=request.through,
             state=published.state,
             changes=batch.changes,
+            seconds=published.seconds,
         )
         fields = {
             "target": str(batch.target),

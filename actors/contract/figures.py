@@ -109,6 +109,9 @@ class TargetFigures:
     ddl_not_understood: int = 0
     rows_may_differ: str | None = None
     """The target's mark of that name."""
+    writes: int = 0
+    """Published writes; ``write_seconds`` is what the sink took for them in all."""
+    write_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +181,18 @@ class Tally:
     values_nulled: int = 0
     dead_letters: int = 0
     ddl_not_understood: int = 0
+    writes: int = 0
+    write_seconds: float = 0.0
     write_since: float | None = None
     error: str | None = None
     error_at: float | None = None
     lasting: bool = field(default=False)
+
+    def wrote(self, changes: int, seconds: float) -> None:
+        """Count a published write."""
+        self.rows_written += changes
+        self.writes += 1
+        self.write_seconds += seconds
 
     def failed(self, reason: str, now: float | None) -> None:
         """Note what went wrong; None: in an earlier run, at an unknown time."""

@@ -210,6 +210,8 @@ class TargetBuffer:
             quarantine=None if self.quarantine is None else self.quarantine.figures(),
             ddl_not_understood=tally.ddl_not_understood,
             rows_may_differ=self.state.rows_may_differ,
+            writes=tally.writes,
+            write_seconds=tally.write_seconds,
         )
 
     def _write_figures(self, now: float) -> WriteFigures | None:

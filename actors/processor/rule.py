@@ -321,7 +321,7 @@ class ProcessorLogic:
             # It was in flight when something else broke: the replay will find its marks.
             buffer.life.ended()
             return []
-        buffer.tally.rows_written += written.changes
+        buffer.tally.wrote(written.changes, written.seconds)
         assert written.state is not None
         out = remarks_of(buffer, written.state)
         forget_published(buffer)

@@ -10,7 +10,6 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,11 @@ from changes.routing import Route
 from daemon.config.config import Config
 from daemon.config.pipelines import PipelineSection
 from daemon.config.secrets import MASK, SHORTEST, looks_secret
+from daemon.config.sections import MetricsSection
 from daemon.databases.configured import missing_drivers, planned
 from daemon.kafka.dead_letter_topic_setup import find_topic
 from daemon.kafka.settings import refused
+from daemon.page.access import is_loopback
 from daemon.sinks.kinds import sinks_of
 from daemon.sinks.spark import spark_problems, spark_warnings
 from daemon.source.opening import open_source
@@ -49,13 +50,22 @@ def problems(config: Config) -> Iterator[str]:
         yield from spark_problems(config, catalogs)
 
 
+def _open_to_others(metrics: MetricsSection) -> Iterator[str]:
+    address = metrics.address
+    if not isinstance(address, tuple) or is_loopback(address[0]):
+        return
+    if metrics.token:
+        said = "the token goes over the network as it is; put a proxy with TLS before it"
+    else:
+        said = "whoever reaches it may read the metrics; the page needs metrics.token"
+    yield f"metrics.listen: {address[0]} is no loopback address; {said}"
+
+
 def warnings(config: Config, path: Path) -> Iterator[str]:
     """Settings that are legal but unwise. One line each."""
     yield from _exposed_secrets(config, path)
     yield from _kafka_warnings(config)
-    address = config.metrics.address
-    if address and not _is_loopback(address[0]):
-        yield f"metrics.listen: {address[0]} is no loopback address; whoever reaches it may read"
+    yield from _open_to_others(config.metrics)
     for key, folder in _folders(config):
         if Path(tempfile.gettempdir()) in folder.parents:
             yield f"daemon.{key}: a folder for temporary files may be emptied by the system"
@@ -246,10 +256,3 @@ def _routes(routes: Iterable[Route]) -> Iterator[str]:
 
 def _shown(config: Config, key: str, value: str) -> str:
     return MASK if looks_secret(key) else config.redactor.text(value)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -142,6 +142,7 @@ class Config(Section):
             self.spark.conf,
             *(pipeline.kafka for pipeline in self.pipeline.values()),
             *(sink.settings() for sink in self.sink.values()),
+            {"token": self.metrics.token},
             *({"encryption_key": pipeline.encryption_key} for pipeline in self.pipeline.values()),
             *({"password": one.password} for one in self.database.values() if one.password),
         ]

@@ -93,22 +93,44 @@ class JobsSection(Section):
     signals_topic: str = ""
 
 
+UNIX = "unix:"
+"""What ``metrics.listen`` begins with where it is a Unix socket."""
+
+SHORTEST_TOKEN = 16
+"""Characters. A shorter token can be guessed."""
+
+
 class MetricsSection(Section):
-    """``[metrics]``: where ``/metrics``, ``/healthz`` and ``/readyz`` are; empty: nowhere."""
+    """``[metrics]``: where the page, ``/metrics``, ``/healthz`` and ``/readyz`` are; empty:
+    nowhere."""
 
     listen: str = ""
+    token: str = ""
+
+    @field_validator("token")
+    @classmethod
+    def _long_enough(cls, value: str) -> str:
+        if value and (len(value) < SHORTEST_TOKEN or not (value.isascii() and value.isprintable())):
+            raise ValueError(f"{SHORTEST_TOKEN} characters of ASCII are wanted, or more")
+        return value
 
     @field_validator("listen")
     @classmethod
     def _address(cls, value: str) -> str:
+        if value.startswith(UNIX):
+            if not value.removeprefix(UNIX).startswith("/"):
+                raise ValueError(f'{value!r} names no absolute path, such as "unix:/run/b.sock"')
+            return value
         host, colon, port = value.rpartition(":")
         if value and not (host and colon and port.isdecimal() and int(port) <= 65535):
             raise ValueError(f'{value!r} is not host:port, such as "127.0.0.1:9464"')
         return value
 
     @property
-    def address(self) -> tuple[str, int] | None:
-        """Host and port, None when nothing is served."""
+    def address(self) -> tuple[str, int] | Path | None:
+        """Host and port, or a Unix socket's path; None when nothing is served."""
+        if self.listen.startswith(UNIX):
+            return Path(self.listen.removeprefix(UNIX))
         host, _, port = self.listen.rpartition(":")
         return (host.strip("[]"), int(port)) if self.listen else None
 

@@ -59,7 +59,7 @@ class AdminEndpoint:
         self._jobs = jobs
         self._observer = Observer()
         self._begun = time.monotonic()
-        self._listen = config.metrics.address
+        self._listen = config.metrics
         self._retry = Retry()
         all_answers: dict[str, Answer] = {
             "status": lambda _: self.status(),
@@ -80,18 +80,21 @@ class AdminEndpoint:
             self._control.start()
         except OSError as error:
             raise AdminEndpointError(f"the control socket can't be made: {error}") from error
-        if self._listen is not None:
-            host, port = self._listen
+        if (address := self._listen.address) is not None:
             try:
-                self._web = WebServer(self._listen, self.status)
+                self._web = WebServer(address, self.status, self._listen.token)
             except OSError as error:
                 self._control.close()
                 raise AdminEndpointError(
-                    f"metrics.listen {host}:{port}: {error.strerror or error}"
+                    f"metrics.listen {self._listen.listen}: {error.strerror or error}"
                 ) from error
             self._web.start()
-            host, port = self._web.address
-            structlog.get_logger().bind(actor="web").info("metrics", host=host, port=port)
+            log = structlog.get_logger().bind(actor="web")
+            if isinstance(address, tuple):
+                host, port = self._web.address
+                log.info("metrics", host=host, port=port)
+            else:
+                log.info("metrics", socket=str(address))
         self._monitor.start()
         for ends in self._log_ends.values():
             ends.start()

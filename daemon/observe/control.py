@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import socket
-import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import structlog
+
+from daemon.observe.unix_socket import claim, short_path
 
 NAME = "control.sock"
 
@@ -55,14 +54,8 @@ class ControlServer:
 
     def start(self) -> None:
         """Listen. A socket of a dead daemon is replaced. Raises OSError."""
-        if self._path.exists() and not stat.S_ISSOCK(self._path.lstat().st_mode):
-            raise OSError(errno.EEXIST, "is in the way and not a socket", str(self._path))
-        self._path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # Before bind: the file is created with this mode, so nobody else can ever connect.
-        os.fchmod(listener.fileno(), 0o600)
-        with _short(self._path) as place:
-            listener.bind(place)
+        claim(listener, self._path)
         listener.listen(16)
         self._socket = listener
         self._thread = threading.Thread(target=self._serve, name="control", daemon=True)
@@ -131,7 +124,7 @@ def ask(state_dir: Path, request: Mapping[str, Any], timeout_s: float = 10.0) ->
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
             sock.settimeout(timeout_s)
-            with _short(path) as place:
+            with short_path(path) as place:
                 sock.connect(place)
             sock.sendall(json.dumps(request).encode() + b"\n")
             line = _read_line(sock, 1 << 30, deadline)
@@ -165,13 +158,3 @@ def _read_line(sock: socket.socket, longest: int, deadline: float) -> bytes:
         if len(got) > longest:
             raise ControlError(f"a request is one line of at most {longest} bytes")
     return bytes(got.split(b"\n", 1)[0])
-
-
-@contextmanager
-def _short(path: Path) -> Iterator[str]:
-    """The path as a socket address: 107 bytes at most, and a state directory may be longer."""
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)

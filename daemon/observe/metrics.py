@@ -64,6 +64,8 @@ _TARGET = (
     _Spec("target_rows_read", "rows_read", "Row changes decoded", True),
     _Spec("target_rows_written", "rows_written", "Row changes published", True),
     _Spec("target_rows_stored", "rows_stored", "Rows after folding, published", True),
+    _Spec("target_writes", "writes", "Published writes", True),
+    _Spec("target_write_seconds", "write_seconds", "What the sink took for them", True),
     _Spec("target_dead_letters", "dead_letters", "Messages stored as dead letters", True),
     _Spec("target_values_nulled", "values_nulled", "Zero dates stored as null", True),
     _Spec("target_ddl_not_understood", "ddl_not_understood", "Statements not understood", True),

@@ -62,7 +62,7 @@ def _print_pipeline(console: Console, p: Mapping[str, Any]) -> None:
     if p["formats"]:
         formats = ", ".join(f"{topic} {name}" for topic, name in p["formats"].items())
         console.print(f"  formats: {escape(formats)}")
-    for line in _troubles(p):
+    for line in troubles(p):
         console.print(f"  [bold]{escape(line)}[/bold]")
     if p["partitions"]:
         console.print(_partitions(p["partitions"]))
@@ -76,7 +76,8 @@ def _again(p: Mapping[str, Any]) -> str:
     return f", {count:,} sent again" if count else ""
 
 
-def _troubles(p: Mapping[str, Any]) -> Iterable[str]:
+def troubles(p: Mapping[str, Any]) -> Iterable[str]:
+    """What is not well with a pipeline, a line for each."""
     if p["failure"]:
         yield f"failed: {p['failure']}"
     if p["broker_unreachable_seconds"] is not None:

@@ -101,7 +101,7 @@ def _target(
             key: getattr(figures, key)
             for key in (
                 *SUMMED, "messages_read", "messages_dropped", "dead_letters",
-                "ddl_not_understood",
+                "ddl_not_understood", "writes", "write_seconds",
             )
         },
     }  # fmt: skip

@@ -52,6 +52,7 @@ class Written:
     """A target contains the lanes' changes up to ``through``; ``state`` is what it shows now.
 
     ``state`` is None where nothing had to be published (replays, messages without effect).
+    ``seconds``: how long the write took in the sink.
     """
 
     target: TargetName
@@ -59,6 +60,7 @@ class Written:
     through: Mapping[TopicPartition, int]
     state: TargetState | None
     changes: int = 0
+    seconds: float = 0.0
 
 
 class FailureKind(Enum):

@@ -14,6 +14,7 @@ import pytest
 
 from daemon.observe import control
 from daemon.observe.control import NAME, ControlError, ControlServer, NotRunning, ask
+from daemon.observe.unix_socket import short_path
 
 
 def fail(request: Mapping[str, Any]) -> object:
@@ -39,7 +40,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def raw(folder: Path, sent: bytes) -> Any:
-    with control._short(folder / NAME) as place, socket.socket(socket.AF_UNIX) as sock:
+    with short_path(folder / NAME) as place, socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(10)
         sock.connect(place)
         sock.sendall(sent)
@@ -84,7 +85,7 @@ def test_a_client_that_says_nothing_holds_nobody_for_long(
 ) -> None:
     """Its connection has a deadline, the next client waits in the queue."""
     monkeypatch.setattr(control, "SERVE_WITHIN_S", 1.0)
-    with control._short(folder / NAME) as place, socket.socket(socket.AF_UNIX) as silent:
+    with short_path(folder / NAME) as place, socket.socket(socket.AF_UNIX) as silent:
         silent.connect(place)
         assert ask(folder, {"ask": "status"}, timeout_s=10) == {"state": "running"}
 
@@ -92,7 +93,7 @@ def test_a_client_that_says_nothing_holds_nobody_for_long(
 def test_a_dead_daemons_socket_is_replaced(tmp_path: Path) -> None:
     """After kill -9 it is still there, and nobody listens."""
     left = socket.socket(socket.AF_UNIX)
-    with control._short(tmp_path / NAME) as place:
+    with short_path(tmp_path / NAME) as place:
         left.bind(place)
     left.close()
     with pytest.raises(NotRunning, match="no daemon runs on"):

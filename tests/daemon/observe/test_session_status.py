@@ -15,7 +15,7 @@ from daemon.observe.metrics import StatusCollector
 from daemon.observe.observer import SUPERVISOR, Answers
 from daemon.observe.status import About, LifeFigures, document
 from daemon.observe.status_table import print_status
-from daemon.observe.web import verdict
+from daemon.observe.verdict import verdict
 from sparkwriter.session.keeper import SessionFigures
 
 ABOUT = About(run="r", pid=1, groups={"p": "g"}, processors=1, stuck_after_s=20.0)

@@ -1,0 +1,1 @@
+"""The page for people: one HTML document made from the status document."""

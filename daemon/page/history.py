@@ -1,0 +1,170 @@
+"""Remembers the last hour of each target, and the last errors. In memory alone.
+
+A sample is made from the status document at a fixed interval. Memory is bounded: a target that had
+no change in this run has no ring, and beyond ``MOST_TARGETS`` further ones are not remembered.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+INTERVAL_S = 10.0
+"""Between two samples. Shorter: more memory for points that no screen can show apart. Longer: the
+rates lag behind what happens."""
+
+POINTS = 360
+"""An hour of samples. A target's ring takes 4 kB, 3,000 targets take 13 MB."""
+
+MOST_TARGETS = 10_000
+"""Rings that are kept, 43 MB."""
+
+MOST_ERRORS = 50
+"""Errors that are kept: more than a screen shows."""
+
+UNKNOWN = float("nan")
+
+Key = tuple[str, str]
+"""Pipeline and target; of a pipeline itself the target is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An error that samples showed. Unix milliseconds of its last time, as far as known."""
+
+    time_ms: int
+    pipeline: str
+    target: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A target's points, the oldest first; NaN where nothing is known.
+
+    ``rows`` are source rows a second, ``write`` the mean seconds of the writes that ended in the
+    interval, ``lag`` seconds.
+    """
+
+    rows: tuple[float, ...]
+    write: tuple[float, ...]
+    lag: tuple[float, ...]
+
+
+class _Ring:
+    """The points of one target, and the counts that the next ones are told from."""
+
+    __slots__ = ("_points", "counts")
+
+    def __init__(self) -> None:
+        self.counts = (0.0, 0.0, 0.0)
+        self._points = tuple(array("f", [UNKNOWN] * POINTS) for _ in range(3))
+
+    def put(self, number: int, values: tuple[float, float, float]) -> None:
+        for points, value in zip(self._points, values, strict=True):
+            points[number % POINTS] = value
+
+    def course(self, number: int) -> Course:
+        """``number``: of the next sample."""
+        at = number % POINTS
+        return Course(*(tuple(points[at:] + points[:at]) for points in self._points))
+
+    def rate(self, number: int) -> float | None:
+        value = self._points[0][(number - 1) % POINTS]
+        return None if value != value else value
+
+
+class History:
+    """Any thread may read; one thread samples."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._rings: dict[Key, _Ring] = {}
+        self._read: dict[str, tuple[int, float | None]] = {}
+        self._errors: dict[tuple[str, str, str], int] = {}
+        self._number = 0
+        self._before_s: float | None = None
+
+    def sample(self, status: Mapping[str, Any]) -> None:
+        """Take a status document as the next point; one of the same moment is no other point."""
+        with self._lock:
+            now_s = status["uptime_seconds"]
+            passed_s = None if self._before_s is None else now_s - self._before_s
+            if passed_s == 0:
+                return
+            for pipeline in status["pipelines"]:
+                name = pipeline["pipeline"]
+                before, _ = self._read.get(name, (0, None))
+                count = pipeline["messages_read"]
+                rate = _grown(count, before) / passed_s if passed_s else None
+                self._read[name] = (count, rate)
+                for target in pipeline["targets"]:
+                    self._point((name, target["target"]), target, passed_s)
+                    self._error((name, target["target"]), target, status["time_ms"])
+            self._before_s = now_s
+            self._number += 1
+
+    def course(self, pipeline: str, target: str) -> Course | None:
+        """A target's last hour; None of one that is not known."""
+        with self._lock:
+            ring = self._rings.get((pipeline, target))
+            return None if ring is None else ring.course(self._number)
+
+    def rows_rate(self, pipeline: str, target: str) -> float | None:
+        """Source rows a second that a target got, over the last interval."""
+        with self._lock:
+            ring = self._rings.get((pipeline, target))
+            return None if ring is None else ring.rate(self._number)
+
+    def messages_rate(self, pipeline: str) -> float | None:
+        """Messages a second that a pipeline read, over the last interval."""
+        with self._lock:
+            return self._read.get(pipeline, (0, None))[1]
+
+    def errors(self) -> list[Seen]:
+        """The last errors, the newest first."""
+        with self._lock:
+            seen = [Seen(time_ms, *what) for what, time_ms in self._errors.items()]
+        return sorted(seen, key=lambda error: -error.time_ms)
+
+    def _point(self, key: Key, target: Mapping[str, Any], passed_s: float | None) -> None:
+        ring = self._rings.get(key)
+        if ring is None:
+            if len(self._rings) >= MOST_TARGETS or not target["messages_read"]:
+                return
+            # Its counts began at 0, with the process or after the last sample.
+            ring = self._rings[key] = _Ring()
+        counts = (target["rows_written"], target["writes"], target["write_seconds"])
+        rows, writes, seconds = map(_grown, counts, ring.counts)
+        ring.counts = counts
+        lag = target["lag_seconds"]
+        ring.put(
+            self._number,
+            (
+                rows / passed_s if passed_s else UNKNOWN,
+                seconds / writes if writes else UNKNOWN,
+                UNKNOWN if lag is None else lag,
+            ),
+        )
+
+    def _error(self, key: Key, target: Mapping[str, Any], now_ms: int) -> None:
+        """The same error again only gets a new time: a write is retried every few seconds."""
+        error = target["last_error"]
+        if error is None:
+            return
+        ago_s = error["seconds_ago"]
+        if ago_s is None:  # of an earlier run: when, nobody knows
+            ago_s = self._before_s or 0.0
+        what = (*key, error["reason"])
+        self._errors.pop(what, None)
+        self._errors[what] = now_ms - int(ago_s * 1000)
+        if len(self._errors) > MOST_ERRORS:
+            self._errors.pop(min(self._errors, key=lambda known: self._errors[known]))
+
+
+def _grown(now: float, before: float) -> float:
+    """A pipeline that was started again counts from 0."""
+    return now - before if now >= before else now

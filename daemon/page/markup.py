@@ -1,0 +1,52 @@
+"""Makes HTML out of values. A text is escaped wherever it stands: only ``Html`` is taken as it is.
+
+Names of tables and texts of errors come from others. So they are also made printable: a character
+that turns the direction of text would show another name than the target has.
+"""
+
+from __future__ import annotations
+
+import html
+
+from daemon.observe.printable import printable
+
+VOID = frozenset({"input", "meta", "line", "rect", "path", "circle"})
+"""Elements without content. The SVG ones among them are closed by themselves."""
+
+
+class Html(str):
+    """Markup that is safe as it is. Made by ``tag`` and ``join`` alone."""
+
+    __slots__ = ()
+
+
+Part = str | int | float | None
+"""A text, a number, markup; None is left out."""
+
+
+def tag(name: str, /, *content: Part, **attributes: Part | bool) -> Html:
+    """An element. ``class_`` is ``class``, ``view_box`` is ``view-box``; an attribute that is None
+    or False is left out, one that is True has no value."""
+    head = name
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        key = key.rstrip("_").replace("_", "-")
+        head += f" {key}" if value is True else f' {key}="{_text(value)}"'
+    if name in VOID:
+        return Html(f"<{head}/>")
+    return Html(f"<{head}>{join(*content)}</{name}>")
+
+
+def join(*content: Part) -> Html:
+    """Parts beside each other."""
+    return Html("".join(part if isinstance(part, Html) else _text(part) for part in content))
+
+
+def name(text: str, class_: str | None = None) -> Html:
+    """A name or text of others: its direction ends with it."""
+    return tag("bdi", text, class_=class_)
+
+
+def _text(value: Part | bool) -> str:
+    return "" if value is None else html.escape(printable(str(value)), quote=True)

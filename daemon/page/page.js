@@ -1,0 +1,53 @@
+"use strict";
+// Reads the page again and puts its main part in place: the server makes the same document with
+// and without a script. Nothing is built from texts here.
+const EVERY_MS = 2000, TYPED_MS = 250;
+const away = document.getElementById("away");
+const choice = document.getElementById("choice");
+let running = false, again = false, typed = 0;
+
+function open_details(root) {
+  return new Set([...root.querySelectorAll(".pipeline")]
+    .filter((p) => p.querySelector("details[open]")).map((p) => p.dataset.pipeline));
+}
+
+async function read() {
+  if (running) { again = true; return; }
+  running = true;
+  try {
+    const reply = await fetch(location.href, {cache: "no-store"});
+    const text = await reply.text();
+    if (!reply.ok) throw new Error(text.slice(0, 200));
+    const found = new DOMParser().parseFromString(text, "text/html").querySelector("main");
+    const now = document.querySelector("main");
+    const opened = open_details(now);
+    for (const p of found.querySelectorAll(".pipeline")) {
+      const details = p.querySelector("details");
+      if (details && opened.has(p.dataset.pipeline)) details.open = true;
+    }
+    now.replaceWith(document.adoptNode(found));
+    away.hidden = true;
+  } catch (error) {
+    away.textContent = "not up to date: " + error.message;
+    away.hidden = false;
+  }
+  running = false;
+  if (again) { again = false; read(); }
+}
+
+function choose() {
+  const said = new URLSearchParams(new FormData(choice));
+  history.replaceState(null, "", "/?" + said);
+  read();
+}
+
+if (choice) {
+  choice.classList.add("live");
+  choice.addEventListener("submit", (event) => { event.preventDefault(); choose(); });
+  choice.addEventListener("input", () => {
+    clearTimeout(typed);
+    typed = setTimeout(choose, TYPED_MS);
+  });
+}
+setInterval(() => { if (!document.hidden) read(); }, EVERY_MS);
+document.addEventListener("visibilitychange", () => { if (!document.hidden) read(); });
