@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -307,6 +308,20 @@ class BadRecord(Exception):
         self.of_table = of_table
 
 
+class Origins(Protocol):
+    """Where the rows of decoded changes come from. Made when it is asked for."""
+
+    @property
+    def ops(self) -> bytes:
+        """Of each row the letter of its change: I, U or D."""
+        ...
+
+    @property
+    def records(self) -> Sequence[int]:
+        """Of each row the place of its record in the call."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Decoded changes of one target, in lane order, not yet folded: the result of a decoder.
@@ -331,6 +346,8 @@ class Changes:
     nulled: int = 0
     lacking: tuple[str, ...] = ()
     begins: str = ""
+    origins: Origins | None = None
+    """Where its rows come from; None where nobody may ask."""
 
 
 @dataclass(frozen=True, slots=True)

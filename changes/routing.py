@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 
 from changes.model import ColumnTypes, Mode, SinkOptions, TableName, TargetName
 from changes.names import name_problem, target_problem
+from changes.shaping.shape import NO_SHAPE, Shape
 from changes.sharing import PLACEHOLDER, Named, covers, patterns_meet, tables_of
 
 _ALLOWED = ("database", "table")
@@ -40,8 +41,10 @@ class Route:
     keys: tuple[str, ...] | None = None
     types: ColumnTypes = ()
     options: SinkOptions = ()
+    shape: Shape = NO_SHAPE
 
     def __post_init__(self) -> None:
+        self.shape.check_keys(self.keys or ())
         parts = self.template.split(".")
         if len(parts) != 3 or not all(parts):
             raise ValueError(
@@ -151,6 +154,7 @@ class TargetRoute:
     keys: tuple[str, ...] | None
     types: ColumnTypes = ()
     options: SinkOptions = ()
+    shape: Shape = NO_SHAPE
 
 
 class RouteConflict(ValueError):
@@ -246,7 +250,7 @@ class Router:
 
     def _target(self, route: Route, table: TableName) -> TargetRoute:
         name = self._place(route.target(table))
-        return TargetRoute(name, route.mode, route.keys, route.types, route.options)
+        return TargetRoute(name, route.mode, route.keys, route.types, route.options, route.shape)
 
     def _find(self, table: TableName) -> tuple[TargetRoute, ...]:
         if not table.table:
@@ -271,7 +275,7 @@ class Router:
             if self._targets.setdefault(target.name, target) != target:
                 raise RouteConflict(
                     f"{table} goes to {target.name}, which another route fills in another mode, "
-                    f"by other keys or types, or writes another way"
+                    f"by other keys or types, in another shape, or writes another way"
                 )
             found[target.name] = target
         return tuple(found.values())

@@ -76,6 +76,12 @@ class StagedBatch:
     keeps it with the target, and refuses those of another. None: of any."""
     becomes: TableName | None = None
     """What that table is named afterwards, where a statement renames it."""
+    shape: str = ""
+    """The fingerprint of the route's shape (``changes.shaping.fingerprint``): the sink keeps it
+    with the target, and refuses rows of another shape."""
+    whole: bool = False
+    """Its rows may be new to the target, whatever they were at the source: they must have all
+    columns that it has."""
 
     @property
     def is_barrier(self) -> bool:

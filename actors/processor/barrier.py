@@ -26,6 +26,7 @@ from changes.model import (
     TakeName,
 )
 from changes.routing import RouteConflict, Router
+from changes.shaping.statements import NamedByShape, shaped_statement
 
 
 @dataclass(slots=True)
@@ -60,6 +61,16 @@ def notes_of(buffer: TargetBuffer, barrier: Barrier) -> list[object]:
     ]
 
 
+def _shaped(statement: Ddl, buffer: TargetBuffer) -> Ddl:
+    """The statement as the target sees it. Raises NotFollowed."""
+    if not buffer.route.shape:
+        return statement
+    try:
+        return shaped_statement(buffer.route.shape, statement)
+    except NamedByShape as error:
+        raise NotFollowed(statement, str(error)) from error
+
+
 class BarrierPlanner:
     """Plans one processor's barriers. Pure."""
 
@@ -82,6 +93,7 @@ class BarrierPlanner:
         try:
             for statement in self._format.ddl(chunk.messages.values[0]):
                 if buffer.route in self._router.targets(statement.table):
+                    statement = _shaped(statement, buffer)
                     self._take(statement, buffer, wanted, barrier, at)
                     self._doubt(statement, buffer, wanted, barrier, at)
         except (BadMessage, RouteConflict, AnotherTable, NotFollowed) as error:

@@ -14,6 +14,7 @@ from actors.processor.barrier import BarrierPlanner, notes_of
 from actors.processor.buffer import TargetBuffer
 from actors.processor.closing import (
     DataError,
+    accepted,
     after_bad,
     check_lanes,
     check_step,
@@ -23,7 +24,6 @@ from actors.processor.closing import (
     problem_of,
     record_at,
     rows_batch,
-    with_configured_keys,
 )
 from actors.processor.column_changes import note_column_changes
 from actors.processor.entry_groups import EntryGroups
@@ -179,7 +179,7 @@ class Batches:
         """The file is there: it goes to a writer, or waits behind the write. Raises DataError."""
         closing = buffer.life.closing
         assert closing is not None
-        staged = with_configured_keys(staged, buffer.route.keys)
+        staged = accepted(staged, buffer)
         if staged.declared_types is not None:
             buffer.columns.learn(staged.declared_types)
         changed = self._columns(buffer, closing, staged)
@@ -282,7 +282,7 @@ class Batches:
         now: float,
     ) -> list[object]:
         """Hand a batch to the writers. ``through``: what may be acknowledged when it is written."""
-        batch = replace(batch, group=self._group)
+        batch = replace(batch, group=self._group, shape=buffer.route.shape.fingerprint)
         if batch.path is not None and buffer.columns.doubts:
             batch = replace(batch, doubts=(*batch.doubts, *buffer.columns.doubts.values()))
         write = msg.WriteBatch(batch, epochs, through, self._me, self._committer)

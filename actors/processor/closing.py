@@ -81,10 +81,12 @@ def problem_of(closing: Closing, bad: BadMessageAt | None) -> str | None:
     return f"{lane.source} offset {lane.messages.offsets[bad.index]}: {bad.reason}"
 
 
-def with_configured_keys(staged: Staged, keys: tuple[str, ...] | None) -> Staged:
+def accepted(staged: Staged, buffer: TargetBuffer) -> Staged:
     """Add, to the error of a row without its key, that the key is configured: mostly a route's
-    ``keys`` are meant for another of its tables."""
-    bad = staged.bad
+    ``keys`` are meant for another of its tables. Raises DataError where the shape does not fit."""
+    if staged.refused is not None:
+        raise DataError(f"{buffer.name}: {staged.refused}")
+    bad, keys = staged.bad, buffer.route.keys
     if bad is None or not keys or "key column " not in bad.reason:
         return staged
     reason = f"{bad.reason}; the configuration's `keys` names {', '.join(keys)} as the key"
@@ -143,6 +145,7 @@ def rows_batch(
         positions=staged.positions,
         options=route.options,
         table=table,
+        whole=bool(route.shape.filter),
     )
 
 

@@ -173,7 +173,8 @@ def _beside(
 ) -> Iterator[tuple[str, str]]:
     """What rows have that the table has not; declared types are no change at the source."""
     here = {column.name.lower(): column.type for column in stored.columns}
-    declared = {name.lower() for name, _ in buffer.route.types}
+    shape = buffer.route.shape
+    declared = {shape.name_of(name).lower() for name, _ in buffer.route.types}
     for column in schema.columns:
         name = column.name.lower()
         if name not in here:

@@ -231,7 +231,14 @@ class RowBlocks:
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         lacking = lacking_inserts(table, pieces.ops)
         return Changes(
-            table, layout.schema, mode, self.count, converter.nulled, lacking, pieces.begins
+            table,
+            layout.schema,
+            mode,
+            self.count,
+            converter.nulled,
+            lacking,
+            pieces.begins,
+            pieces,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 
 from changes.column_changes import ColumnChange
 from changes.formats.base import TableDecoder, mark_in, marked_name
@@ -28,6 +29,13 @@ class AutoTableDecoder:
         self._mark = b""
         self._inner: TableDecoder | None = None
         self._stored: TableSchema | None = None
+
+    def __copy__(self) -> AutoTableDecoder:
+        """As it is now: what it decodes later does not change the copy."""
+        made = AutoTableDecoder(self._decoder_of, self._plain, self._positions)
+        made._mark, made._stored = self._mark, self._stored
+        made._inner = copy(self._inner)
+        return made
 
     @property
     def schema(self) -> TableSchema | None:

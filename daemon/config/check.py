@@ -241,6 +241,9 @@ def _tables(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield f"sink.{name}", sink.settings()
     for name, pipeline in config.pipeline.items():
         yield f"pipeline.{name}.kafka", pipeline.kafka
+        for route in pipeline.route:
+            if route.mask_salt:
+                yield f"pipeline.{name}.route {route.target}", {"mask_salt": route.mask_salt}
     for name, database in config.database.items():
         yield f"database.{name}", {"password": database.password} if database.password else {}
 

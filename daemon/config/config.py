@@ -145,6 +145,7 @@ class Config(Section):
             {"token": self.metrics.token},
             *({"encryption_key": pipeline.encryption_key} for pipeline in self.pipeline.values()),
             *({"password": one.password} for one in self.database.values() if one.password),
+            *({"mask_salt": route.mask_salt} for p in self.pipeline.values() for route in p.route),
         ]
         return self._secrets.union(*map(secrets_in, tables))
 

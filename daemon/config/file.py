@@ -41,6 +41,10 @@ _OTHERS_REFERENCES = "spark.conf."
 """Spark has references of its own in its settings: what looks like one may be meant for it."""
 
 
+_UNKNOWN = "0" * 16
+"""In the place of what can't be looked up: a number, and long enough for a secret."""
+
+
 class ConfigError(Exception):
     """The configuration can't be used: one line for each error."""
 
@@ -151,7 +155,7 @@ def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
         elif default is not None:
             return str(default)
         if lookup.lenient and not at.startswith("daemon."):
-            return "0"
+            return _UNKNOWN
         lookup.problems.append(f"{at}: {missing}")
         return ""
 

@@ -13,6 +13,7 @@ from changes.formats import check_types
 from changes.formats.auto import NAMES, make_format
 from changes.model import FormatOptions, Mode, ZeroDates
 from changes.routing import Route
+from changes.shaping.shape import Shape
 from daemon.config.faults import FaultSection
 from daemon.config.sections import DdlSection, Section, flatten
 from offsets.position import TopicPartition
@@ -75,6 +76,36 @@ class RouteSection(Section):
     write: str | None = None
     keys: list[str] | None = Field(None, min_length=1)
     types: dict[str, str] = Field(default_factory=dict)
+    filter: str | None = Field(None, min_length=1)
+    computed: dict[str, str] = Field(default_factory=dict)
+    columns: list[str] | None = Field(None, min_length=1)
+    drop_columns: list[str] = Field(default_factory=list)
+    rename: dict[str, str] = Field(default_factory=dict)
+    mask: dict[str, str] = Field(default_factory=dict)
+    mask_salt: str = ""
+
+    @model_validator(mode="after")
+    def _has_a_shape(self) -> Self:
+        self.shape.check_keys(self.keys or ())
+        if self.filter is not None and self.mode == "append":
+            raise ValueError(
+                'filter: whether a change is kept in a changelog (mode = "append") depends on the '
+                "row before it, too, which its messages may lack: filter where it is read"
+            )
+        return self
+
+    @property
+    def shape(self) -> Shape:
+        """What it makes of its rows. Raises ValueError."""
+        return Shape(
+            filter=self.filter or "",
+            computed=tuple(self.computed.items()),
+            masks=tuple(self.mask.items()),
+            rename=tuple(self.rename.items()),
+            columns=None if self.columns is None else tuple(self.columns),
+            drop=tuple(self.drop_columns),
+            salt=self.mask_salt,
+        )
 
 
 class PipelineSection(FaultSection):
@@ -261,6 +292,7 @@ class PipelineSection(FaultSection):
             options=() if route.write is None else (("write", route.write),),
             keys=None if route.keys is None else tuple(route.keys),
             types=tuple(route.types.items()),
+            shape=route.shape,
         )
 
 

@@ -22,7 +22,7 @@ LONGEST_BYTES = 1 << 20
 """A key or a certificate chain is some kilobytes. A larger file is the wrong one."""
 
 _SECRET_KEY = re.compile(
-    r"password|passphrase|secret|token|credential|sasl\.jaas|(^|[.\-_])key", re.I
+    r"password|passphrase|secret|token|mask_salt|credential|sasl\.jaas|(^|[.\-_])key", re.I
 )
 _NOT_SECRET_KEY = re.compile(r"(location|path|file|url|uri|class|id|type|algorithm)$", re.I)
 _EMBEDDED = (

@@ -20,6 +20,8 @@ from changes.column_changes import ColumnChange, changed_types, left_out
 from changes.formats.base import Format, TableDecoder
 from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, BadRecord, Changes, Mode, TargetName
 from changes.net.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
+from changes.shaping.compute import ShapeRefused
+from changes.shaping.decoder import ShapedDecoder
 from sparkwriter.private_files import make_private_file
 from sparkwriter.sql.ways import ROWS_A_TASK
 
@@ -71,7 +73,14 @@ class StageWork:
         self._declared: dict[TargetName, Mapping[str, str]] = {}
 
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
-        """Stage the request. A full disk is an answer; any other fault is raised."""
+        """Stage the request. A full disk is an answer, and so is a shape that does not fit; any
+        other fault is raised."""
+        try:
+            return self._stage(request, path)
+        except ShapeRefused as error:
+            return Staged(request.route.name, refused=str(error))
+
+    def _stage(self, request: Stage, path: str) -> Staged | StageFailed:
         target = request.route.name
         decoder = self._decoder(request)
         decoded, bad = _decode_all(decoder, request.lanes)
@@ -117,6 +126,8 @@ class StageWork:
         generation, decoder = self._decoders.get(target, (request.generation, None))
         if decoder is None or generation != request.generation:
             decoder = self._format.table_decoder(route.mode, route.keys, route.types)
+            if route.shape:
+                decoder = ShapedDecoder(decoder, route.shape)
             if request.stored is not None:
                 decoder.use_stored_schema(request.stored)
             self._decoders[target] = request.generation, decoder

@@ -1,12 +1,13 @@
-"""How a metadata commit sets the mark of a table whose stored rows may differ."""
+"""What a metadata commit says of a table beside its snapshot: the mark of rows that may differ, the
+source's table, the shape of the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from changes.model import TableName
-from sparkwriter.iceberg.look import DIFFERS, RENAMING, Seen
+from sparkwriter.iceberg.look import DIFFERS, RENAMING, SHAPE, Seen
 from sparkwriter.iceberg.source import source_text
+from sparkwriter.kit.store import Facts
 from sparkwriter.session.java_failures import Java
 
 
@@ -18,24 +19,29 @@ def set_mark(builder: Java, before: str | None, after: str | None) -> None:
         builder.setProperties({DIFFERS: after})
 
 
-def also_of(
-    seen: Seen, after: str | None, source: TableName | None
-) -> Callable[[Java], None] | None:
+def shape_text(shape: str) -> Mapping[str, str]:
+    """The property that says which shape the rows have; none where it is the source's own."""
+    return {SHAPE: shape} if shape else {}
+
+
+def also_of(seen: Seen, after: Facts) -> Callable[[Java], None] | None:
     """What a write of rows changes in its commit beside the snapshot, None where nothing.
 
-    ``after`` is the mark and ``source`` the table that it is of, both once it is published.
     The marks that came with the table's name are in its snapshots from then on.
     """
-    text = source_text(source)
+    text = {**source_text(after.source), **shape_text(after.shape)}
     told = all(seen.table.property(name) == value for name, value in text.items())
-    if not seen.renamed and after == seen.differs and told:
+    shaped = seen.shape and not after.shape
+    if not seen.renamed and after.differs == seen.differs and told and not shaped:
         return None
 
     def change(builder: Java) -> None:
         if seen.renamed:
             builder.removeProperties({RENAMING})
+        if shaped:
+            builder.removeProperties({SHAPE})
         if not told:
-            builder.setProperties(dict(text))
-        set_mark(builder, seen.differs, after)
+            builder.setProperties(text)
+        set_mark(builder, seen.differs, after.differs)
 
     return change

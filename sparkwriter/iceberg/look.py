@@ -28,6 +28,8 @@ DROPPED = "binlogd.dropped"
 """Table property: the offset of the DROP of the source's table, as ``topic:partition:offset``."""
 DIFFERS = "binlogd.rows-may-differ"
 """Table property: what may have changed stored rows at the source alone (``offsets.doubts``)."""
+SHAPE = "binlogd.shape"
+"""Table property: the fingerprint of the shape that the rows have (``changes.shaping``)."""
 RENAMING = "binlogd.renaming"
 """Table property: ``{"to": name, "marks": …, "source": …}``. Once the table has that name it
 contains these marks too, and is of that table of the source: so the renaming itself, one step of
@@ -92,4 +94,5 @@ def look(
         positions=table.property(POSITIONS),
         differs=table.property(DIFFERS),
         source=source_of(table, renaming if renamed else None),
+        shape=table.property(SHAPE) or "",
     )

@@ -20,7 +20,7 @@ from sparkwriter.iceberg.compact import Compactions, Compactor, Jobs
 from sparkwriter.iceberg.compaction_plan import CompactionSettings
 from sparkwriter.iceberg.ddl import columns_of, move_table, publish_change
 from sparkwriter.iceberg.direct import Update, publish_update
-from sparkwriter.iceberg.doubts import also_of
+from sparkwriter.iceberg.doubts import also_of, shape_text
 from sparkwriter.iceberg.equality import EqualityWrites, is_empty
 from sparkwriter.iceberg.files import TableFiles
 from sparkwriter.iceberg.history import look_back
@@ -138,7 +138,7 @@ class IcebergStore:
         """Make the table in one commit."""
         keys = json.dumps(list(batch.schema.keys), ensure_ascii=False)
         properties = {**TABLE_PROPERTIES, MODE: batch.mode.value, KEYS: keys}
-        properties |= source_text(facts.source)
+        properties |= {**source_text(facts.source), **shape_text(facts.shape)}
         if facts.differs is not None:
             properties[DIFFERS] = facts.differs
         if batch.positions is not None:
@@ -161,7 +161,7 @@ class IcebergStore:
         if batch.path is not None:
             check_not_null(seen.table.required(), batch.path)
         stamp = facts.marks.text()
-        also = also_of(seen, facts.differs, facts.source)
+        also = also_of(seen, facts)
         if batch.path is None:
             update = Update(seen.table.table.newFastAppend().set(HWM, stamp))
             head = publish_update(seen.table, seen.main, update, also)
@@ -188,7 +188,7 @@ class IcebergStore:
                 self._begin_jobs(f"reset {target}")
                 self._stamped(f"DELETE FROM {into} WHERE {away}", stamp)
             head = stamped_removal(table, branch, seen.main, stamp)
-            also = also_of(seen, seen.differs, seen.source)
+            also = also_of(seen, Facts(marks, seen.differs, seen.source, seen.shape))
             publish_branch(table, branch, seen.main, head, also)
         except BaseException:
             drop_branch(table, branch)

@@ -13,6 +13,7 @@ import structlog
 from actors.contract.writes import StagedBatch
 from changes.model import Mode
 from offsets.doubts import noted
+from sparkwriter.kit.shape import columns_added
 from sparkwriter.kit.store import E, TableStore
 
 log: Any = structlog.get_logger(__name__)
@@ -24,7 +25,7 @@ def mark_after(store: TableStore[E], seen: E, batch: StagedBatch) -> str | None:
     Without rows there is nothing that could differ, but for what the batch itself brings, or other
     lanes of a target with positions may; and a changelog's rows are what happened.
     """
-    adds = store.added_otherwise(seen, batch)
+    adds = store.added_otherwise(seen, batch) + columns_added(batch, seen.shape)
     if not (batch.doubts or adds) or seen.stored.mode is Mode.APPEND:
         return seen.differs
     empty = seen.positions is None and store.is_empty(seen)

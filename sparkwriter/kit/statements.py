@@ -16,6 +16,7 @@ from actors.contract.writes import StagedBatch, TargetState
 from changes.model import DropTable, TargetName
 from offsets.fence import Marks, place_of, place_text
 from sparkwriter.kit.doubts import mark_after
+from sparkwriter.kit.shape import check_shape
 from sparkwriter.kit.source import check_source, source_after
 from sparkwriter.kit.store import Absent, E, Facts, TableChange, TableStore
 from sparkwriter.sql.ddl_plan import DdlTable, apply_ddl
@@ -59,12 +60,13 @@ class Statements(Generic[E]):
         if isinstance(here, Absent):
             return self._gone(batch, here)
         check_source(batch, None if here.dropped else here.source)
+        check_shape(batch, here.shape)
         before, after = self._planned(batch, here)
         if after.dropped is None:
             self._store.drop(here, _marks(batch, here))
         else:
             mark = None if after.emptied else mark_after(self._store, here, batch)
-            facts = Facts(_marks(batch, here), mark, source_after(batch, here.source))
+            facts = Facts(_marks(batch, here), mark, source_after(batch, here.source), here.shape)
             self._store.change(here, TableChange(before, after, facts, _dropped_at(batch, after)))
         return self._store.look(batch.target).state
 
@@ -87,7 +89,7 @@ class Statements(Generic[E]):
         marks = here.marks.after(batch)
         if not isinstance(here, Absent) and (here.renamed or marks.text() != here.marks.text()):
             same = self._store.columns(here)
-            facts = Facts(marks, here.differs, here.source)
+            facts = Facts(marks, here.differs, here.source, here.shape)
             self._store.change(here, TableChange(same, same, facts, here.dropped))
         return self._store.look(batch.target).state
 
@@ -96,6 +98,7 @@ class Statements(Generic[E]):
     def _move(self, batch: StagedBatch, seen: E, to: TargetName) -> None:
         seen.marks.check(batch)
         check_source(batch, seen.source)
+        check_shape(batch, seen.shape)
         ((lane, _),) = batch.lanes.items()
         there = self._store.look(to)
         if not isinstance(there, Absent):
@@ -107,7 +110,7 @@ class Statements(Generic[E]):
         before, after = self._planned(batch, seen)
         differs = mark_after(self._store, seen, batch)
         # Whose it is, too: under its old name, should it keep that, it is still of the old table.
-        facts = Facts(Marks.renamed_by(batch), differs, batch.becomes)
+        facts = Facts(Marks.renamed_by(batch), differs, batch.becomes, seen.shape)
         change = TableChange(before, after, facts, _dropped_at(batch, after))
         self._store.move(seen, to, change, _marks(batch, seen))
 

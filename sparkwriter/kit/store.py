@@ -69,7 +69,8 @@ class Existing(Generic[T]):
     got, and are in no step of its own yet. ``dropped``: where the source dropped its table.
     ``positions`` as of ``TargetState``. ``diverged``: its history is whole and does not hold the
     version that was asked for. ``differs``: what may have changed its rows at the source alone.
-    ``source``: the source's table, None where that is not known or several.
+    ``source``: the source's table, None where that is not known or several. ``shape``: the
+    fingerprint of the shape that its rows have.
     """
 
     target: TargetName
@@ -83,6 +84,7 @@ class Existing(Generic[T]):
     diverged: bool = False
     differs: str | None = None
     source: TableName | None = None
+    shape: str = ""
 
     @property
     def state(self) -> TargetState:
@@ -108,6 +110,7 @@ class Facts:
     marks: Marks
     differs: str | None = None
     source: TableName | None = None
+    shape: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Generic
+from typing import Any, Generic
+
+import structlog
 
 from actors.contract.ports import SinkUnavailable, TargetRefused
 from actors.contract.writes import StagedBatch, TargetState
@@ -13,10 +15,13 @@ from offsets.moves import MarkMoves
 from offsets.snapshot import TargetMark
 from sparkwriter.kit.capable import check_capable
 from sparkwriter.kit.doubts import mark_after, mark_of_new
+from sparkwriter.kit.shape import check_shape, check_whole, shape_after
 from sparkwriter.kit.source import check_source, source_after
 from sparkwriter.kit.statements import Statements
 from sparkwriter.kit.store import Absent, Delivery, E, Existing, Facts, TableStore
 from sparkwriter.sql.schema import CreateTable, missing_columns, plan_schema
+
+log: Any = structlog.get_logger(__name__)
 
 SETTLE_ATTEMPTS = 5
 """Looks at a table before a write until nothing is to be changed in its schema: one when it
@@ -77,6 +82,8 @@ class TargetWriter(Generic[E]):
         store, seen = self._store, None if isinstance(here, Absent) else here
         check_source(batch, seen.source if seen else None)
         if seen is not None:
+            check_shape(batch, seen.shape)
+            check_whole(store, batch, seen)
             check_positions(batch, seen)
         kept = seen.positions if seen else batch.positions
         if store.capabilities.delivery is Delivery.IDEMPOTENT:
@@ -86,7 +93,7 @@ class TargetWriter(Generic[E]):
         if seen is None:
             (create,) = steps
             assert isinstance(create, CreateTable)
-            facts = Facts(here.marks, mark_of_new(batch), batch.table)
+            facts = Facts(here.marks, mark_of_new(batch), batch.table, batch.shape)
             store.create(batch, create.columns, facts)
         elif steps:
             store.change_schema(seen, steps, mark_after(store, seen, batch))
@@ -94,7 +101,10 @@ class TargetWriter(Generic[E]):
 
     def _publish(self, seen: E, batch: StagedBatch) -> TargetState:
         differs = mark_after(self._store, seen, batch)
-        facts = Facts(seen.marks.after(batch), differs, source_after(batch, seen.source))
+        source, shape = source_after(batch, seen.source), shape_after(batch, seen.shape)
+        if shape != seen.shape:
+            log.warning("route_shows_more_columns", target=str(batch.target))
+        facts = Facts(seen.marks.after(batch), differs, source, shape)
         version = self._store.publish(seen, batch, facts)
         return replace(seen, marks=facts.marks, differs=differs, version=version).state
 

@@ -34,6 +34,7 @@ class Made:
     dropped: str | None = None
     rebuilt: str | None = None
     """The name under which it was filled, before it took its present one."""
+    shape: str = ""
 
     def text(self) -> str:
         """As the ledger keeps it."""
@@ -44,6 +45,7 @@ class Made:
                 "keys": self.keys,
                 "kept": self.kept,
                 "differs": self.differs,
+                "shape": self.shape,
                 "source": self.source,
                 "dropped": self.dropped,
                 "rebuilt": self.rebuilt,
@@ -65,6 +67,7 @@ class Made:
             None if source is None else TableName(*source),
             said["dropped"],
             said["rebuilt"],
+            said.get("shape", ""),
         )
 
 
@@ -83,6 +86,7 @@ def row_of(target: TargetName, made: Made, marks: Marks, version: str) -> Row:
         version,
         dropped=made.dropped,
         differs=made.differs,
+        shape=made.shape,
         source=made.source,
     )
 
@@ -98,7 +102,7 @@ def new_table(batch: StagedBatch, columns: Sequence[LakeColumn], facts: Facts) -
     """The table that a batch needs."""
     fields = tuple(LakeField(None, column.name, column.type) for column in columns)
     keys = batch.schema.keys if batch.mode is Mode.UPSERT else ()
-    return Made(fields, batch.mode, keys, differs=facts.differs, source=facts.source)
+    return with_facts(Made(fields, batch.mode, keys), facts)
 
 
 def with_columns(made: Made, steps: Sequence[SchemaStep], differs: str | None) -> Made:
@@ -118,7 +122,7 @@ def with_columns(made: Made, steps: Sequence[SchemaStep], differs: str | None) -
 
 def with_facts(made: Made, facts: Facts) -> Made:
     """The table once a step's facts are published."""
-    return replace(made, differs=facts.differs, source=facts.source)
+    return replace(made, differs=facts.differs, source=facts.source, shape=facts.shape)
 
 
 def changed(made: Made, change: TableChange) -> Made:

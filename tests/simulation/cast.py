@@ -17,6 +17,7 @@ from changes.formats.auto import make_format
 from changes.formats.recognise import TopicFormats
 from changes.model import Mode
 from changes.routing import Route, Router, shard_of
+from changes.shaping.shape import Shape
 from daemon.spills.spills import PipelineSpills, open_spills
 from tests.simulation.durable import PIPELINE, Durable, Failing, FakeLog
 from tests.simulation.partitions import COMMITTER, FETCHER
@@ -25,10 +26,15 @@ from tests.simulation.several import SeveralCanalJson
 from tests.simulation.staging import PlainStaging, RealStaging, Staging
 
 LETTERS = Address(PIPELINE, "dead-letters")
-ROUTES = (
-    Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None),
-    Route(("*",), (), "lake.log.all", Mode.APPEND, None),
-)
+
+
+def routes(shape: Shape) -> tuple[Route, ...]:
+    """Each table to its own target, and all to a changelog."""
+    return (
+        Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None, shape=shape),
+        Route(("*",), (), "lake.log.all", Mode.APPEND, None),
+    )
+
 
 SMALL = ProcessorSettings(
     batch_messages=5,
@@ -58,7 +64,7 @@ class Cast:
         staging: type[RealStaging] | type[PlainStaging],
     ) -> None:
         shape = durable.shape
-        router = Router(ROUTES)
+        router = Router(routes(shape.route))
         topics = TopicFormats(durable.snapshot.formats)
         format_ = make_format(shape.format, shape.options, topics)
         if shape.several:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from changes.formats.auto import AUTO
 from changes.model import DdlPolicy, FormatOptions
+from changes.shaping.shape import NO_SHAPE
+from changes.shaping.shape import Shape as RouteShape
 
 POSITIONS = "tidb-commit-ts"
 
@@ -34,6 +36,8 @@ class Shape:
     """A target that is refused, is quarantined. Without it nothing is ever refused."""
     quarantine_bytes: int = 1 << 20
     policy: DdlPolicy = field(default_factory=DdlPolicy)
+    route: RouteShape = NO_SHAPE
+    """What the route of the tables makes of their rows; staged by the real decoder alone."""
 
     @property
     def format(self) -> str:

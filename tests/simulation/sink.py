@@ -42,10 +42,12 @@ class Table:
     """What may have changed its rows at the source alone."""
     dropped: str | None = None
     """Where the source dropped its own."""
+    shape: str = ""
 
     def take_facts(self, facts: Facts) -> None:
         """Say so from now on."""
         self.marks, self.differs, self.source = facts.marks, facts.differs, facts.source
+        self.shape = facts.shape
 
     def take_plan(self, plan: DdlTable) -> None:
         """Have columns as planned: stored rows read as the default in those that are new."""
@@ -131,6 +133,7 @@ class MemoryStore:
             positions=table.positions,
             differs=table.differs,
             source=table.source,
+            shape=table.shape,
         )
 
     def open(self, target: TargetName, recorded: TargetMark | None) -> Existing[Table] | Absent:

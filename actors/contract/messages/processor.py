@@ -95,6 +95,8 @@ class Staged:
     column_changes: tuple[ColumnChange, ...] = ()
     begins: str = ""
     """The letter of the first change that was decoded."""
+    refused: str | None = None
+    """Why the target can't have the shape that its route asks for. Then nothing is staged."""
 
 
 @dataclass(frozen=True, slots=True)

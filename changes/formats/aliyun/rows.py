@@ -138,7 +138,14 @@ class AliyunTableDecoder(DecoderDefaults):
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         lacking = lacking_inserts(table, pieces.ops)
         return Changes(
-            table, layout.schema, mode, decoding.count, converter.nulled, lacking, pieces.begins
+            table,
+            layout.schema,
+            mode,
+            decoding.count,
+            converter.nulled,
+            lacking,
+            pieces.begins,
+            pieces,
         )
 
 

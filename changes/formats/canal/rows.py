@@ -96,7 +96,14 @@ class CanalTableDecoder(DecoderDefaults):
         self._types, self._names = decoding.types.copy(), decoding.names.copy()
         lacking = lacking_inserts(table, b"".join(part.ops for part in decoding.segments))
         return Changes(
-            table, layout.schema, mode, decoding.count, converter.nulled, lacking, pieces.begins
+            table,
+            layout.schema,
+            mode,
+            decoding.count,
+            converter.nulled,
+            lacking,
+            pieces.begins,
+            pieces,
         )
 
 

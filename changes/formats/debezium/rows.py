@@ -98,7 +98,14 @@ class DebeziumTableDecoder(DecoderDefaults):
         self._run = decoding.run.ended(decoding.numbered)
         mode = Mode.UPSERT if layout.keys else Mode.APPEND
         return Changes(
-            table, layout.schema, mode, decoding.count, converter.nulled, begins=pieces.begins
+            table,
+            layout.schema,
+            mode,
+            decoding.count,
+            converter.nulled,
+            (),
+            pieces.begins,
+            pieces,
         )
 
     def _bad(self, place: int, error: Exception, values: Sequence[bytes]) -> BadRecord:

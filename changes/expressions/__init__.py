@@ -1,0 +1,1 @@
+"""Expressions over the columns of a row: a part of SQL, computed by Arrow's kernels."""

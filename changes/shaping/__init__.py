@@ -1,0 +1,1 @@
+"""What a route makes of its rows before they are written: columns, names, masks."""

@@ -1,0 +1,119 @@
+"""Shapes the columns of decoded tables: which are shown, under which names, behind which masks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from changes.model import (
+    CHANGELOG_COLUMNS,
+    FROM,
+    FROM_PREFIX,
+    HAS_PREFIX,
+    OP,
+    POSITION,
+    Changes,
+    Column,
+    Mode,
+    TableSchema,
+)
+from changes.shaping.compute import Compute, ShapeRefused, compute_of
+from changes.shaping.masks import Mask, masked
+from changes.shaping.shape import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A column of the target, and how it is made of one of the source."""
+
+    column: Column
+    mask: Mask | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What becomes of the columns of one schema. ``shown`` by the source's names, as they are."""
+
+    schema: TableSchema
+    shown: Mapping[str, Shown]
+    salt: str
+    compute: Compute
+
+    def shaped(self, changes: Changes, known: frozenset[str]) -> Changes:
+        """The changes as the target shows them. ``known`` are the columns, in small letters, that
+        it had before. Raises BadRecord, and ShapeRefused."""
+        lacking = [self.shown[name].column.name for name in changes.lacking if name in self.shown]
+        old = {name for name, each in self.shown.items() if each.column.name.lower() in known}
+        raw = self.compute.filtered(changes, old)
+        columns = list(self._columns(raw.table, changes.mode))
+        columns += self.compute.columns(raw)
+        table = pa.table([each for _, each in columns], [name for name, _ in columns])
+        return replace(changes, table=table, schema=self.schema, lacking=tuple(lacking))
+
+    def _columns(self, table: pa.Table, mode: Mode) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        own = len(CHANGELOG_COLUMNS) if mode is Mode.APPEND else 0
+        for place, name in enumerate(table.column_names):
+            column = table.column(place)
+            if place < own or (not own and name in (OP, FROM, POSITION)):
+                yield name, column
+            elif name in self.shown:
+                yield self.shown[name].column.name, self._values(name, column)
+            elif (of := name.removeprefix(HAS_PREFIX)) != name:
+                if of in self.shown:
+                    yield HAS_PREFIX + self.shown[of].column.name, column
+            elif (of := name.removeprefix(FROM_PREFIX)) != name:
+                yield FROM_PREFIX + self.shown[of].column.name, self._values(of, column)
+
+    def _values(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        mask = self.shown[name].mask
+        return column if mask is None else masked(column, mask, self.salt)
+
+
+def plan_of(shape: Shape, schema: TableSchema) -> Plan:
+    """Plan a shape for the source's columns. Raises ShapeRefused."""
+    keys = {key.lower() for key in schema.keys}
+    try:
+        shape.check_keys(schema.keys)
+    except ValueError as error:
+        raise ShapeRefused(str(error)) from error
+    shown: dict[str, Shown] = {}
+    for column in schema.columns:
+        if not shape.shows(column.name):
+            continue
+        mask = shape.mask_of(column.name)
+        if mask is not None:
+            problem = mask.problem(column.type, key=column.name.lower() in keys)
+            if problem is not None:
+                raise ShapeRefused(f"mask: column {column.name}: {problem}")
+        type_ = column.type if mask is None else pa.string()
+        shown[column.name] = Shown(Column(shape.name_of(column.name), type_), mask)
+    compute = compute_of(shape, schema, shown)
+    columns = (*(each.column for each in shown.values()), *compute.added)
+    check_names(column.name for column in columns)
+    names = {name.lower(): each.column.name for name, each in shown.items()}
+    made = TableSchema(columns, tuple(names[key.lower()] for key in schema.keys))
+    return Plan(made, shown, shape.salt, compute)
+
+
+def check_names(names: Iterator[str]) -> None:
+    """Raise ShapeRefused where two columns would have one name."""
+    taken: set[str] = set()
+    for name in names:
+        if name.lower() in taken:
+            raise ShapeRefused(f"a column would be named {name}, and another one has that name")
+        taken.add(name.lower())
+
+
+def source_view(shape: Shape, stored: TableSchema) -> TableSchema:
+    """The columns of a target under the source's names, as far as they tell the source's types."""
+    old = {new.lower(): name for name, new in shape.rename}
+    computed = {name.lower() for name, _ in shape.computed}
+    columns = tuple(
+        Column(name, column.type)
+        for column in stored.columns
+        if shape.mask_of(name := old.get(column.name.lower(), column.name)) is None
+        if name.lower() not in computed
+    )
+    return TableSchema(columns, tuple(old.get(key.lower(), key) for key in stored.keys))

@@ -1,0 +1,95 @@
+"""Decodes the records of one target into the shape of its route."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+
+from changes.column_changes import ColumnChange
+from changes.formats.base import TableDecoder
+from changes.model import BadRecord, Changes, TableSchema
+from changes.shaping.columns import Plan, plan_of, source_view
+from changes.shaping.compute import ShapeRefused
+from changes.shaping.shape import Shape
+
+
+class ShapedDecoder:
+    """The ``TableDecoder`` of a route with a shape: all that it says has the target's names.
+
+    ``decode`` also raises ShapeRefused, where the columns don't fit the shape.
+    """
+
+    def __init__(self, inner: TableDecoder, shape: Shape) -> None:
+        self._inner = inner
+        self._shape = shape
+        self._plan: Plan | None = None
+        self._of: TableSchema | None = None
+        self._known: frozenset[str] | None = None
+        """The target's columns, in small letters, None where none is known yet."""
+
+    @property
+    def schema(self) -> TableSchema | None:
+        return None if self._plan is None else self._plan.schema
+
+    @property
+    def positions(self) -> str | None:
+        return self._inner.positions
+
+    @property
+    def declared_types(self) -> Mapping[str, str]:
+        shape = self._shape
+        types = self._inner.declared_types.items()
+        return {shape.name_of(name): words for name, words in types if shape.shows(name)}
+
+    def take_column_changes(self) -> tuple[ColumnChange, ...]:
+        shape = self._shape
+        return tuple(
+            change._replace(column=shape.name_of(change.column))
+            for change in self._inner.take_column_changes()
+            if shape.shows(change.column)
+        )
+
+    def use_stored_schema(self, stored: TableSchema) -> None:
+        self._known = _names(stored)
+        self._inner.use_stored_schema(source_view(self._shape, stored))
+
+    def decode(
+        self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
+    ) -> Changes | None:
+        before, known = copy(self._inner), (self._plan, self._of, self._known)
+        changes = self._inner.decode(partition, offsets, values)
+        if changes is None:
+            return None
+        try:
+            return self._planned(changes.schema).shaped(changes, known[2] or frozenset())
+        except BadRecord:
+            # The records before the bad one are decoded again, as if it had not come.
+            self._inner, (self._plan, self._of, self._known) = before, known
+            raise
+
+    def _planned(self, schema: TableSchema) -> Plan:
+        if self._plan is None or self._of != schema:
+            plan = plan_of(self._shape, schema)
+            self._check_named(schema, plan.schema)
+            self._plan, self._of = plan, schema
+            self._known = (self._known or frozenset()) | _names(plan.schema)
+        return self._plan
+
+    def _check_named(self, schema: TableSchema, shown: TableSchema) -> None:
+        """Refuse a shape that names columns which the rows lack, if these show anything that the
+        target did not show before: a column without its mask, under a name that was mistyped or
+        has changed. Rows that only lack columns (partial images) show nothing new."""
+        here = _names(schema)
+        lacking = [name for name in self._shape.named if name not in here]
+        if needed := [name for name in lacking if name in self._shape.computes_with]:
+            lacking = needed
+        if needed or (lacking and (self._known is None or not self._known >= _names(shown))):
+            columns = ", ".join(column.name for column in schema.columns)
+            raise ShapeRefused(
+                f"{self._shape.named[lacking[0]]} names column {lacking[0]}, which the rows don't "
+                f"have (they have {columns})"
+            )
+
+
+def _names(schema: TableSchema) -> frozenset[str]:
+    return frozenset(column.name.lower() for column in schema.columns)

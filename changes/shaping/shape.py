@@ -1,0 +1,206 @@
+"""The shape of a route: what it shows of its tables' columns, and under which names.
+
+All names are those of the source, without regard to case.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from changes.expressions.expression import Expression
+from changes.expressions.syntax import ExpressionError
+from changes.model import CHANGELOG_COLUMNS
+from changes.shaping.fingerprint import fingerprint, salt_digest
+from changes.shaping.masks import SHORTEST_SALT, Mask, mask_of
+
+Pairs = tuple[tuple[str, str], ...]
+
+OWN_COLUMNS = frozenset(
+    {
+        *(name for name, _ in CHANGELOG_COLUMNS),
+        *("_ts", "_source_ts", "_position", "_deleted"),
+        *("_valid_from", "_valid_to", "_is_current"),
+    }
+)
+"""Columns that binlogd adds to targets: no route gives another one such a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a route asks for. Raises ValueError where it contradicts itself.
+
+    ``filter`` is an expression (``changes.expressions``), ``computed`` one for each new column.
+    ``masks`` by column in the configuration's words; ``salt`` is a secret. ``columns``: these alone
+    are shown; ``drop``: these are not.
+    """
+
+    filter: str = ""
+    computed: Pairs = ()
+    masks: Pairs = ()
+    rename: Pairs = ()
+    columns: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    salt: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        for problem in _problems(self):
+            raise ValueError(problem)
+
+    def __bool__(self) -> bool:
+        """Whether it asks for anything."""
+        return self != NO_SHAPE
+
+    @property
+    def fingerprint(self) -> str:
+        """What a target keeps of it, empty where it asks for nothing."""
+        said = {
+            "filter": self.filter.strip(),
+            "computed": {name.lower(): text.strip() for name, text in self.computed},
+            "columns": None if self.columns is None else _lower(self.columns),
+            "drop_columns": _lower(self.drop),
+            "mask": {name.lower(): mask_of(words).text for name, words in self.masks},
+            "mask_salt": salt_digest(self.salt),
+            "rename": {name.lower(): new for name, new in self.rename},
+        }
+        return fingerprint(said)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The columns that it names, in small letters, each with the key that names it."""
+        named: dict[str, str] = {}
+        for key, names in (
+            ("drop_columns", self.drop),
+            ("columns", self.columns or ()),
+            ("rename", (name for name, _ in self.rename)),
+            ("mask", (name for name, _ in self.masks)),
+            *((f"computed.{name}", Expression(text).columns) for name, text in self.computed),
+            ("filter", Expression(self.filter).columns if self.filter else ()),
+        ):
+            named |= {name.lower(): key for name in names}
+        return named
+
+    @property
+    def typed(self) -> frozenset[str]:
+        """The columns whose types matter to it, in small letters."""
+        return frozenset(name.lower() for name, _ in self.masks) | self.computes_with
+
+    @property
+    def computes_with(self) -> frozenset[str]:
+        """The columns of its expressions, in small letters: each row must carry them."""
+        texts = [text for _, text in self.computed] + ([self.filter] if self.filter else [])
+        return frozenset().union(*(Expression(text).columns for text in texts))
+
+    @property
+    def made(self) -> dict[str, str]:
+        """The names that it gives, in small letters, each with the key that gives it."""
+        made = {new.lower(): "rename" for _, new in self.rename}
+        return made | {name.lower(): "computed" for name, _ in self.computed}
+
+    def mask_of(self, column: str) -> Mask | None:
+        """How a column is masked."""
+        lower = column.lower()
+        return next((mask_of(words) for name, words in self.masks if name.lower() == lower), None)
+
+    def shows(self, column: str) -> bool:
+        """Whether a source's column is shown."""
+        lower = column.lower()
+        if self.columns is not None:
+            return any(lower == name.lower() for name in self.columns)
+        return all(lower != name.lower() for name in self.drop)
+
+    def name_of(self, column: str) -> str:
+        """How a source's column is named in the target."""
+        lower = column.lower()
+        return next((new for old, new in self.rename if old.lower() == lower), column)
+
+    def check_keys(self, keys: Iterable[str]) -> None:
+        """Raise ValueError where it takes away what tells rows apart."""
+        for key in keys:
+            if not self.shows(key):
+                raise ValueError(f"column {key} is not shown, and is part of the key")
+            mask = self.mask_of(key)
+            if mask is not None and not mask.injective:
+                raise ValueError(
+                    f"mask: column {key}: rows are told apart by it, and only sha256 keeps two "
+                    "values two"
+                )
+
+
+def _lower(names: Iterable[str]) -> list[str]:
+    return sorted(name.lower() for name in names)
+
+
+def _problems(shape: Shape) -> Iterator[str]:
+    if shape.columns is not None and shape.drop:
+        yield "columns and drop_columns contradict each other: set one of them"
+    if shape.columns is not None and not shape.columns:
+        yield "columns names no column"
+    for key, names in (
+        ("columns", shape.columns or ()),
+        ("drop_columns", shape.drop),
+        ("rename", [name for name, _ in shape.rename]),
+        ("rename", [name for _, name in shape.rename]),
+        ("mask", [name for name, _ in shape.masks]),
+        ("computed", [name for name, _ in shape.computed]),
+    ):
+        yield from _unfit_names(key, names)
+    for _, new in shape.rename:
+        yield from unfit_new_name("rename", new)
+    for name, _ in shape.computed:
+        yield from unfit_new_name("computed", name)
+    yield from _unfit_expressions(shape)
+    for key, pairs in (("rename", shape.rename), ("mask", shape.masks)):
+        hidden = [name for name, _ in pairs if not shape.shows(name)]
+        if hidden:
+            yield f"{key}: column {hidden[0]} is not shown"
+    yield from _unfit_masks(shape)
+
+
+def _unfit_expressions(shape: Shape) -> Iterator[str]:
+    texts = [(f"computed.{name}", text) for name, text in shape.computed]
+    for key, text in [*texts, ("filter", shape.filter)]:
+        if not text and key == "filter":
+            continue
+        try:
+            Expression(text)
+        except ExpressionError as error:
+            yield f"{key}: {error}"
+
+
+def _unfit_masks(shape: Shape) -> Iterator[str]:
+    kinds = set()
+    for name, words in shape.masks:
+        try:
+            kinds.add(mask_of(words).kind)
+        except ValueError as error:
+            yield f"mask: column {name}: {error}"
+    if "sha256" not in kinds:
+        if shape.salt:
+            yield "mask_salt is set, and no mask is sha256"
+    elif len(shape.salt) < SHORTEST_SALT:
+        yield (
+            f"mask: sha256 needs mask_salt, a secret of {SHORTEST_SALT} characters or more, "
+            'such as mask_salt = "${credential:salt}": without it everybody can try values'
+        )
+
+
+def _unfit_names(key: str, names: Iterable[str]) -> Iterator[str]:
+    counted = Counter(name.lower() for name in names)
+    if "" in counted:
+        yield f"{key}: a column's name is empty"
+    twice = [name for name, count in counted.items() if count > 1]
+    if twice:
+        yield f"{key}: column {twice[0]} is there twice (case aside)"
+
+
+def unfit_new_name(key: str, name: str) -> Iterator[str]:
+    """Why no column may get the name."""
+    lower = name.lower()
+    if lower in OWN_COLUMNS or lower.startswith("__binlogd"):
+        yield f"{key}: {name} is a name of binlogd's own columns"
+
+
+NO_SHAPE = Shape()
+"""A route that shows its rows as they are."""

@@ -1,0 +1,62 @@
+"""Which shape a target's rows have: that of its route, and no other.
+
+Rows of two shapes in one table would be a difference that nobody asked for. Kept with the target,
+so that a route that was changed is told at the next write, after a restart and in another member
+too.
+"""
+
+from __future__ import annotations
+
+from actors.contract.ports import TargetRefused
+from actors.contract.writes import StagedBatch
+from changes.shaping.fingerprint import differing, only_adds
+from sparkwriter.kit.store import E, TableStore
+
+
+def check_shape(batch: StagedBatch, held: str) -> None:
+    """Raise TargetRefused where the target's rows have another shape than the batch's.
+
+    Columns that are shown, too, from now on may come: ``columns_added`` tells of them.
+    """
+    if held == batch.shape or only_adds(held, batch.shape):
+        return
+    keys = ", ".join(differing(held, batch.shape))
+    raise TargetRefused(
+        f"its rows were shaped by another route than that of now ({keys}): fill it again with"
+        f" `binlogd tables rebuild {batch.target}`, or give the route its former keys"
+    )
+
+
+def check_whole(store: TableStore[E], batch: StagedBatch, seen: E) -> None:
+    """Raise TargetRefused where rows that may be new lack columns of the target.
+
+    Those that the source has dropped, and the target keeps, no row has.
+    """
+    if not batch.whole or batch.path is None:
+        return
+    here = {column.name.lower() for column in batch.schema.columns}
+    held = [column.name for column in seen.stored.schema.columns if column.name.lower() not in here]
+    if held:
+        kept = store.columns(seen).kept
+        held = [name for name in held if name.lower() not in kept]
+    if held:
+        raise TargetRefused(
+            f"rows come without column {held[0]}, which the target has, and a filter needs whole "
+            "rows: have the source send them (binlog_row_image = FULL, REPLICA IDENTITY FULL), or "
+            "name the column in drop_columns"
+        )
+
+
+def columns_added(batch: StagedBatch, held: str) -> list[str]:
+    """What is to be told of a target that shows more columns than before."""
+    if held == batch.shape or batch.is_barrier:
+        return []
+    return [
+        f"{batch.target}: its route shows more columns than before: NULL in them where a row did "
+        "not change since"
+    ]
+
+
+def shape_after(batch: StagedBatch, held: str) -> str:
+    """Which shape it has once the batch is published. A statement's write has no rows."""
+    return held if batch.is_barrier else batch.shape
