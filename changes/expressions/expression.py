@@ -115,6 +115,9 @@ def _case(node: Case, types: Mapping[str, pa.DataType]) -> Typed:
     values = [_typed(value, types) for _, value in node.branches]
     parts, type_ = alike([*values, _typed(node.default, types)], "CASE")
     *results, default = parts
+    fails = any(part.fails for part in (*conditions, *parts))
+    if not fails:
+        return Typed(type_, lambda rows: _chosen(conditions, results, default, rows))
 
     def run(rows: Rows) -> Value:
         found = pa.nulls(rows.count, type_)
@@ -127,7 +130,15 @@ def _case(node: Case, types: Mapping[str, pa.DataType]) -> Typed:
             left = pc.and_(left, pc.invert(hit))
         return _put(found, left, default, rows)
 
-    return Typed(type_, run, fails=any(part.fails for part in (*conditions, *parts)))
+    return Typed(type_, run, fails=True)
+
+
+def _chosen(conditions: list[Typed], results: list[Typed], default: Typed, rows: Rows) -> pa.Array:
+    """All branches at once: each has a value in every row."""
+    found = [spread(condition.run(rows), rows.count) for condition in conditions]
+    names = [str(place) for place in range(len(found))]
+    holds = pc.make_struct(*found, field_names=names)
+    return pc.case_when(holds, *(part.run(rows) for part in (*results, default)))
 
 
 def _put(found: pa.Array, mask: pa.Array, result: Typed, rows: Rows) -> pa.Array:
