@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from daemon.config.config import Config
-from daemon.config.pipelines import PipelineSection, RouteSection, StartSection
+from daemon.config.pipelines import PipelineSection, StartSection
+from daemon.config.routes import RouteSection
 from daemon.config.secrets import MASK, Redactor, SecretMissing, looks_secret, read_secret
 from daemon.config.sections import (
     BatchSection,

@@ -1,0 +1,52 @@
+"""The section of a route: which tables go where, and what becomes of their rows."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from changes.shaping.shape import Shape
+from daemon.config.sections import Section
+
+
+class RouteSection(Section):
+    """``[[pipeline.NAME.route]]``: which tables go where, and how."""
+
+    tables: list[str] | None = None
+    exclude: list[str] = Field(default_factory=list)
+    target: str
+    mode: Literal["upsert", "append"] = "upsert"
+    write: str | None = None
+    keys: list[str] | None = Field(None, min_length=1)
+    types: dict[str, str] = Field(default_factory=dict)
+    filter: str | None = Field(None, min_length=1)
+    computed: dict[str, str] = Field(default_factory=dict)
+    columns: list[str] | None = Field(None, min_length=1)
+    drop_columns: list[str] = Field(default_factory=list)
+    rename: dict[str, str] = Field(default_factory=dict)
+    mask: dict[str, str] = Field(default_factory=dict)
+    mask_salt: str = ""
+
+    @model_validator(mode="after")
+    def _has_a_shape(self) -> Self:
+        self.shape.check_keys(self.keys or ())
+        if self.filter is not None and self.mode == "append":
+            raise ValueError(
+                'filter: whether a change is kept in a changelog (mode = "append") depends on the '
+                "row before it, too, which its messages may lack: filter where it is read"
+            )
+        return self
+
+    @property
+    def shape(self) -> Shape:
+        """What it makes of its rows. Raises ValueError."""
+        return Shape(
+            filter=self.filter or "",
+            computed=tuple(self.computed.items()),
+            masks=tuple(self.mask.items()),
+            rename=tuple(self.rename.items()),
+            columns=None if self.columns is None else tuple(self.columns),
+            drop=tuple(self.drop_columns),
+            salt=self.mask_salt,
+        )
