@@ -22,6 +22,7 @@ from daemon.config.secrets import MASK, SHORTEST, looks_secret
 from daemon.config.sections import MetricsSection
 from daemon.databases.configured import missing_drivers, planned
 from daemon.kafka.dead_letter_topic_setup import find_topic
+from daemon.kafka.positions import topic_ids
 from daemon.kafka.settings import refused
 from daemon.page.access import is_loopback
 from daemon.sinks.kinds import sinks_of
@@ -119,6 +120,7 @@ def connect_problems(config: Config, try_sinks: TrySinks) -> Iterator[str]:
                 find_topic(config.kafka_of(name), topic, make=False)
             except NotKept as error:
                 yield f"pipeline.{name}.dead_letters: {error}"
+    yield from _job_topics_missing(config)
     tried = True
     for sink in sinks_of(config).values():
         try:
@@ -130,6 +132,15 @@ def connect_problems(config: Config, try_sinks: TrySinks) -> Iterator[str]:
             yield from try_sinks()
         except SinkUnavailable as error:
             yield str(error)
+
+
+def _job_topics_missing(config: Config) -> Iterator[str]:
+    for key in ("notifications_topic", "signals_topic"):
+        if topic := getattr(config.jobs, key):
+            try:
+                topic_ids(config.kafka, [topic])
+            except (BrokerUnreachable, TopicMissing) as error:
+                yield f"jobs.{key}: {error}"
 
 
 def plan(config: Config) -> Iterator[str]:

@@ -184,6 +184,8 @@ class JobRunner:
             )
         else:
             self._close("the daemon is stopping")
+            if left := [job.id for job in self._logic.jobs if not job.state.is_final]:
+                self._log.info("jobs_left", jobs=left)
 
     def _close(self, why: str) -> None:
         with self._lock:
