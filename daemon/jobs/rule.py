@@ -248,9 +248,8 @@ class JobsLogic:
         final.sort(key=lambda job: (job.ended_ms or 0, job.id))
         out: list[Effect] = []
         for job in final[: max(0, len(final) - self._keep)]:
-            if not self._entries[job.id].unsaved:
-                del self._entries[job.id]
-                out.append(Remove(job.id))
+            del self._entries[job.id]
+            out.append(Remove(job.id))
         return out
 
     def _open(self) -> Iterator[Entry]:

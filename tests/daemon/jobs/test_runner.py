@@ -200,28 +200,33 @@ def test_nothing_is_taken_before_the_start_and_after_the_end(tmp_path: Path) -> 
     assert rig.files.load().jobs == ()
 
 
-@pytest.fixture
-def full_disk(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Nothing can be renamed while the event is set."""
-    full, real = threading.Event(), os.replace
+class Disk:
+    """Nothing can be renamed while it is ``full``; ``refused`` counts what was tried."""
 
-    def replaces(*given: str) -> None:
-        if full.is_set():
+    def __init__(self) -> None:
+        self.full, self.refused = threading.Event(), threading.Semaphore(0)
+        self._replace = os.replace
+
+    def replace(self, *given: str) -> None:
+        if self.full.is_set():
+            self.refused.release()
             raise OSError("no space left")
-        real(*given)
-
-    monkeypatch.setattr(os, "replace", replaces)
-    return full
+        self._replace(*given)
 
 
-def test_a_job_that_can_not_be_stored_is_refused(
-    tmp_path: Path, full_disk: threading.Event
-) -> None:
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    made = Disk()
+    monkeypatch.setattr(os, "replace", made.replace)
+    return made
+
+
+def test_a_job_that_can_not_be_stored_is_refused(tmp_path: Path, disk: Disk) -> None:
     """It would be forgotten."""
     kind = Count()
     rig = JobRig(tmp_path, kind)
     rig.start()
-    full_disk.set()
+    disk.full.set()
     with pytest.raises(OSError, match="no space left"):
         rig.runner.add(wanted(1)).result(30)
     assert rig.runner.jobs == ()
@@ -229,21 +234,23 @@ def test_a_job_that_can_not_be_stored_is_refused(
     rig.runner.stop(30)
 
 
-def test_no_step_goes_ahead_of_a_full_disk(tmp_path: Path, full_disk: threading.Event) -> None:
-    """The job goes on once there is room."""
+def test_no_step_goes_ahead_of_a_full_disk(tmp_path: Path, disk: Disk) -> None:
+    """However often its record is tried again; the job goes on once there is room."""
 
     def fills(control: Control) -> None:
         if len(kind.called) == 2:
-            full_disk.set()
+            disk.full.set()
 
     kind = Count(gate=fills)
     rig = JobRig(tmp_path, kind)
     rig.start()
     id_ = rig.runner.add(wanted(3)).result(30).id
-    rig.wait(id_, lambda job: job.memory.get("at") == 2)
+    for _ in range(4):
+        assert disk.refused.acquire(timeout=30)
+    assert rig.runner.jobs[0].memory == {"at": 2}
     assert rig.files.load().jobs[0].memory == {"at": 1}
     assert [at for _, at in kind.called] == [0, 1]
-    full_disk.clear()
+    disk.full.clear()
     rig.ended(id_)
     assert [at for _, at in kind.called] == [0, 1, 2, 3]
     rig.runner.stop(30)

@@ -55,6 +55,29 @@ def test_damage_is_named_and_left_as_it_is(tmp_path: Path) -> None:
     assert len(file.read_text()) == 100
 
 
+def test_the_order_is_write_fsync_rename_fsync_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the first fsync a crash leaves an empty file, without the last the old one."""
+    steps: list[str] = []
+    real_fsync, real_replace = os.fsync, os.replace
+
+    def fsync(number: int) -> None:
+        target = Path(os.readlink(f"/proc/self/fd/{number}"))
+        steps.append("fsync folder" if target.is_dir() else "fsync file")
+        assert target.stat().st_size > 0
+        real_fsync(number)
+
+    def replace_(source: Path, target: Path) -> None:
+        steps.append("rename")
+        real_replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace_)
+    JobStore(tmp_path).save(JOB)
+    assert steps == ["fsync file", "rename", "fsync folder"]
+
+
 def test_a_crash_in_a_save_leaves_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
