@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.changes import conformance
-from tests.needs import needed
+from tests.needs import missing, needed
 
 if TYPE_CHECKING:  # `make quick` runs without it
     from pyspark.sql import SparkSession
@@ -121,3 +121,15 @@ def spark(
         session = start_session(conf, spark_master, jars_for(lake), catalogs, log_file, scratch)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def drivers() -> None:
+    """Spark's drivers of databases; ends the test where one was not fetched."""
+    from sparkwriter.session.jars import JarsError, extra_jars
+
+    for name in ("mariadb", "postgresql"):
+        try:
+            extra_jars([name])
+        except JarsError as problem:
+            missing(f"{name}-driver", str(problem))

@@ -164,5 +164,5 @@ def _sync(path: Path) -> None:
 
 
 def _schema(columns: Sequence[ChunkColumn], constants: Sequence[tuple[str, str]]) -> pa.Schema:
-    fields = [pa.field(name, pa.string()) for name, _ in constants]
+    fields = [pa.field(name, pa.string(), nullable=False) for name, _ in constants]
     return pa.schema([*fields, *(pa.field(c.name, arrow_type(c.type)) for c in columns)])

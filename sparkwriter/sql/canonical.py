@@ -60,7 +60,7 @@ def read(form: Form, type_: str, text: str, zero_dates: ZeroDates = "null") -> s
     if type_.startswith("decimal"):
         return _decimal(type_, text)
     if type_ == "binary":
-        return f"unhex({text})"
+        return f"to_binary({text}, 'hex')"  # unhex would make null of what is no hex
     if form is Form.BITS:
         digits = f"java_method('java.lang.Double', 'longBitsToDouble', CAST({text} AS BIGINT))"
         return f"CAST({digits} AS {spark_type(type_)})"

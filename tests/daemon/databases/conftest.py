@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkwriter.session.jars import JarsError, extra_jars
 from tests.daemon.databases.servers import SERVERS, Server
-from tests.needs import missing
 
 
 class Started(dict[str, Server]):
@@ -39,16 +37,6 @@ def servers() -> Iterator[dict[str, Server]]:
     """Servers of the run, by kind."""
     with folder() as where, ExitStack() as stack:
         yield Started(stack, where)
-
-
-@pytest.fixture(scope="session")
-def drivers() -> None:
-    """Spark's drivers of databases; ends the test where one was not fetched."""
-    for name in ("mariadb", "postgresql"):
-        try:
-            extra_jars([name])
-        except JarsError as problem:
-            missing(f"{name}-driver", str(problem))
 
 
 @pytest.fixture

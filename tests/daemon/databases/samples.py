@@ -127,6 +127,7 @@ POSTGRESQL: tuple[Sample, ...] = (
 )  # fmt: skip
 POSTGRESQL_TYPES = (
     "CREATE EXTENSION IF NOT EXISTS citext",
+    "DROP TYPE IF EXISTS mood", "DROP DOMAIN IF EXISTS positive",
     "CREATE TYPE mood AS ENUM ('sad', 'it''s')",
     "CREATE DOMAIN positive AS integer CHECK (VALUE > 0)",
 )  # fmt: skip

@@ -76,7 +76,7 @@ def mariadb(folder: Path) -> Iterator[Server]:
     server.start()
     try:
         started = Server("mariadb", server.port, server.run, _BINLOG_READERS)
-        started.run(_users(("SELECT, PROCESS, REPLICATION CLIENT",)))
+        started.run(_users(("SELECT, PROCESS, BINLOG MONITOR, REPLICA MONITOR",)))
         yield started
     finally:
         server.program.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,8 @@ from pyspark.sql import SparkSession
 from changes.model import OP
 from daemon.databases.streamed import as_streamed
 from sparkwriter.jobs.chunks import ChunkColumn, Part, read_chunks
+from sparkwriter.sql.canonical import compared, printed
+from sparkwriter.sql.plan import quote
 from sparkwriter.sql.schema import iceberg_type
 from tests.daemon.databases.servers import Server
 from tests.daemon.databases.streams import (
@@ -80,6 +83,41 @@ def test_a_load_has_the_streams_value(
     fill(server, format_)
     streamed = decoded(kind, format_, load(recorded))
     assert_same(streamed, loaded(spark, server, format_, tmp_path), kind)
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "mysql", "postgresql"])
+def test_a_stored_value_prints_as_the_databases_text(
+    kind: str, servers: dict[str, Server], spark: SparkSession, tmp_path: Path
+) -> None:
+    """What a verification compares: both sides write the same text for each value of each type."""
+    server = servers[kind]
+    server.run([f"DROP SCHEMA IF EXISTS {TABLE[kind].database}{_CASCADE.get(kind, '')}"])
+    fill(server, "debezium-json")
+    loaded(spark, server, "debezium-json", tmp_path)
+    stored = spark.read.parquet(str(tmp_path / "chunk.parquet"))
+    database = server.open()
+    try:
+        table = database.describe(TABLE[kind])
+        found = as_streamed(table, server.section().address.kind, "debezium-json")
+        columns, shown = [one.column for one in found.columns], []
+        for one in found.columns:
+            assert one.column.form is not None
+            form, scale = compared(one.column.form), digits_behind(one.column.type)
+            shown.append(f"{printed(form, one.type, quote(one.column.name), scale)} AS t")
+        ours = sorted(tuple(row) for row in stored.selectExpr(*shown).collect())
+        texts = ", ".join(database.compared(column) for column in columns)
+        theirs = sorted(database.ask(f"SELECT {texts} FROM {database.table_sql(table.name)}"))
+    finally:
+        database.close()
+    for place, column in enumerate(columns):
+        pairs = {(a[place], b[place]) for a, b in zip(ours, theirs, strict=True)}
+        assert {pair for pair in pairs if pair[0] != pair[1]} == set(), column
+
+
+def digits_behind(type_: str) -> int | None:
+    """The scale of a decimal's type."""
+    found = re.search(r"\(\d+,(-?\d+)\)", type_)
+    return max(int(found[1]), 0) if found else None
 
 
 _CASCADE = {"postgresql": " CASCADE"}
