@@ -7,6 +7,7 @@ on disk behind the write: one slow target never stops the reading for the others
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -104,7 +105,7 @@ class ProcessorLogic:
         self._flush_after: int | None = None
         self._held = False
         self._now = 0.0
-        self._flying = 0
+        self._flying: Counter[str] = Counter()
 
     def handle(self, message: object, now: float) -> list[object]:
         """React to one message. ``now`` is in monotonic seconds."""
@@ -159,9 +160,8 @@ class ProcessorLogic:
             case _:
                 raise TypeError(f"a processor does not know {message!r}")
         # One that waits for its next attempt holds no writer: what it waits for may need that one.
-        self._flying = sum(
-            b.life.phase is Phase.WRITING and b.life.waiting is None for b in self._awake.values()
-        )
+        writing = (b for b in self._awake.values() if b.life.phase is Phase.WRITING)
+        self._flying = Counter(b.route.name.sink for b in writing if b.life.waiting is None)
         for buffer in sorted(self._awake.values(), key=_waiting_since):
             out += self._advance(buffer, now)
         out += self._settlements.answers(self._awake.values())
@@ -245,10 +245,11 @@ class ProcessorLogic:
             buffer.life.phase is Phase.READY
             and buffer.pending_letter is None
             and self._is_due(buffer, now)
-            and self._writer_free
+            and self._writer_free(buffer)
         ):
             out += self._guarded(buffer, self._batches.close)
-            self._flying += buffer.life.phase in (Phase.WRITING, Phase.STAGING)
+            flies = buffer.life.phase in (Phase.WRITING, Phase.STAGING)
+            self._flying[buffer.route.name.sink] += flies
         if self._may_stage_behind(buffer) and buffer.queue.size >= self._settings.buffer_bytes:
             out += self._batches.stage_behind(buffer)
         return out
@@ -257,13 +258,12 @@ class ProcessorLogic:
         """Behind a write or while no writer is free; but not when partitions were revoked: what is
         read again must wait for the marks as they will be, or rows of a write in flight would be
         staged again."""
-        waits = buffer.life.phase is Phase.READY and not self._writer_free
+        waits = buffer.life.phase is Phase.READY and not self._writer_free(buffer)
         free = not buffer.reopen and buffer.pending_letter is None
         return (buffer.life.phase is Phase.WRITING or waits) and free
 
-    @property
-    def _writer_free(self) -> bool:
-        return self._flying < self._settings.writers
+    def _writer_free(self, buffer: TargetBuffer) -> bool:
+        return self._flying[buffer.route.name.sink] < self._settings.writers
 
     def _is_due(self, buffer: TargetBuffer, now: float) -> bool:
         settings = self._settings
@@ -540,7 +540,7 @@ class ProcessorLogic:
             # With no writer free it is a write's end that wakes, not the clock.
             if b.life.phase is Phase.READY
             and b.pending_letter is None
-            and self._writer_free
+            and self._writer_free(b)
             and (due_at := b.due_at(self._settings.batch_age_s)) is not None
         ]
         out.append(fx.WakeAt(min(times, default=None)))

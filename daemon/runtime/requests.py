@@ -1,4 +1,6 @@
-"""Counts the writers' open requests for each pipeline.
+"""Hands the writers' requests to the pool of their sink, and counts the open ones of each pipeline.
+
+Each sink has writers of its own, so that one that is slow or away holds up no other's.
 
 A write outlives the actors that requested it. Before a pipeline's actors are replaced, the edit
 waits here. Otherwise the new actors would receive the answers to the old ones.
@@ -9,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
@@ -16,19 +19,25 @@ from actors.runtime.shell import Directory, Endpoint
 
 
 class Requests:
-    """The writers' queue as an endpoint that counts. Any thread."""
+    """The writers' queues, by sink, as one endpoint that counts. Any thread."""
 
-    def __init__(self, queue: Endpoint) -> None:
-        self._queue = queue
+    def __init__(self, queues: Mapping[str, Endpoint]) -> None:
+        self._queues = queues
         self._changed = threading.Condition()
         self._open: Counter[str] = Counter()
 
     def tell(self, message: object) -> None:
         """Queue a request."""
-        assert isinstance(message, msg.OpenTarget | msg.WriteBatch)
+        match message:
+            case msg.OpenTarget(target):
+                sink = target.sink
+            case msg.WriteBatch(batch):
+                sink = batch.target.sink
+            case _:
+                raise TypeError(f"a writer does not know {message!r}")
         with self._changed:
             self._open[message.reply_to.pipeline] += 1
-        self._queue.tell(message)
+        self._queues[sink].tell(message)
 
     def answered(self, pipeline: str) -> None:
         """A writer has sent the processor its answer. Each request has exactly one."""

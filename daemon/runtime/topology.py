@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -86,7 +87,7 @@ class Topology:
         self._stagers = stagers
         self._supervisor = supervisor
         self.directory = Directory()
-        self._work = WorkQueue()
+        self._work = {name: WorkQueue() for name in config.sink}
         self._requests = Requests(self._work)
         self._asked: list[Address] = []
         self.directory.add_endpoint(WRITERS, self._requests)
@@ -98,14 +99,16 @@ class Topology:
         return tuple(self._asked)
 
     def start_writers(self, sinks: Callable[[], Mapping[str, BatchWriter]]) -> None:
-        """Start the writers. ``sinks`` is called once for each writer and gives it its own
-        sessions."""
+        """Start the writers, ``daemon.writers`` for each sink. ``sinks`` is called as often, and
+        gives a writer of each sink its own session or connection."""
         answers = WritersDirectory(self.directory, self._requests)
-        for index in range(self._config.daemon.writers):
-            address = Address("", "writer", index)
-            effects = WriterEffects(sinks(), self._stagers)
-            mailbox = Mailbox(self._work.data)
-            self._start(address, WriterLogic(), mailbox, _just(effects), answers)
+        number = itertools.count()
+        for _ in range(self._config.daemon.writers):
+            for name, sink in sinks().items():
+                effects = WriterEffects({name: sink}, self._stagers)
+                mailbox = Mailbox(self._work[name].data)
+                address = Address("", "writer", next(number))
+                self._start(address, WriterLogic(), mailbox, _just(effects), answers)
 
     def start_pipeline(self, parts: PipelineParts) -> None:
         """Start one pipeline. Committer and processors come first, so that no message arrives too

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
@@ -26,7 +27,7 @@ def opening(pipeline: str) -> msg.OpenTarget:
 
 
 def rig() -> tuple[Requests, WritersDirectory]:
-    requests, whole = Requests(Kept()), Directory()
+    requests, whole = Requests({"lake": Kept()}), Directory()
     for name in ("a", "b"):
         for role in ("processor", "committer"):
             whole.add_endpoint(Address(name, role), Kept())
@@ -62,3 +63,14 @@ def test_who_waits_is_woken_by_the_answer() -> None:
     directory.tell(Address("a", "processor"), "written")
     waiting.join(30)
     assert found == [0]
+
+
+def test_each_sink_has_its_own_queue() -> None:
+    """What waits for one sink's writers is not behind another's."""
+    queues = {"lake": Kept(), "copy": Kept()}
+    requests = Requests(queues)
+    there = opening("a")
+    elsewhere = replace(there, target=TargetName("copy", "shop", "t"))
+    requests.tell(there)
+    requests.tell(elsewhere)
+    assert (queues["lake"].sent, queues["copy"].sent) == ([there], [elsewhere])
