@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from changes.model import TargetName
 from sparkwriter.jdbc.dialect import target_name
 from sparkwriter.jdbc.session import Session
-from sparkwriter.jdbc.tables import DbTable
+from sparkwriter.jdbc.tables import DbTable, check_new
 from sparkwriter.kit.changelog import rows_above
 from sparkwriter.ledgered.operations import Drop, Make, Operation, Remake, Rename, TakeAbove
 from sparkwriter.sql.schema import lake_name
@@ -32,7 +32,9 @@ def _statements(
             if emptied:
                 yield empty(session, target)
             if not operation.is_same:
-                yield from dialect.remake(operation, table_of(target), "")
+                table = table_of(target)
+                check_new(table, operation.before, operation.after)
+                yield from dialect.remake(operation, table, "")
         case Rename(old, new):
             yield from dialect.rename(old, new)
         case Drop(target):

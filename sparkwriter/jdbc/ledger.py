@@ -93,6 +93,16 @@ class Ledger:
             elif here.step is not None:
                 raise LostRace("another writer changes it")
 
+    def claim(self, target: TargetName) -> None:
+        """Lock the row of a target that has no table, or make it, so that one alone makes that.
+        After ``begin``. Raises LostRace."""
+        here = self.look(target, lock=True)
+        if here is None:
+            self._unseen.add(target)
+            self._put(target, {})
+        elif here.step is not None:
+            raise LostRace("another writer changes it")
+
     def version(self, target: TargetName) -> str:
         """The version that a target has."""
         here = self.look(target)

@@ -17,7 +17,7 @@ from changes.model import TargetName
 from offsets.fence import Marks
 from sparkwriter.jdbc.dialect import target_name
 from sparkwriter.jdbc.mysql.words import MySqlWords
-from sparkwriter.jdbc.tables import DbTable
+from sparkwriter.jdbc.tables import DbTable, check_new
 from sparkwriter.ledgered.made import Made
 from sparkwriter.ledgered.operations import (
     Drop,
@@ -152,6 +152,7 @@ def _statements(
             case Remake(target):
                 table = describe(target)
                 if table is not None and not operation.is_same:
+                    check_new(table, operation.before, operation.after)
                     first, *rest = words.remake(operation, table, stamp)
                     yield Stamped(first, target, "", target, stamp)
                     yield from (Stamped(one, target, stamp) for one in rest)

@@ -218,6 +218,7 @@ class JdbcStore(LedgeredStore):
     def _check_absent(self, absent: TargetName | None) -> None:
         if absent is None:
             return
+        self.ledger.claim(absent)
         if self.session.describe(absent) is not None:
             raise LostRace(f"{absent} is there meanwhile")
 

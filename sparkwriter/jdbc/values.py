@@ -51,13 +51,15 @@ class Texts:
         if pa.types.is_floating(type_) and not self.database.holds_nan:
             finite = pc.fill_null(pc.is_finite(column), True)
             column = self._without(name, column, finite, "NaN or an infinite number", key)
+        if pa.types.is_float32(column.type):
+            # Its own shortest digits may be above the largest that MySQL takes.
+            column = pc.cast(column, pa.float64())
         if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
             column = self._date(name, column, key)
         return pc.cast(column, pa.string())
 
     def _text(self, name: str, column: pa.Array, into: DbColumn | None, key: bool) -> pa.Array:
         if not self.database.holds_nul:
-            # By its bytes: a pattern that ends at a NUL would find it everywhere or nowhere.
             nul = pc.match_substring(column, "\0")
             fine = pc.invert(pc.fill_null(nul, False))
             column = self._without(name, column, fine, "the character NUL", key)

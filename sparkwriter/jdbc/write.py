@@ -102,8 +102,8 @@ class RowWriter:
         except DbError as error:
             if error.cause is not Cause.UNIQUE:
                 raise
-            self._may_replace(plan, error)
             session.run("ROLLBACK TO SAVEPOINT before_rows")
+            self._may_replace(plan, error)
             _run_all(session, plan.replace())
 
     def _may_replace(self, plan: Plan, error: DbError) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,12 +86,16 @@ class JdbcTables:
         assert not isinstance(seen, Absent)
         quote = store.session.dialect.quote
         fields = seen.stored.columns
-        names = ", ".join(quote(field.name) for field in fields)
+        # MySQL prints fewer digits of a FLOAT than it keeps.
+        exact = "" if self.server.is_postgres else " + 0e0"
+        names = ", ".join(
+            quote(field.name) + (exact if field.type == "float" else "") for field in fields
+        )
         table = f"{quote(target.namespace)}.{quote(target.table)}"
         rows = store.session.rows(f"SELECT {names} FROM {table}")
         columns = zip(*rows, strict=True) if rows else [() for _ in fields]
         arrays = [
-            pa.array(values, arrow_type(field.type))
+            pa.array(_truths(values) if field.type == "boolean" else values, arrow_type(field.type))
             for field, values in zip(fields, columns, strict=True)
         ]
         return pa.table(arrays, [field.name for field in fields])
@@ -99,3 +103,7 @@ class JdbcTables:
     def close(self) -> None:
         for store in self._made:
             store.close()
+
+
+def _truths(values: Iterable[object]) -> list[bool | None]:
+    return [None if value is None else bool(value) for value in values]

@@ -24,7 +24,8 @@ SELECT COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
 WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX
 """
 FOREIGN = """
-SELECT CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE
+SELECT CONSTRAINT_NAME, UNIQUE_CONSTRAINT_SCHEMA = CONSTRAINT_SCHEMA
+AND REFERENCED_TABLE_NAME = TABLE_NAME, DELETE_RULE, UPDATE_RULE
 FROM information_schema.REFERENTIAL_CONSTRAINTS
 WHERE CONSTRAINT_SCHEMA = %s AND TABLE_NAME = %s
 """
@@ -69,7 +70,8 @@ def table_of(table: Rows, columns: Rows, primary: Rows, foreign: Rows) -> DbTabl
         tuple(_column(prefixes, *column) for column in columns),
         tuple(name for name, _ in primary),
         "PRIMARY",
-        tuple(name for name, *rules in foreign if any(rule not in kept for rule in rules)),
+        tuple(name for name, _, *rules in foreign if any(rule not in kept for rule in rules)),
+        tuple(name for name, own, *_ in foreign if own),
         comment=comment or "",
     )
 

@@ -48,6 +48,7 @@ class MySqlWords:
 
     def __init__(self, mariadb: bool) -> None:
         self.name = "MariaDB" if mariadb else "MySQL"
+        self._most_scale = 38 if mariadb else 30
         # Bytes are compared, and spaces at the end count.
         self.collation = "utf8mb4_nopad_bin" if mariadb else "utf8mb4_0900_bin"
         text = f"longtext CHARACTER SET utf8mb4 COLLATE {self.collation}"
@@ -112,7 +113,7 @@ class MySqlWords:
             was, now = self.quote(old.name), self.quote(field.name)
             if old.type != field.type:
                 null = _null(table.find(old.name))
-                clauses.append(f"CHANGE COLUMN {was} {now} {own_type(field.type)}{null}")
+                clauses.append(f"CHANGE COLUMN {was} {now} {self._type(field)}{null}")
             elif old.name != field.name:
                 clauses.append(f"RENAME COLUMN {was} TO {now}")
         name = target_name(self, remake.target)
@@ -174,7 +175,16 @@ class MySqlWords:
 
     def _column(self, field: LakeField, key_room: int | None) -> str:
         self.check_name(field.name)
-        return f"{self.quote(field.name)} {own_type(field.type, key_room)}"
+        return f"{self.quote(field.name)} {self._type(field, key_room)}"
+
+    def _type(self, field: LakeField, key_room: int | None = None) -> str:
+        scale = int(field.type.rstrip(")").split(",")[1]) if "," in field.type else 0
+        if scale > self._most_scale:
+            raise TargetRefused(
+                f"column {field.name}: {field.type}, and {self.name}'s decimals have up to"
+                f" {self._most_scale} digits behind the point: declare it as string in its route"
+            )
+        return own_type(field.type, key_room)
 
     def _default(self, field: LakeField) -> str:
         text = default_text(field.name, field.default, field.type, self)
@@ -186,8 +196,6 @@ class MySqlWords:
 
 def own_type(type_: str, key_room: int | None = None) -> str:
     """The type of a column that binlogd makes. ``key_room``: the bytes of a key's text."""
-    if type_.startswith("decimal") and int(type_.rstrip(")").split(",")[1]) > 30:
-        raise TargetRefused(f"{type_}: MySQL's decimals have up to 30 digits behind the point")
     if key_room is not None and type_ == "string":
         return f"varchar({key_room // 4})"
     if key_room is not None and type_ == "binary":
