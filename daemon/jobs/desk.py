@@ -43,6 +43,7 @@ class JobsDesk:
         self.runner = JobRunner(self._store, self._kinds, daemon, self._send, config.jobs.keep)
         self._topic: NotificationTopic | None = None
         self._signals: SignalReader | None = None
+        self._asked_to_stop = False
 
     @property
     def answers(self) -> dict[str, Answer]:
@@ -65,7 +66,9 @@ class JobsDesk:
                 self._log.warning("rebuilds_not_looked_for", pipeline=name, reason=str(error))
                 continue
             for job in adopted(snapshot, known, now_ms) if snapshot is not None else ():
-                self._store.save(job)
+                if not self._store.has(job.id):  # one that can't be read stays as it is
+                    self._store.save(job)
+                    self._log.info("job_recorded", job=job.id, origin=job.wanted.origin)
         self.runner.open()
 
     def start(self) -> None:
@@ -82,13 +85,15 @@ class JobsDesk:
 
     def prepare_stop(self) -> None:
         """A stop was requested. Returns at once."""
+        self._asked_to_stop = True
         self.runner.prepare_stop()
 
     def stop(self) -> None:
-        """End everything, within the drain's time."""
+        """End everything, within the drain's time since the stop was requested. Without a request,
+        as after a crash, steps under way are left."""
         if self._signals is not None:
             self._signals.close()
-        self.runner.stop(self._config.daemon.drain_timeout_s)
+        self.runner.stop(self._config.daemon.drain_timeout_s if self._asked_to_stop else 0.0)
         if self._topic is not None:
             self._topic.close()
 

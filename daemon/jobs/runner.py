@@ -92,6 +92,7 @@ class JobRunner:
         self._crew = Crew(kinds, daemon, self._events.put)
         self._shown: tuple[Job, ...] = ()
         self._closed: str | None = "the jobs have not started yet"
+        self._stop_asked_s: float | None = None
         self._lock = threading.Lock()
         self._news = threading.Condition()
         self._log: Any = structlog.get_logger().bind(actor="jobs")
@@ -154,13 +155,16 @@ class JobRunner:
 
     def prepare_stop(self) -> None:
         """A stop was requested: begin no step, and have those under way end. Returns at once."""
-        self._events.put(_Stop())
+        if self._stop_asked_s is None:
+            self._stop_asked_s = time.monotonic()
+            self._events.put(_Stop())
 
     def stop(self, within_s: float) -> None:
-        """Wait for the steps under way, so long. One that takes longer is left behind, and its
-        next start repeats it."""
-        deadline = time.monotonic() + within_s
+        """Wait for the steps under way, until so long after the stop was requested. One that takes
+        longer is left behind, and the next start repeats it."""
         self.prepare_stop()
+        assert self._stop_asked_s is not None
+        deadline = self._stop_asked_s + within_s
         if self._thread.is_alive():
             self._thread.join(max(0.0, deadline - time.monotonic()))
         for id_ in self._crew.end(deadline):

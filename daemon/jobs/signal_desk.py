@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
@@ -18,6 +21,8 @@ from daemon.runtime.backoff import BackOff
 from daemon.source.port import LogRecord, NotAnswered
 from offsets.position import TopicPartition
 
+T = TypeVar("T")
+
 KIND = "load"
 """The kind of job that a snapshot is."""
 
@@ -26,6 +31,10 @@ PATIENCE_S = 600.0
 signals behind it wait as well."""
 
 STORED_WITHIN_S = 30.0
+
+
+class NotStored(Exception):
+    """A job, or a request of one, is not durable: one line. It may be later."""
 
 
 class SignalDesk:
@@ -42,10 +51,12 @@ class SignalDesk:
         self._kinds = kinds
         self._look = look
         self._back_off = back_off or BackOff(PATIENCE_S, base_s=1.0, max_s=30.0)
+        self._left = ("", "")
         self._log: Any = structlog.get_logger().bind(actor="jobs")
 
-    def carry_out(self, source: TopicPartition, record: LogRecord, topic_id: str) -> None:
-        """Do what a record asks. Raises nothing: what can't be done is in the log by name."""
+    def carry_out(self, source: TopicPartition, record: LogRecord, topic_id: str) -> bool:
+        """Do what a record asks; False: not now. Raises nothing: what can't be done is in the log
+        by name."""
         place = f"{source}@{record.offset}"
         try:
             look = self._look()
@@ -57,7 +68,10 @@ class SignalDesk:
                 jobs = self._ask(signal)
         except NotForUs as error:
             self._log.info("signal_of_others", signal=place, reason=str(error))
-        except (SignalRefused, JobsClosed, NotAnswered, OSError, *AWAY, *REFUSED) as error:
+        except (JobsClosed, NotStored) as error:
+            self._tell_left(place, str(error))
+            return False
+        except (SignalRefused, NotAnswered, *AWAY, *REFUSED) as error:
             self._log.error("signal_refused", signal=place, reason=str(error))
         except Exception:
             # An unforeseen fault of one signal must not end the reading of the others.
@@ -65,6 +79,13 @@ class SignalDesk:
         else:
             fields = {"id": signal.id, "request": signal.request, "jobs": jobs}
             self._log.info("signal_carried_out", signal=place, **fields)
+        return True
+
+    def _tell_left(self, place: str, reason: str) -> None:
+        """Once, while the reason stays: it is tried every few seconds."""
+        if (place, reason) != self._left:
+            self._left = (place, reason)
+            self._log.warning("signal_left", signal=place, reason=reason)
 
     def _execute(self, signal: Signal, look: Look, place: str, number: str) -> list[str]:
         kind = self._kinds.get(KIND)
@@ -80,8 +101,8 @@ class SignalDesk:
         jobs = []
         for at, wanted in enumerate(wanted for plan in good for wanted in plan.wanted):
             # The same name again, where a crash came before the place was stored.
-            done = self._runner.add(wanted, f"{KIND}-{number}-{at}")
-            jobs.append(done.result(STORED_WITHIN_S).id)
+            told = replace(wanted, origin=f"signal {place}", signal=signal.id)
+            jobs.append(_stored(self._runner.add(told, f"{KIND}-{number}-{at}")).id)
         return jobs
 
     def _plan(self, kind: JobKind, look: Look, signal: Signal, pipeline: str, place: str) -> Plan:
@@ -97,7 +118,7 @@ class SignalDesk:
         assert signal.request != "execute"
         asked, refusals = [], []
         for job in self._loads(signal):
-            refusal = self._runner.ask(job.id, signal.request).result(STORED_WITHIN_S)
+            refusal = _stored(self._runner.ask(job.id, signal.request))
             if refusal is None:
                 asked.append(job.id)
             else:
@@ -116,3 +137,13 @@ class SignalDesk:
             mine = wanted.kind == KIND and wanted.pipeline in signal.pipelines
             if mine and meant and not job.state.is_final:
                 yield job
+
+
+def _stored(done: Future[T]) -> T:
+    """Raises NotStored, JobsClosed."""
+    try:
+        return done.result(STORED_WITHIN_S)
+    except NotYet as error:
+        raise NotStored(f"the jobs did not answer within {STORED_WITHIN_S:g} s") from error
+    except OSError as error:
+        raise NotStored(str(error)) from error

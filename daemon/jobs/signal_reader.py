@@ -65,8 +65,9 @@ class Place(msgspec.Struct, forbid_unknown_fields=True):
     offsets: dict[int, int]
 
 
-Carry = Callable[[TopicPartition, LogRecord, str], None]
-"""Carries a signal out: partition, record, the topic's id. Raises nothing. The reader's thread."""
+Carry = Callable[[TopicPartition, LogRecord, str], bool]
+"""Carries a signal out: partition, record, the topic's id. False: not now, it is read again. Raises
+nothing. On the reader's thread."""
 
 
 class SignalReader:
@@ -158,9 +159,8 @@ class SignalReader:
             at = end
         if at < end:
             for record in self._source.reader().read(source, at, end - 1):
-                if self._closed.is_set():
+                if self._closed.is_set() or not self._carry_out(source, record, place.topic_id):
                     return
-                self._carry_out(source, record, place.topic_id)
                 place.offsets[source.partition] = record.offset + 1
                 self._save(place)
         if place.offsets.get(source.partition) != end:  # behind marks of transactions

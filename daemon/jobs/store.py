@@ -50,6 +50,10 @@ class JobStore:
         make_private_folder(self.folder)
         write_durably(self._path(job.id), encode(job))
 
+    def has(self, id_: str) -> bool:
+        """Whether a job has a file, readable or not."""
+        return self._path(id_).exists()
+
     def remove(self, id_: str) -> None:
         """Forget a job that has ended. Raises OSError."""
         self._path(id_).unlink(missing_ok=True)

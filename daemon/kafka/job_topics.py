@@ -70,16 +70,19 @@ class NotificationTopic:
     """Sends notifications, at best effort: one that can't be sent is in the log. One thread's."""
 
     def __init__(self, settings: Mapping[str, Any], topic: str) -> None:
-        """``settings`` are those of ``[kafka]``. Raises KafkaException where they are unfit."""
+        """``settings`` are those of ``[kafka]``."""
         self._topic = topic
         self._log: Any = structlog.get_logger().bind(actor="jobs", topic=topic)
-        self._producer = Producer(
-            {**connection_settings(settings), "message.timeout.ms": int(SEND_WITHIN_S * 1000)}
-        )
+        self._settings = connection_settings(settings) | {
+            "message.timeout.ms": int(SEND_WITHIN_S * 1000)
+        }
+        self._producer: Producer | None = None
 
     def send(self, key: str, document: Mapping[str, Any]) -> None:
         """Send one, keyed by the pipeline. Returns at once; raises nothing."""
         try:
+            if self._producer is None:
+                self._producer = Producer(self._settings)
             value = json.dumps(document, ensure_ascii=False).encode()
             self._producer.produce(self._topic, value, key.encode(), on_delivery=self._delivered)
             self._producer.poll(0)
@@ -88,7 +91,7 @@ class NotificationTopic:
 
     def close(self) -> None:
         """Wait for those on their way, for a bounded time."""
-        left = self._producer.flush(FLUSH_S)
+        left = 0 if self._producer is None else self._producer.flush(FLUSH_S)
         if left:
             self._log.warning("notification_not_sent", reason=f"{left} were not confirmed in time")
 

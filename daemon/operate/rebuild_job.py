@@ -110,11 +110,16 @@ def rebuild_job(wanted: Wanted, number: str, now_ms: int) -> Job:
 
 
 def adopted(snapshot: Snapshot, jobs: Mapping[str, Job], now_ms: int) -> list[Job]:
-    """Jobs for recorded rebuilds that have none: of an earlier version, or whose file is lost."""
+    """Jobs for recorded rebuilds that have none: of an earlier version, or whose file is lost.
+
+    One that belongs to a job of another kind, as a load does, has its job.
+    """
     found = []
+    open_ = [job for job in jobs.values() if not job.state.is_final]
+    owned = {target for job in open_ for target in job.wanted.targets}
     for target, rebuild in sorted(snapshot.rebuilds.items()):
         number = rebuild.into.rpartition("_")[2]
-        if f"{KIND}-{number}" not in jobs and not rebuild.cancelled:
+        if f"{KIND}-{number}" not in jobs and target not in owned and not rebuild.cancelled:
             params: dict[str, Any] = {"keep_old": rebuild.keep_old}
             wanted = Wanted(KIND, snapshot.pipeline, (target,), params, "recorded")
             found.append(rebuild_job(wanted, number, now_ms))

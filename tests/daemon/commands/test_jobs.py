@@ -18,6 +18,7 @@ from daemon.jobs.store import JobStore
 from daemon.observe.control import ControlServer
 from daemon.operate.rebuild_job import KIND
 from daemon.positions.offset_file import OffsetFile, lock_state_dir
+from offsets.rebuild_steps import begun
 from offsets.recovery import Watermarks
 from tests.daemon.commands.test_offset_transfer import World
 from tests.daemon.jobs.job_rig import JobRig
@@ -157,6 +158,23 @@ def test_a_rebuild_is_recorded_as_a_job(world: World, monkeypatch: pytest.Monkey
     assert recorded is not None
     assert recorded.rebuilds["lake.s.t"].cancelled
     assert JobStore(world.state).load().jobs[-1].wish == "cancel"
+
+
+def test_a_rebuild_without_a_job_gets_one_at_the_start(tmp_path: Path) -> None:
+    """A file that can't be read is not written over: a newer version may have made it."""
+    rig = JobRig(tmp_path)
+    snapshot = rig.store.snapshot
+    low = {rig.world.source: 0}
+    for target, number in (("lake.s.t", "7"), ("lake.s.u", "8")):
+        snapshot = begun(snapshot, target, f"{target}__rebuild_{number}", low, keep_old=False)
+    rig.store.snapshot = snapshot
+    damaged = rig.files.folder / "rebuild-8.json"
+    damaged.parent.mkdir()
+    damaged.write_text("{}")
+    desk = JobsDesk(rig.daemon)
+    desk.open()
+    assert [job.id for job in desk.runner.jobs] == ["rebuild-7"]
+    assert damaged.read_text() == "{}"
 
 
 @pytest.mark.parametrize(

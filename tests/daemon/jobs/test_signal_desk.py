@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,8 @@ class World:
         value = {"id": "s1", "type": type_, "data": {"data-collections": list(tables)}}
         record = LogRecord(self.offset, key, json.dumps(value).encode(), (), 0)
         with capture_logs() as said:
-            self.desk.carry_out(LANE, record, "topic-id")
-        return next(e for e in reversed(said) if e["event"].startswith("signal_"))
+            self.done = self.desk.carry_out(LANE, record, "topic-id")
+        return next((e for e in reversed(said) if e["event"].startswith("signal_")), None)
 
     def states(self) -> dict[str, State]:
         jobs = self.rig.runner.jobs
@@ -88,6 +89,7 @@ def test_a_snapshot_is_a_load_of_each_table(world: World) -> None:
     jobs = world.rig.runner.jobs
     assert [job.id for job in jobs] == said["jobs"]
     assert {job.wanted.origin for job in jobs} == {"signal signals:0@1"}
+    assert {job.wanted.signal for job in jobs} == {"s1"}
 
 
 def test_a_signal_that_is_read_again_begins_nothing(world: World) -> None:
@@ -125,6 +127,33 @@ def test_loads_are_paused_resumed_and_stopped(world: World) -> None:
     assert world.send("stop-snapshot", "shop.b")["jobs"] == [ids["shop.b"]]
     world.rig.ended(ids["shop.b"])
     assert world.states() == {"shop.a": State.RUNNING, "shop.b": State.CANCELLED}
+
+
+def test_a_signal_at_a_stop_is_left_for_the_next_start(world: World) -> None:
+    """It is not refused: nothing is wrong with it. Told once."""
+    world.rig.runner.stop(30)
+    said = world.send("execute-snapshot", "shop.a")
+    assert (said["event"], world.done) == ("signal_left", False)
+    assert world.send("execute-snapshot", "shop.a", again=True) is None
+    world.rig.restart()
+    world.desk._runner = world.rig.runner
+    assert world.send("execute-snapshot", "shop.a", again=True)["event"] == "signal_carried_out"
+    assert world.done
+
+
+def test_a_signal_whose_job_can_not_be_stored_is_left(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full disk: it is tried again."""
+
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", full)
+        said = world.send("execute-snapshot", "shop.a")
+    assert (said["event"], said["reason"], world.done) == ("signal_left", "no space left", False)
+    assert world.send("execute-snapshot", "shop.a", again=True)["event"] == "signal_carried_out"
 
 
 def test_a_database_that_is_away_is_waited_for(world: World) -> None:

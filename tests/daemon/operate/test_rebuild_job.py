@@ -151,5 +151,8 @@ def test_a_recorded_rebuild_without_a_job_gets_one(rig: JobRig) -> None:
     assert (job.id, job.wanted.targets, job.created_ms) == ("rebuild-7", (T,), 5)
     assert job_of([job], T) == job
     assert job_of([replace(job, state=State.DONE)], T) is None
+    load = new_job(Wanted("load", "shop", (T, "lake.s.u")), 0, "load-1")
+    assert adopted(snapshot, {"load-1": load}, 5) == []
+    assert adopted(snapshot, {"load-1": replace(load, state=State.CANCELLED)}, 5) == [job]
     given_up = replace(snapshot.rebuilds[T], cancelled=True)
     assert adopted(replace(snapshot, rebuilds={T: given_up}), {}, 5) == []
