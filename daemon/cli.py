@@ -9,6 +9,8 @@ from daemon.commands.check_config import check_config
 from daemon.commands.decode_command import decode
 from daemon.commands.run import run
 from daemon.commands.status import status
+from daemon.commands.top import top
+from daemon.first_config.command import init
 
 app = typer.Typer(
     help="Keeps tables in a lake equal to a database, from its change stream in Kafka.",
@@ -17,7 +19,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(run)
+app.command()(init)
 app.command()(status)
+app.command()(top)
 app.command("check-config")(check_config)
 app.command()(decode)
 app.add_typer(offsets_group.app, name="offsets")

@@ -1,0 +1,1 @@
+"""``binlogd init``: writes a first configuration from what the topics hold."""
