@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -54,6 +54,7 @@ class Config(Section):
     memory: MemorySection = Field(default_factory=MemorySection)
     spark: SparkSection = Field(default_factory=SparkSection)
     _secrets: frozenset[str] = PrivateAttr(default=frozenset())
+    _referring: frozenset[str] = PrivateAttr(default=frozenset())
     _file: Path | None = PrivateAttr(default=None)
     _redactor: Redactor | None = PrivateAttr(default=None)
 
@@ -119,10 +120,11 @@ class Config(Section):
         """The client's settings for a pipeline. Its own overrule the common ones."""
         return {**self.kafka, **self.pipeline[pipeline].kafka}
 
-    def remember(self, secrets: frozenset[str], file: Path) -> None:
-        """Note the file that this was read from, and texts that came from files and credentials:
-        they are shown nowhere, and may be read again."""
-        self._secrets, self._file = secrets, file
+    def remember(self, secrets: Mapping[str, Collection[str]], file: Path) -> None:
+        """Note the file that this was read from, and of each setting, by its dotted name, the texts
+        that came from files and credentials: they are shown nowhere, and may be read again."""
+        self._secrets = frozenset(secret for found in secrets.values() for secret in found)
+        self._referring, self._file = frozenset(secrets), file
 
     @property
     def file(self) -> Path | None:
@@ -130,9 +132,9 @@ class Config(Section):
         return self._file
 
     @property
-    def referenced_secrets(self) -> frozenset[str]:
-        """Values of ``${file:…}`` and ``${credential:…}``, as they were at the start."""
-        return self._secrets
+    def referring_settings(self) -> frozenset[str]:
+        """The dotted names of settings that hold a ``${file:…}`` or ``${credential:…}``."""
+        return self._referring
 
     @property
     def secrets(self) -> frozenset[str]:

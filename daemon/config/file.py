@@ -55,12 +55,12 @@ class ConfigError(Exception):
 
 
 class _Lookup(NamedTuple):
-    """The sources of ``${…}``, and the errors and secrets found on the way."""
+    """The sources of ``${…}``, and what is found on the way: secrets by their setting, errors."""
 
     environment: Mapping[str, str]
     folder: Path
     lenient: bool
-    secrets: set[str]
+    secrets: dict[str, set[str]]
     problems: list[str]
 
 
@@ -82,16 +82,16 @@ def load(
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError([f"{path}: not TOML: {error}"]) from error
-    lookup = _Lookup(environment, path.resolve().parent, lenient, set(), [])
+    lookup = _Lookup(environment, path.resolve().parent, lenient, {}, [])
     document = _interpolate(document, lookup, "")
     if lookup.problems:
         raise ConfigError([f"{path}: {problem}" for problem in lookup.problems])
-    redactor = Redactor(lookup.secrets)
+    redactor = Redactor(secret for found in lookup.secrets.values() for secret in found)
     try:
         config = Config.model_validate(document)
     except ValidationError as error:
         raise ConfigError([redactor.text(f"{path}: {line}") for line in _explain(error)]) from None
-    config.remember(frozenset(lookup.secrets), path.resolve())
+    config.remember(lookup.secrets, path.resolve())
     if exposed := [f"{path}: {line}" for line in _exposed(config)]:
         raise ConfigError(exposed)
     return _absolute(config, path.resolve().parent)
@@ -149,7 +149,7 @@ def _interpolate(value: Any, lookup: _Lookup, at: str) -> Any:
             except SecretMissing as error:
                 missing = str(error)
             else:
-                lookup.secrets.add(secret)
+                lookup.secrets.setdefault(at, set()).add(secret)
                 return secret
         elif name in lookup.environment:
             return lookup.environment[name]

@@ -11,7 +11,7 @@ from daemon.config.file import ConfigError, load
 class RotatedSettings:
     """The settings of one sink as one writer uses them. Called on the writer's thread.
 
-    Only values that held a ``${file:…}`` or ``${credential:…}`` are read again: whatever else was
+    Only settings that hold a ``${file:…}`` or ``${credential:…}`` are read again: whatever else was
     changed in the file takes a restart.
     """
 
@@ -33,8 +33,8 @@ class RotatedSettings:
 
     def _now(self) -> dict[str, str]:
         """What can't be read at the time is as it was used last."""
-        file, secrets = self._config.file, self._config.referenced_secrets
-        rotated = {k for k, v in self._first.items() if any(s and s in v for s in secrets)}
+        file, referring = self._config.file, self._config.referring_settings
+        rotated = {key for key in self._first if f"sink.{self._sink}.{key}" in referring}
         if file is None or not rotated:
             return self._used
         try:

@@ -74,3 +74,14 @@ def test_other_edits_wait_for_a_restart(tmp_path: Path, rotated: RotatedSettings
     (tmp_path / "config.toml").write_text(text)
     assert not rotated.outdated()
     assert rotated.take() == {}
+
+
+def test_a_secret_that_other_settings_contain(tmp_path: Path) -> None:
+    """Which settings are read again is told by where they refer, not by what they hold."""
+    (tmp_path / "token").write_text("1")
+    (tmp_path / "config.toml").write_text(TEXT)
+    config = load(tmp_path / "config.toml")
+    rotated = RotatedSettings(config, config.sink["lake"].settings(), "lake")
+    (tmp_path / "config.toml").write_text(TEXT.replace("127.0.0.1:1", "127.0.0.1:2"))
+    (tmp_path / "token").write_text("2")
+    assert rotated.take() == {"catalog.token": "Bearer 2"}
