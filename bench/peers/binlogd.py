@@ -1,7 +1,8 @@
 """binlogd as it is installed: its daemon, its defaults, the job's topic and catalog.
 
 ``variant``: keys of the pipeline, ``write = "equality"``. The driver has 4 GB as the other
-contestants on Spark have; all else is config.toml's.
+contestants on Spark have; all else is config.toml's. Where commits are requests to servers, the
+batches are as large as the expert's (docs/scaling.md tells how to set them for such a lake).
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ spark.sql.warehouse.dir = "{folder}/spark-warehouse"
 kind = "iceberg"
 [sink.{catalog}.catalog]
 {properties}
+{batch}
 [pipeline.bench]
 topics = ["{topic}"]
 group = "{group}"
@@ -49,6 +51,13 @@ format = "{format}"
 mode = "{mode}"
 target = "{catalog}.{{database}}.{{table}}"
 {variant}
+"""
+
+FEW_COMMITS = """
+[batch]
+max_messages = 500000
+max_bytes = 268435456
+max_age_s = 5
 """
 
 
@@ -63,6 +72,7 @@ def configured(job: Job) -> str:
         format=job.format,
         mode=job.mode,
         catalog=CATALOG,
+        batch=FEW_COMMITS if job.catalog["type"] == "rest" and not job.live else "",
         variant="\n".join(f"{name} = {quoted[name]}" for name in job.variant),
         properties="\n".join(f'"{name}" = {quoted[name]}' for name in job.catalog),
     )

@@ -30,12 +30,6 @@ def test_the_contract_holds_on_a_lake_of_servers(lake: str, tmp_path: Path) -> N
     passes(lake, "contract", f"iceberg and ({CHOSEN})", tmp_path)
 
 
-def test_two_daemons_share_a_lake_of_servers(tmp_path: Path) -> None:
-    """Of the tests of groups the one that takes two minutes."""
-    server_jars("rest")
-    passes("rest-s3", "lake", "test_two_daemons", tmp_path)
-
-
 def passes(lake: str, suite: str, chosen: str, folder: Path) -> None:
     """In a process of its own: Spark's session, whose lake it is, is one for a process."""
     run = subprocess.run(
