@@ -32,6 +32,8 @@ _NAMESPACE = "binlogd_probe"
 """Most catalogs begin a table in a namespace that is not there: it is made with the table."""
 _SOMEBODYS = "default"
 """A namespace that every Hive metastore has."""
+_NO_SUCH_DATABASE = "org.apache.hadoop.hive.metastore.api.NoSuchObjectException"
+"""A metastore's own word for a namespace that is not there."""
 
 MOST_TARGETS = 200
 """Targets that are looked for: each is a request or two. More would take minutes."""
@@ -101,7 +103,7 @@ def _begin(
 
 
 def _is_refusal(java: str) -> bool:
-    return java.startswith("org.apache.iceberg.exceptions.")
+    return java.startswith("org.apache.iceberg.exceptions.") or java == _NO_SUCH_DATABASE
 
 
 def _place(table: Java, properties: Mapping[str, str]) -> str:

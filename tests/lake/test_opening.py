@@ -27,7 +27,9 @@ def test_the_daemon_opens_the_lake(lake: Lake, spark_master: str, tmp_path: Path
         [*command, "--config", str(file)], capture_output=True, text=True, check=False
     )
     said = [line for line in done.stderr.splitlines() if not line.startswith("binlogd: warning")]
-    (no_broker,) = [line for line in said if line]
+    said = [line for line in said if line]
+    assert len(said) == 1, said
+    (no_broker,) = said
     assert f"no Kafka broker answers at {BROKER}" in no_broker
     assert "spark_started" in done.stdout
 
