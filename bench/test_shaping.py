@@ -8,6 +8,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.rig import message
 from bench.test_stages import COUNT, FORMAT, per_message
 from changes.model import Mode
+from changes.shaping.additions import Read
 from changes.shaping.columns import plan_of
 from changes.shaping.shape import Shape
 
@@ -33,5 +34,7 @@ def test_shape(benchmark: BenchmarkFixture, name: str) -> None:
     changes = decoder.decode(0, list(range(COUNT)), values)
     assert changes is not None
     plan = plan_of(SHAPES[name], changes.schema)
-    benchmark.pedantic(plan.shaped, args=(changes, frozenset()), rounds=9, warmup_rounds=2)
+    benchmark.pedantic(
+        plan.shaped, args=(changes, frozenset(), Read(0, [])), rounds=9, warmup_rounds=2
+    )
     per_message(benchmark, COUNT, "row")

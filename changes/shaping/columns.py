@@ -19,6 +19,7 @@ from changes.model import (
     Mode,
     TableSchema,
 )
+from changes.shaping.additions import METADATA, Additions, Read, additions_of
 from changes.shaping.compute import Compute, ShapeRefused, compute_of
 from changes.shaping.masks import Mask, masked
 from changes.shaping.shape import Shape
@@ -40,8 +41,9 @@ class Plan:
     shown: Mapping[str, Shown]
     salt: str
     compute: Compute
+    additions: Additions | None
 
-    def shaped(self, changes: Changes, known: frozenset[str]) -> Changes:
+    def shaped(self, changes: Changes, known: frozenset[str], read: Read) -> Changes:
         """The changes as the target shows them. ``known`` are the columns, in small letters, that
         it had before. Raises BadRecord, and ShapeRefused."""
         lacking = [self.shown[name].column.name for name in changes.lacking if name in self.shown]
@@ -50,7 +52,10 @@ class Plan:
         columns = list(self._columns(raw.table, changes.mode))
         columns += self.compute.columns(raw)
         table = pa.table([each for _, each in columns], [name for name, _ in columns])
-        return replace(changes, table=table, schema=self.schema, lacking=tuple(lacking))
+        shaped = replace(changes, table=table, schema=self.schema, lacking=tuple(lacking))
+        if self.additions is None:
+            return shaped
+        return replace(shaped, table=self.additions.added(shaped, self.schema, read))
 
     def _columns(self, table: pa.Table, mode: Mode) -> Iterator[tuple[str, pa.ChunkedArray]]:
         own = len(CHANGELOG_COLUMNS) if mode is Mode.APPEND else 0
@@ -90,11 +95,13 @@ def plan_of(shape: Shape, schema: TableSchema) -> Plan:
         type_ = column.type if mask is None else pa.string()
         shown[column.name] = Shown(Column(shape.name_of(column.name), type_), mask)
     compute = compute_of(shape, schema, shown)
-    columns = (*(each.column for each in shown.values()), *compute.added)
-    check_names(column.name for column in columns)
     names = {name.lower(): each.column.name for name, each in shown.items()}
-    made = TableSchema(columns, tuple(names[key.lower()] for key in schema.keys))
-    return Plan(made, shown, shape.salt, compute)
+    named = tuple(names[key.lower()] for key in schema.keys)
+    additions = additions_of(shape, schema, named)
+    columns = (*(each.column for each in shown.values()), *compute.added)
+    columns += () if additions is None else additions.columns
+    check_names(column.name for column in columns)
+    return Plan(TableSchema(columns, named), shown, shape.salt, compute, additions)
 
 
 def check_names(names: Iterator[str]) -> None:
@@ -110,6 +117,8 @@ def source_view(shape: Shape, stored: TableSchema) -> TableSchema:
     """The columns of a target under the source's names, as far as they tell the source's types."""
     old = {new.lower(): name for name, new in shape.rename}
     computed = {name.lower() for name, _ in shape.computed}
+    computed |= {"_deleted"} if shape.delete == "soft" else set()
+    computed |= {METADATA[name].name.lower() for name in shape.metadata}
     columns = tuple(
         Column(name, column.type)
         for column in stored.columns

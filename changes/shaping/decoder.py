@@ -8,6 +8,7 @@ from copy import copy
 from changes.column_changes import ColumnChange
 from changes.formats.base import TableDecoder
 from changes.model import BadRecord, Changes, TableSchema
+from changes.shaping.additions import Read
 from changes.shaping.columns import Plan, plan_of, source_view
 from changes.shaping.compute import ShapeRefused
 from changes.shaping.shape import Shape
@@ -57,11 +58,21 @@ class ShapedDecoder:
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
         before, known = copy(self._inner), (self._plan, self._of, self._known)
+        if self._shape.delete == "soft" and self.positions is not None:
+            raise ShapeRefused(
+                'delete = "soft": rows with source positions are whole, and a deleted row is not'
+            )
+        if "_position" in self._shape.metadata and self.positions is None:
+            raise ShapeRefused(
+                "metadata: rows have a _position only where positions are configured"
+            )
         changes = self._inner.decode(partition, offsets, values)
         if changes is None:
             return None
         try:
-            return self._planned(changes.schema).shaped(changes, known[2] or frozenset())
+            return self._planned(changes.schema).shaped(
+                changes, known[2] or frozenset(), Read(partition, offsets)
+            )
         except BadRecord:
             # The records before the bad one are decoded again, as if it had not come.
             self._inner, (self._plan, self._of, self._known) = before, known

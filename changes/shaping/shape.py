@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from changes.expressions.expression import Expression
 from changes.expressions.syntax import ExpressionError
@@ -20,11 +21,14 @@ Pairs = tuple[tuple[str, str], ...]
 OWN_COLUMNS = frozenset(
     {
         *(name for name, _ in CHANGELOG_COLUMNS),
-        *("_ts", "_source_ts", "_position", "_deleted"),
+        *("_ts", "_source_ts", "_position", "_deleted", "_partition_number"),
         *("_valid_from", "_valid_to", "_is_current"),
     }
 )
 """Columns that binlogd adds to targets: no route gives another one such a name."""
+
+METADATA_NAMES = ("_op", "_partition", "_offset", "_position")
+"""What may be shown of where a row comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class Shape:
 
     ``filter`` is an expression (``changes.expressions``), ``computed`` one for each new column.
     ``masks`` by column in the configuration's words; ``salt`` is a secret. ``columns``: these alone
-    are shown; ``drop``: these are not.
+    are shown; ``drop``: these are not. ``delete`` soft: deleted rows stay, and say so.
+    ``metadata`` are columns that tell where a row comes from.
     """
 
     filter: str = ""
@@ -42,6 +47,8 @@ class Shape:
     rename: Pairs = ()
     columns: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
+    delete: Literal["hard", "soft"] = "hard"
+    metadata: tuple[str, ...] = ()
     salt: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
@@ -60,6 +67,8 @@ class Shape:
             "computed": {name.lower(): text.strip() for name, text in self.computed},
             "columns": None if self.columns is None else _lower(self.columns),
             "drop_columns": _lower(self.drop),
+            "delete": "" if self.delete == "hard" else self.delete,
+            "metadata": sorted(self.metadata),
             "mask": {name.lower(): mask_of(words).text for name, words in self.masks},
             "mask_salt": salt_digest(self.salt),
             "rename": {name.lower(): new for name, new in self.rename},
@@ -96,6 +105,8 @@ class Shape:
     def made(self) -> dict[str, str]:
         """The names that it gives, in small letters, each with the key that gives it."""
         made = {new.lower(): "rename" for _, new in self.rename}
+        made |= dict.fromkeys(self.metadata, "metadata")
+        made |= {"_deleted": "delete"} if self.delete == "soft" else {}
         return made | {name.lower(): "computed" for name, _ in self.computed}
 
     def mask_of(self, column: str) -> Mask | None:
@@ -144,6 +155,7 @@ def _problems(shape: Shape) -> Iterator[str]:
         ("rename", [name for _, name in shape.rename]),
         ("mask", [name for name, _ in shape.masks]),
         ("computed", [name for name, _ in shape.computed]),
+        ("metadata", shape.metadata),
     ):
         yield from _unfit_names(key, names)
     for _, new in shape.rename:
@@ -151,6 +163,13 @@ def _problems(shape: Shape) -> Iterator[str]:
     for name, _ in shape.computed:
         yield from unfit_new_name("computed", name)
     yield from _unfit_expressions(shape)
+    if unknown := [name for name in shape.metadata if name not in METADATA_NAMES]:
+        yield f"metadata: {unknown[0]} is unknown; allowed: {', '.join(METADATA_NAMES)}"
+    if shape.filter and shape.delete == "soft":
+        yield (
+            'filter and delete = "soft" contradict each other: a row that leaves the filter goes, '
+            "one that is deleted stays"
+        )
     for key, pairs in (("rename", shape.rename), ("mask", shape.masks)):
         hidden = [name for name, _ in pairs if not shape.shows(name)]
         if hidden:

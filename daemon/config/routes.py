@@ -25,6 +25,8 @@ class RouteSection(Section):
     columns: list[str] | None = Field(None, min_length=1)
     drop_columns: list[str] = Field(default_factory=list)
     rename: dict[str, str] = Field(default_factory=dict)
+    delete: Literal["hard", "soft"] = "hard"
+    metadata: list[str] = Field(default_factory=list)
     mask: dict[str, str] = Field(default_factory=dict)
     mask_salt: str = ""
 
@@ -35,6 +37,10 @@ class RouteSection(Section):
             raise ValueError(
                 'filter: whether a change is kept in a changelog (mode = "append") depends on the '
                 "row before it, too, which its messages may lack: filter where it is read"
+            )
+        if self.mode == "append" and (self.metadata or self.delete == "soft"):
+            raise ValueError(
+                'delete and metadata: a changelog (mode = "append") shows each change itself'
             )
         return self
 
@@ -48,5 +54,7 @@ class RouteSection(Section):
             rename=tuple(self.rename.items()),
             columns=None if self.columns is None else tuple(self.columns),
             drop=tuple(self.drop_columns),
+            delete=self.delete,
+            metadata=tuple(self.metadata),
             salt=self.mask_salt,
         )

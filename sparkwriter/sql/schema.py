@@ -61,6 +61,9 @@ ICEBERG_RESERVED = frozenset(
 )
 """Names of Iceberg's metadata columns (org.apache.iceberg.MetadataColumns)."""
 
+_SHAPED = frozenset({"_DELETED"})
+"""What shaped routes add under a name that Iceberg keeps for itself in small letters alone."""
+
 
 class LakeColumn(NamedTuple):
     """A column by Iceberg's name of its type (``long``, ``decimal(10, 2)``, ``timestamptz``)."""
@@ -256,7 +259,7 @@ def check_name(name: str) -> None:
     """Raise TargetRefused where no column can have the name."""
     if not name:
         raise TargetRefused("a column without a name, which Iceberg does not add")
-    if name.lower() in ICEBERG_RESERVED:
+    if name.lower() in ICEBERG_RESERVED and name not in _SHAPED:
         raise TargetRefused(f"column {name}: Iceberg keeps that name for itself")
     if "${" in name:
         # Spark hands the names to its Parquet reader inside a Hadoop setting, which expands

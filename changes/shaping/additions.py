@@ -1,0 +1,110 @@
+"""Columns that binlogd adds to the rows of a target: where each row comes from, and whether the
+source has deleted it.
+
+A deleted row is kept as it was last known: in the batch it is a row that lacks all columns but its
+key, so it takes them from earlier rows of its key, or from what is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changes.decoding.assemble import letters
+from changes.model import HAS_PREFIX, OP, POSITION, Changes, Column, TableSchema
+from changes.shaping.compute import ShapeRefused
+from changes.shaping.shape import Shape
+
+DELETED = Column("_DELETED", pa.bool_())
+"""Iceberg keeps the name in small letters for itself; Spark SQL finds ``_deleted``."""
+
+METADATA = {
+    "_op": Column("_op", pa.string()),
+    "_partition": Column("_partition_number", pa.int32()),
+    "_offset": Column("_offset", pa.int64()),
+    "_position": Column("_position", pa.string()),
+}
+"""By their names in the configuration. Spark finds its own ``_partition`` whatever the case, and
+can then merge no row."""
+
+
+class Read(NamedTuple):
+    """Where the records of a call were read."""
+
+    partition: int
+    offsets: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What a shape adds to the rows of a keyed table. ``keys`` are its columns in the target."""
+
+    soft: bool
+    metadata: tuple[str, ...]
+    keys: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns, behind all others."""
+        return ((DELETED,) if self.soft else ()) + tuple(METADATA[name] for name in self.metadata)
+
+    def added(self, changes: Changes, schema: TableSchema, read: Read) -> pa.Table:
+        """The table of shaped changes with these columns. Raises ShapeRefused."""
+        table = changes.table
+        for name in self.metadata:
+            table = table.append_column(METADATA[name].name, _of_rows(name, changes, read))
+        return self._kept(changes, table, schema) if self.soft else table
+
+    def _kept(self, changes: Changes, table: pa.Table, schema: TableSchema) -> pa.Table:
+        """Rows that delete become rows that are deleted."""
+        if changes.lacking:
+            raise ShapeRefused(
+                f"inserts come without column {changes.lacking[0]}, which would then show what a "
+                'deleted row of the key had: delete = "soft" needs whole rows (binlog_row_image '
+                "= FULL)"
+            )
+        gone = pc.equal(table[OP], "D")
+        table = table.append_column(DELETED.name, gone)
+        if not pc.any(gone).as_py():
+            return table
+        here = pc.invert(gone)
+        for column in schema.columns:
+            if column.name in self.keys or column in self.columns:
+                continue
+            flag = HAS_PREFIX + column.name
+            if flag in table.column_names:
+                place = table.schema.get_field_index(flag)
+                table = table.set_column(place, flag, pc.and_(table[flag], here))
+            else:
+                table = table.append_column(flag, here)
+        ops = pa.repeat(pa.scalar("U"), table.num_rows)
+        return table.set_column(table.schema.get_field_index(OP), OP, ops)
+
+
+def _of_rows(name: str, changes: Changes, read: Read) -> pa.Array:
+    origins = changes.origins
+    assert origins is not None
+    match name:
+        case "_op":
+            return letters(origins.ops)
+        case "_partition":
+            return pa.repeat(pa.scalar(read.partition, pa.int32()), changes.table.num_rows)
+        case "_offset":
+            return pa.array(list(map(read.offsets.__getitem__, origins.records)), pa.int64())
+        case _:
+            return changes.table[POSITION].combine_chunks()
+
+
+def additions_of(shape: Shape, schema: TableSchema, keys: tuple[str, ...]) -> Additions | None:
+    """What the shape adds to a table of that schema, None where nothing. Raises ShapeRefused."""
+    soft = shape.delete == "soft"
+    if not (soft or shape.metadata):
+        return None
+    if not schema.keys:
+        key = "delete" if soft else "metadata"
+        raise ShapeRefused(f"{key}: the table has no key, and a changelog shows each change itself")
+    return Additions(soft, shape.metadata, keys)

@@ -1,0 +1,51 @@
+"""Shapes rows that do not come from the log: those that a job reads from the source's database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changes.model import OP, BadRecord, Changes, Mode, TableSchema
+from changes.shaping.additions import Read
+from changes.shaping.columns import plan_of
+from changes.shaping.compute import ShapeRefused
+from changes.shaping.shape import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class _Origins:
+    """Rows that are inserted, each a record of its own."""
+
+    count: int
+
+    @property
+    def ops(self) -> bytes:
+        return b"I" * self.count
+
+    @property
+    def records(self) -> range:
+        return range(self.count)
+
+
+def shaped_rows(shape: Shape, schema: TableSchema, rows: pa.Table) -> tuple[TableSchema, pa.Table]:
+    """What a target of the shape shows of whole rows of the source, and its columns.
+
+    ``rows`` have the columns of ``schema``, by the source's names. Raises ShapeRefused, also for a
+    row for which an expression has no result: there is no record that could be set aside.
+    """
+    if shape.metadata:
+        raise ShapeRefused("metadata: rows that are read from the database come from no record")
+    marked = rows.select([column.name for column in schema.columns])
+    marked = marked.add_column(0, OP, pa.repeat(pa.scalar("U"), rows.num_rows))
+    origins = _Origins(rows.num_rows)
+    changes = Changes(marked, schema, Mode.UPSERT, rows.num_rows, origins=origins)
+    plan = plan_of(shape, schema)
+    try:
+        shaped = plan.shaped(changes, frozenset(), Read(0, ()))
+    except BadRecord as bad:
+        key = {name: rows[name][bad.index].as_py() for name in schema.keys}
+        raise ShapeRefused(f"{bad.reason}, in the row {key}") from bad
+    table = shaped.table.filter(pc.equal(shaped.table[OP], "U")).drop_columns([OP])
+    return plan.schema, table

@@ -1,0 +1,84 @@
+"""Shaped targets in the lake, in both ways to write."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from changes.shaping.shape import Shape
+from sparkwriter.iceberg.sink import IcebergWriter
+from tests.shaping import oracle, test_filters
+from tests.shaping.rig import SALT, Change, Flow, bring, route_of
+from tests.shaping.test_additions import Remembering
+from tests.shaping.test_additions import shown as last_shown
+
+pytestmark = pytest.mark.integration
+
+FILTERED = Shape(
+    filter="NOT n = 2",
+    computed=(("tag", "coalesce(note, '-') || ':' || CAST(id AS string)"),),
+    drop=("phone",),
+)
+MASKED = Shape(
+    masks=(("id", "sha256"), ("phone", "keep_last(2)")), rename=(("id", "key"),), salt=SALT
+)
+KEPT = Shape(
+    delete="soft",
+    metadata=("_op", "_offset", "_partition"),
+    masks=(("phone", "redact"),),
+    rename=(("id", "key"),),
+)
+
+
+def random_changes(rng: random.Random, count: int) -> list[Change]:
+    """As Hypothesis draws them, of few keys."""
+    made = []
+    for _ in range(count):
+        row = {
+            "n": rng.choice((None, -1, 1, 2, 3)),
+            "phone": rng.choice((None, "", "12", "12345")),
+            "note": rng.choice((None, "", "späße")),
+        }
+        names = rng.sample(["n", "phone", "note"], rng.randint(1, 3))
+        key, new = rng.randrange(8), rng.randrange(8)
+        made.append(Change(rng.choice("IIUUDM"), key, new, row, tuple(names)))
+    return made
+
+
+@pytest.mark.parametrize("write", ["merge", pytest.param("equality", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "name", ["filtered", pytest.param("masked", marks=pytest.mark.long), "kept"]
+)
+def test_the_lakes_table_is_the_shape_of_the_sources(
+    spark: Any, shared_staging: Any, tmp_path: Path, name: str, write: str
+) -> None:
+    """Rows enter and leave, keys move, members come and go; masks and kept rows of partial images,
+    too."""
+    shape = {"filtered": FILTERED, "masked": MASKED, "kept": KEPT}[name]
+    route = route_of(shape, options=[("write", write)])
+    target = route.name._replace(namespace=f"shaped_{write}", table=name)
+    flow = Flow(
+        route.__class__(target, route.mode, None, (), route.options, shape),
+        tmp_path,
+        lambda: IcebergWriter(spark, shared_staging=shared_staging),
+    )
+    rng = random.Random(name)
+    source = Remembering(minimal=name != "filtered")
+    bring(flow, source, random_changes(rng, 70), [rng.randrange(12) for _ in range(9)])
+    assert flow.refused is None
+    rows = spark.newSession().table(f"lake.shaped_{write}.{name}").toArrow().to_pylist()
+    if name == "kept":
+        every = {**source.rows, **source.gone}
+        wanted = [last_shown(key, row, source, True, True) for key, row in every.items()]
+    elif name == "masked":
+        wanted = oracle.shown(shape, source.rows)
+    else:
+        wanted = test_filters.shown(shape, source.rows)
+    assert sorted(rows, key=repr) == sorted(wanted, key=repr)
+    assert rows
+    if name == "kept":
+        query = f"SELECT count(*) FROM lake.shaped_{write}.{name} WHERE _deleted"
+        assert spark.newSession().sql(query).first()[0] == len(source.gone) > 0
