@@ -1,4 +1,4 @@
-"""``binlogd tables``: list, retry, rebuild, discard."""
+"""``binlogd tables``: list, retry, rebuild, verify, discard."""
 
 from __future__ import annotations
 
@@ -59,6 +59,28 @@ def tables_rebuild(
 
     flags = {"force": force, "keep_old": keep_old, "cancel": cancel}
     sys.exit(rebuild(load_config(config), target, flags))
+
+
+@app.command("verify")
+def tables_verify(
+    targets: Annotated[
+        list[str],
+        typer.Argument(help="Targets, or tables of the source; * and ? stand for any signs."),
+    ],
+    config: ConfigOption = Path("config.toml"),
+    sample: Annotated[
+        float | None,
+        typer.Option(min=0.000001, max=1, help="Compare a part of the ranges, such as 0.1."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be compared.")] = False,
+) -> None:
+    """Compare tables with the source's own by value. Status 0: equal; 1: something differs."""
+    from daemon.commands.verify import verify
+
+    params = {} if sample is None else {"sample": sample}
+    flags = {"json": as_json, "dry_run": dry_run}
+    sys.exit(verify(load_config(config), make_console(), targets, params, flags))
 
 
 @app.command("discard")

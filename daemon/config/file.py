@@ -30,6 +30,7 @@ from daemon.config.sections import (
     Section,
     SparkSection,
 )
+from daemon.config.verify import VerifySection
 from daemon.databases.sections import DatabaseSection
 from daemon.sinks.sections import KINDS
 
@@ -224,6 +225,8 @@ def _place(location: tuple[int | str, ...]) -> tuple[type[Section], list[str]]:
             model = StartSection
         elif part == "ddl":
             model = DdlSection
+        elif part == "verify":
+            model = VerifySection
         elif model is Config:
             model = sections.get(part, Config)
     return model, parts

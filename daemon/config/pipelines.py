@@ -16,6 +16,7 @@ from changes.routing import Route
 from daemon.config.faults import FaultSection
 from daemon.config.routes import RouteSection
 from daemon.config.sections import DdlSection, Section, flatten
+from daemon.config.verify import VerifySection
 from offsets.position import TopicPartition
 from offsets.recovery import StartAt
 
@@ -94,6 +95,7 @@ class PipelineSection(FaultSection):
     database: str | None = None
     databases: dict[str, str] = Field(default_factory=dict)
     ddl: DdlSection = Field(default_factory=DdlSection)
+    verify: VerifySection = Field(default_factory=VerifySection)
     kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
 
     @model_validator(mode="before")

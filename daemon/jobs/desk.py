@@ -14,11 +14,12 @@ from daemon.jobs.figures import figures_of, in_full
 from daemon.jobs.hands import Daemon, DaemonLook
 from daemon.jobs.kinds import kinds_of
 from daemon.jobs.notifications import notification
-from daemon.jobs.record import Job
+from daemon.jobs.record import Job, Wanted
 from daemon.jobs.runner import JobRunner, JobsClosed
 from daemon.jobs.signal_desk import SignalDesk
 from daemon.jobs.signal_reader import SignalReader
 from daemon.jobs.store import JobStore
+from daemon.jobs.verify.schedule import VerifySchedule
 from daemon.kafka.job_topics import NotificationTopic, SignalTopic
 from daemon.observe.control import Answer, ControlError
 from daemon.operate.rebuild_job import adopted
@@ -44,11 +45,17 @@ class JobsDesk:
         self._topic: NotificationTopic | None = None
         self._signals: SignalReader | None = None
         self._asked_to_stop = False
+        self._schedule = VerifySchedule(config, self.runner, lambda: DaemonLook(daemon))
 
     @property
     def answers(self) -> dict[str, Answer]:
         """Requests of the control socket, answered on its thread."""
-        return {"jobs": self._listed, "jobs-show": self._shown, "jobs-ask": self._asked}
+        return {
+            "jobs": self._listed,
+            "jobs-show": self._shown,
+            "jobs-ask": self._asked,
+            "jobs-add": self._added,
+        }
 
     def figures(self) -> list[dict[str, Any]]:
         """For the status document. Any thread."""
@@ -77,6 +84,7 @@ class JobsDesk:
         if section.notifications_topic:
             self._topic = NotificationTopic(settings, section.notifications_topic)
         self.runner.start()
+        self._schedule.start()
         if section.signals_topic:
             desk = SignalDesk(self.runner, self._kinds, lambda: DaemonLook(self._daemon))
             log = SignalTopic(settings, section.signals_topic)
@@ -86,6 +94,7 @@ class JobsDesk:
     def prepare_stop(self) -> None:
         """A stop was requested. Returns at once."""
         self._asked_to_stop = True
+        self._schedule.close()
         self.runner.prepare_stop()
 
     def stop(self) -> None:
@@ -118,6 +127,16 @@ class JobsDesk:
         if not isinstance(id_, str) or wish not in ("pause", "resume", "cancel"):
             raise ControlError('"job" and "request" (pause, resume, cancel) are wanted')
         return {"refused": in_time(self.runner.ask(id_, wish))}
+
+    def _added(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Record a job that a command has planned. ``job``: its id."""
+        kind, pipeline, targets = (request.get(name) for name in ("kind", "pipeline", "targets"))
+        params = request.get("params")
+        known = kind in self._kinds and pipeline in self._config.pipeline
+        if not known or not isinstance(targets, list) or not isinstance(params, dict):
+            raise ControlError('"kind", "pipeline", "targets" and "params" are wanted')
+        wanted = Wanted(str(kind), str(pipeline), tuple(map(str, targets)), params)
+        return {"job": in_time(self.runner.add(wanted)).id}
 
     def _redacted(self, found: T) -> T:
         redacted: T = self._config.redactor.deep(found)

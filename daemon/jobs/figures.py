@@ -35,11 +35,12 @@ def figures_of(job: Job) -> dict[str, Any]:
         "started_ms": job.started_ms,
         "changed_ms": job.changed_ms,
         "ended_ms": job.ended_ms,
-        "result": dict(job.result),
+        "result": {name: value for name, value in job.result.items() if name != "tables"},
     }
 
 
 def in_full(job: Job) -> dict[str, Any]:
     """The same with what was asked for and what the job remembers."""
     params, memory = msgspec.to_builtins(job.wanted.params), msgspec.to_builtins(job.memory)
-    return {**figures_of(job), "params": params, "memory": memory, "steps": job.steps}
+    whole = {"result": msgspec.to_builtins(job.result)}
+    return {**figures_of(job), **whole, "params": params, "memory": memory, "steps": job.steps}

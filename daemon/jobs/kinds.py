@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from daemon.jobs.effects import Limits
 from daemon.jobs.port import JobKind
+from daemon.jobs.verify.kind import VerifyKind
 from daemon.operate.rebuild_job import RebuildKind
 
 
 def kinds_of() -> dict[str, JobKind]:
     """Each kind by its name."""
-    kinds: tuple[JobKind, ...] = (RebuildKind(),)
+    kinds: tuple[JobKind, ...] = (RebuildKind(), VerifyKind())
     return {kind.name: kind for kind in kinds}
 
 

@@ -28,6 +28,14 @@ _PROGRESS = (
     _Spec("eta_seconds", "eta_seconds", "What is left at that rate"),
 )
 
+_VERIFIED = (
+    _Spec("rows", "rows", "Rows of the source that the last verification compared"),
+    _Spec("rows_differing", "differing", "Rows that differed"),
+    _Spec("rows_repaired", "repaired", "Of these, rows that it wrote as the source has them"),
+    _Spec("rows_undecided", "undecided", "Rows that changed all the time, or could not be decided"),
+    _Spec("tables_not_compared", "skipped", "Tables that were chosen and could not be compared"),
+)
+
 
 def job_metrics(jobs: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
     """All jobs that are listed. Unknown values are left out."""
@@ -49,6 +57,28 @@ def job_metrics(jobs: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
         state.add_metric([*_names(job), job["state"]], 1.0)
         attempts.add_metric(_names(job), float(job["attempts"]))
     yield from (state, attempts)
+    yield from _verified(jobs)
+
+
+def _verified(jobs: Iterable[Mapping[str, Any]]) -> Iterator[Metric]:
+    """Of each pipeline the verification that ended last."""
+    last: dict[str, Mapping[str, Any]] = {}
+    for job in jobs:
+        if job["kind"] == "verify" and job["state"] == "done":
+            other = last.get(job["pipeline"])
+            if other is None or job["ended_ms"] >= other["ended_ms"]:
+                last[job["pipeline"]] = job
+    for spec in _VERIFIED:
+        family = GaugeMetricFamily(f"binlogd_verify_{spec.name}", spec.text, labels=["pipeline"])
+        for pipeline, job in sorted(last.items()):
+            family.add_metric([pipeline], float(job["result"][spec.member]))
+        yield family
+    ended = GaugeMetricFamily(
+        "binlogd_verify_timestamp_seconds", "When it ended, Unix time", labels=["pipeline"]
+    )
+    for pipeline, job in sorted(last.items()):
+        ended.add_metric([pipeline], job["ended_ms"] / 1000)
+    yield ended
 
 
 def _names(job: Mapping[str, Any]) -> list[str]:

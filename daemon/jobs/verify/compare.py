@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from daemon.databases.port import Key
 from daemon.jobs.verify import groups
 from daemon.jobs.verify.groups import Differing
-from daemon.jobs.verify.sides import Side
+from daemon.jobs.verify.sides import Group, Side, Sum
 from sparkwriter.sql.checksums import Interval
 
 T = TypeVar("T")
@@ -29,29 +29,24 @@ class FirstPass:
     left: tuple[Differing, ...]
 
 
-def first_pass(
-    source: Side,
-    target: Side,
-    intervals: Sequence[Interval],
-    rows: int,
-    failed: Callable[[Callable[[], bool]], None],
-) -> FirstPass:
-    """One pass over each side, at the same time. ``rows``: about how many there are.
-
-    ``failed`` is given what tells whether the source's pass has failed, so that the target's can be
-    left. A table without intervals is parted by its keys' hashes.
-    """
+def digits_of(intervals: Sequence[Interval], rows: int) -> int:
+    """By how many digits of the keys' hashes the first pass parts about so many rows: a table
+    without intervals is parted by these alone."""
     whole = list(intervals) == [Interval()]
-    digits = groups.digits_for(rows, groups.FEWEST_ROWS) if whole else 0
-    aside = Aside(lambda: source.sums(intervals, digits))
-    failed(lambda: aside.failed)
+    return groups.digits_for(rows, groups.FEWEST_ROWS) if whole else 0
+
+
+def first_pass(
+    aside: Aside[Mapping[Group, Sum]], target: Side, intervals: Sequence[Interval], digits: int
+) -> FirstPass:
+    """One pass over each side, at the same time: ``aside`` is the source's, which has begun."""
     try:
         there = target.sums(intervals, digits)
     finally:
         here = aside.result()
     return FirstPass(
         (sum(s.rows for s in here.values()), sum(s.rows for s in there.values())),
-        len(intervals) if not whole else 16**digits,
+        len(intervals) * 16**digits,
         tuple(groups.differing(intervals, digits, here, there)),
     )
 

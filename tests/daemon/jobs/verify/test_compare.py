@@ -16,7 +16,9 @@ from tests.daemon.jobs.verify.memory import MemorySide
 
 def found(source: MemorySide, target: MemorySide, intervals: list[Interval]) -> list[Key]:
     """All keys that seem to differ, as the job finds them."""
-    first = compare.first_pass(source, target, intervals, len(source.table), lambda _: None)
+    digits = compare.digits_of(intervals, len(source.table))
+    aside = compare.Aside(lambda: source.sums(intervals, digits))
+    first = compare.first_pass(aside, target, intervals, digits)
     left, keys = list(first.left), list[Key]()
     while left:
         parts, left = compare.next_parts(left)

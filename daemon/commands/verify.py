@@ -1,0 +1,137 @@
+"""``binlogd tables verify``: plans a comparison, has the daemon do it, and prints what it found."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from daemon.config.config import Config
+from daemon.databases.port import DatabaseAway, DatabaseRefused
+from daemon.jobs.offline import OfflineLook
+from daemon.jobs.port import Plan
+from daemon.jobs.record import Wanted
+from daemon.jobs.verify.kind import VerifyKind
+from daemon.observe import control
+from daemon.observe.verify_table import print_result
+from daemon.runtime.lifecycle import Exit
+
+LOOK_EVERY_S = 0.5
+
+FINAL = ("cancelled", "failed", "done")
+
+
+def verify(
+    settings: Config,
+    console: Console,
+    patterns: Sequence[str],
+    params: Mapping[str, Any],
+    flags: Mapping[str, bool],
+) -> int:
+    """Compare what the patterns choose, in each pipeline that has it. Returns the exit status.
+
+    ``flags``: dry_run, json. Status 0: all is equal, or was repaired; 1: something differs or could
+    not be decided.
+    """
+    try:
+        plans = planned(settings, patterns, params)
+    except (DatabaseAway, DatabaseRefused) as error:
+        return _failed(settings, str(error), Exit.PIPELINE_FAILED)
+    refusals = [line for plan in plans for line in plan.refusals]
+    for line in refusals:
+        _failed(settings, line, Exit.UNUSABLE)
+    if refusals:
+        return Exit.UNUSABLE.value
+    if flags["dry_run"]:
+        _show_plans(console, plans, flags["json"])
+        return Exit.OK.value
+    try:
+        jobs = [_added(settings, plan.wanted[0]) for plan in plans]
+        found = [_followed(settings, console, job, flags["json"]) for job in jobs]
+    except control.NotRunning as error:
+        line = f"{error}: tables are compared by the running daemon"
+        return _failed(settings, line, Exit.NOT_RUNNING)
+    except control.ControlError as error:
+        return _failed(settings, str(error), Exit.PIPELINE_FAILED)
+    return _printed(settings, console, found, flags["json"])
+
+
+def planned(settings: Config, patterns: Sequence[str], params: Mapping[str, Any]) -> list[Plan]:
+    """A plan for each pipeline that has one of the tables; if none has, all their refusals."""
+    look, kind = OfflineLook(settings), VerifyKind()
+    plans = [
+        kind.plan(look, Wanted("verify", name, tuple(patterns), dict(params)))
+        for name in settings.pipeline
+    ]
+    usable = [plan for plan in plans if plan.wanted[0].params.get("tables")]
+    if not usable:
+        return plans
+    chosen = {name for plan in usable for name in plan.document["patterns"]}
+    left = [pattern for pattern in patterns if pattern not in chosen]
+    if left:
+        return [Plan((), refusals=tuple(f"{one}: no table is called so" for one in left))]
+    return [Plan(plan.wanted, plan.lines, plan.document) for plan in usable]
+
+
+def _show_plans(console: Console, plans: Sequence[Plan], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([dict(plan.document) for plan in plans], ensure_ascii=False, indent=1))
+        return
+    for plan in plans:
+        for line in plan.lines:
+            console.print(line, markup=False)
+
+
+def _added(settings: Config, wanted: Wanted) -> str:
+    request = {
+        "ask": "jobs-add",
+        "kind": wanted.kind,
+        "pipeline": wanted.pipeline,
+        "targets": list(wanted.targets),
+        "params": dict(wanted.params),
+    }
+    return str(control.ask(settings.daemon.state_dir, request)["job"])
+
+
+def _followed(settings: Config, console: Console, job: str, quiet: bool) -> dict[str, Any]:
+    """Wait for a job's end. Leaving the command leaves the job as it is."""
+    said = ""
+    while True:
+        request = {"ask": "jobs-show", "job": job}
+        found: dict[str, Any] | None = control.ask(settings.daemon.state_dir, request)
+        if found is None:
+            raise control.ControlError(f"job {job} is not listed any more: raise jobs.keep")
+        if found["state"] in FINAL:
+            return found
+        line = f"{job}: {found['state']}, {found['progress']['done']:,} rows: {found['message']}"
+        if line != said and not quiet:
+            said = line
+            console.print(line, markup=False, highlight=False)
+        time.sleep(LOOK_EVERY_S)
+
+
+def _printed(
+    settings: Config, console: Console, jobs: Sequence[Mapping[str, Any]], as_json: bool
+) -> int:
+    if as_json:
+        documents = [{"job": job["job"], "state": job["state"], **job["result"]} for job in jobs]
+        print(json.dumps(documents, ensure_ascii=False, indent=1))
+    status = Exit.OK
+    for job in jobs:
+        if job["state"] != "done":
+            reason = f"job {job['job']}: {job['state']}: {job['message']}"
+            return _failed(settings, reason, Exit.UNUSABLE)
+        if not as_json:
+            print_result(console, job["result"])
+        if not job["result"]["equal"]:
+            status = Exit.PIPELINE_FAILED
+    return status.value
+
+
+def _failed(settings: Config, reason: str, status: Exit) -> int:
+    print(f"binlogd: {settings.redactor.text(reason)}", file=sys.stderr)
+    return status.value

@@ -1,0 +1,113 @@
+"""Checksums over canonical texts, in the words of databases: the same numbers as Spark's
+(``sparkwriter.sql.checksums``, which has the rules). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Literal, Protocol
+
+from daemon.databases.port import Database, KeyRange, SourceTable
+from sparkwriter.sql.checksums import HASH_DIGITS, Interval, TextColumn
+
+Kind = Literal["mysql", "postgresql"]
+
+
+class HashWords(Protocol):
+    """What differs between databases."""
+
+    def row_hash(self, columns: Sequence[TextColumn]) -> str:
+        """A row's hash in hexadecimal digits."""
+        ...
+
+    def number(self, digits: str) -> str:
+        """The number of 16 digits, which may be signed: sums are compared modulo 2^64."""
+        ...
+
+
+class MySqlHashes:
+    """MySQL and MariaDB. A text above ``max_allowed_packet`` has no hash there, but null."""
+
+    def row_hash(self, columns: Sequence[TextColumn]) -> str:
+        """See ``HashWords``."""
+        return f"SHA2(CONCAT({', '.join(map(self._field, columns))}), 256)"
+
+    def number(self, digits: str) -> str:
+        """See ``HashWords``."""
+        return f"CAST(CONV({digits}, 16, 10) AS UNSIGNED)"
+
+    def _field(self, column: TextColumn) -> str:
+        text, free = column
+        whole = f"CONCAT(CHAR_LENGTH({text}), ':', {text})" if free else f"CONCAT({text}, ',')"
+        return f"COALESCE({whole}, 'n,')"
+
+
+class PostgreSqlHashes:
+    """PostgreSQL 11 and later."""
+
+    def row_hash(self, columns: Sequence[TextColumn]) -> str:
+        """See ``HashWords``."""
+        joined = " || ".join(map(self._field, columns))
+        return f"encode(sha256(convert_to({joined}, 'UTF8')), 'hex')"
+
+    def number(self, digits: str) -> str:
+        """See ``HashWords``."""
+        return f"('x' || {digits})::bit(64)::bigint"
+
+    def _field(self, column: TextColumn) -> str:
+        text, free = column
+        whole = f"char_length({text})::text || ':' || ({text})" if free else f"({text}) || ','"
+        return f"coalesce({whole}, 'n,')"
+
+
+WORDS: dict[Kind, HashWords] = {"mysql": MySqlHashes(), "postgresql": PostgreSqlHashes()}
+
+
+class Checksums:
+    """The SELECTs of one table's checksums."""
+
+    def __init__(
+        self,
+        database: Database,
+        kind: Kind,
+        table: SourceTable,
+        columns: Sequence[TextColumn],
+        keys: Sequence[TextColumn],
+    ) -> None:
+        """``columns`` and ``keys`` as ``Database.compared`` gives them."""
+        self._database = database
+        self._words = WORDS[kind]
+        self._table = table
+        self._from = database.table_sql(table.name)
+        self._columns = tuple(columns)
+        self._keys = tuple(keys)
+
+    def within(self, interval: Interval) -> str:
+        """The condition of an interval of the key's first column."""
+        low = None if interval.low is None else (str(interval.low),)
+        high = None if interval.high is None else (str(interval.high),)
+        first = replace(self._table, keys=self._table.keys[:1])
+        return self._database.predicate(first, KeyRange(low, high))
+
+    def sums(self, condition: str, digits: int) -> str:
+        """Digits of the key's hash, rows and the sum of their hashes, for each such digits."""
+        hashed = f"LEFT({self._words.row_hash(self._columns)}, {HASH_DIGITS})"
+        number = self._words.number(hashed)
+        return (
+            f"SELECT {self._prefix(digits)} AS p, COUNT(*), SUM({number})"
+            f" FROM {self._from} WHERE {condition} GROUP BY 1"
+        )
+
+    def hashes(self, condition: str, digits: int, prefixes: Collection[str]) -> str:
+        """The keys' texts and the hash of each row under some digits of its key's hash."""
+        names = ", ".join(f"{column.text} AS k{at}" for at, column in enumerate(self._keys))
+        hashed = f"LEFT({self._words.row_hash(self._columns)}, {HASH_DIGITS})"
+        sql = f"SELECT {names}, {hashed} AS h FROM {self._from} WHERE {condition}"
+        if not digits:
+            return sql
+        wanted = ", ".join(f"'{prefix}'" for prefix in sorted(prefixes))
+        return f"{sql} AND {self._prefix(digits)} IN ({wanted})"
+
+    def _prefix(self, digits: int) -> str:
+        return f"LEFT({self._words.row_hash(self._keys)}, {digits})" if digits else "''"

@@ -1,0 +1,137 @@
+"""Which columns of a target are compared with which of the source's table, and how. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from changes.model import TableSchema
+from daemon.databases.port import SourceColumn, SourceTable, Texts
+from sparkwriter.sql.canonical import compared, is_readable, printed
+from sparkwriter.sql.checksums import TextColumn
+from sparkwriter.sql.forms import Form
+from sparkwriter.sql.plan import quote
+from sparkwriter.sql.schema import iceberg_type
+
+_SCALE = re.compile(r"\(\s*\d+\s*,\s*(-?\d+)\s*\)")
+_DATED = frozenset((Form.DATE, Form.LOCAL, Form.INSTANT))
+_NUMBERS = frozenset((Form.DECIMAL, Form.VARIABLE))
+_NO_VALUE = frozenset(("NaN", "Infinity", "-Infinity", "infinity", "-infinity"))
+
+
+class NotComparable(Exception):
+    """The table can't be compared: one line that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A column of both. ``source`` has the form in which it is compared; ``name`` and ``type`` are
+    the target's, in the lake's words."""
+
+    source: SourceColumn
+    name: str
+    type: str
+
+    @property
+    def free(self) -> bool:
+        """Whether its text may hold any sign: what is stored as text may be anything."""
+        return self.type == "string"
+
+    @property
+    def stored(self) -> TextColumn:
+        """The text of the target's column, in Spark's SQL."""
+        form = self.source.form
+        assert form is not None
+        found = _SCALE.search(self.source.type)
+        scale = None if found is None else max(0, int(found[1]))
+        if form is Form.DECIMAL and found is None:
+            scale = 0
+        return TextColumn(printed(form, self.type, quote(self.name), scale), self.free)
+
+    def read(self, text: str | None) -> str | None:
+        """The source's text as the stream has it: dates of no calendar and numbers that are none
+        are null there."""
+        if text is None:
+            return None
+        form = self.source.form
+        if form in _DATED and self.source.zero is None and _no_day(text):
+            return None
+        lost = form in _NUMBERS or form in _DATED
+        return None if lost and text in _NO_VALUE else text
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How two tables are compared. ``notes``: what is not, one line each.
+
+    ``missing``: columns of the source that the target lacks; that is a difference by itself.
+    """
+
+    pairs: tuple[Pair, ...]
+    keys: tuple[Pair, ...]
+    notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> str | None:
+        """The key's first column as BIGINT, in Spark's SQL, where it is one whole number on both
+        sides; None where keys are told apart by their hashes alone."""
+        first = self.keys[0]
+        whole = first.source.form is Form.WHOLE and first.type in ("int", "long")
+        return f"CAST({quote(first.name)} AS BIGINT)" if whole else None
+
+    def read(self, texts: Texts) -> Texts:
+        """A row of the source as the stream has it."""
+        return tuple(pair.read(text) for pair, text in zip(self.pairs, texts, strict=True))
+
+
+def shape_of(source: SourceTable, target: TableSchema) -> Shape:
+    """Match the columns by name, case aside. Raises NotComparable."""
+    stored = {column.name.lower(): column for column in target.columns}
+    pairs: list[Pair] = []
+    notes: list[str] = []
+    missing: list[str] = []
+    for column in source.columns:
+        there = stored.pop(column.name.lower(), None)
+        if there is None:
+            missing.append(column.name)
+        elif column.form is None:
+            notes.append(f"column {column.name} is not compared: {column.refused}")
+        else:
+            pair = Pair(replace(column, form=compared(column.form)), there.name,
+                        iceberg_type(there.type))  # fmt: skip
+            assert pair.source.form is not None
+            if is_readable(pair.source.form, pair.type):
+                pairs.append(pair)
+            else:
+                notes.append(_unlike(pair))
+    notes += [f"column {column.name}: the source has none" for column in stored.values()]
+    return Shape(tuple(pairs), _keys(source, pairs), tuple(notes), tuple(missing))
+
+
+def _keys(source: SourceTable, pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    if not source.keys:
+        raise NotComparable(f"{source.name} has no key: its rows can't be told apart")
+    named = {pair.source.name: pair for pair in pairs}
+    lacking = [name for name in source.keys if name not in named]
+    if lacking:
+        raise NotComparable(
+            f"{source.name}: its key's column {', '.join(lacking)} can't be compared: the target"
+            " lacks it, or stores it as another type"
+        )
+    keys = tuple(named[name] for name in source.keys)
+    if any(pair.source.form is Form.BITS for pair in keys):
+        raise NotComparable(f"{source.name}: its key is a floating-point number")
+    return keys
+
+
+def _unlike(pair: Pair) -> str:
+    return (
+        f"column {pair.source.name} is not compared: {pair.source.type} is stored as {pair.type},"
+        " and equal values have no equal text there"
+    )
+
+
+def _no_day(text: str) -> bool:
+    return text[5:7] == "00" or text[8:10] == "00"

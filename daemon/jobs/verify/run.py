@@ -1,0 +1,220 @@
+"""The steps of comparing one table: the first pass, closer looks, keys in flight."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from changes.formats.auto import make_format
+from changes.formats.recognise import TopicFormats
+from changes.model import Mode
+from changes.routing import Router
+from daemon.databases.opening import open_database
+from daemon.databases.port import Database, Key, SourceTable
+from daemon.jobs.moments import moments_of
+from daemon.jobs.port import Control
+from daemon.jobs.record import Job, Progress
+from daemon.jobs.verify import compare
+from daemon.jobs.verify.columns import NotComparable, Shape, shape_of
+from daemon.jobs.verify.groups import sampled
+from daemon.jobs.verify.lake_side import LakeSide
+from daemon.jobs.verify.log_changes import LogChanges
+from daemon.jobs.verify.lookout import Interrupted, LiveLookout, not_following
+from daemon.jobs.verify.looks import Seen, looked
+from daemon.jobs.verify.report import shown
+from daemon.jobs.verify.source_side import Pacer, SourceSide
+from daemon.jobs.verify.targets import Compared
+from daemon.jobs.verify.work import MOST_FOUND, MOST_SHOWN, Table
+from daemon.sinks.kinds import sinks_of
+from sparkwriter.jobs.checksums import NotWanted
+from sparkwriter.sql.checksums import Grid
+
+
+class Changed(Exception):
+    """The source's table is not defined as it was when the comparison began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A table that is being compared, with what it takes. One thread's."""
+
+    database: Database
+    described: SourceTable
+    shape: Shape
+    source: SourceSide
+
+
+class TableRun:
+    """Compares the present table of a job. One step's."""
+
+    def __init__(self, job: Job, control: Control, compared: Compared, before: int) -> None:
+        """``before``: rows of the tables that are done."""
+        self._job = job
+        self._control = control
+        self._compared = compared
+        self._pipeline = job.wanted.pipeline
+        self._settings = control.config.pipeline[self._pipeline].verify
+        self._section = control.config.database[compared.database]
+        self._read = self._before = before
+        self._pacer = Pacer(self._section.rows_per_s, self._control.wait)
+
+    def advance(self, table: Table) -> Table:
+        """Do the next part. Raises Interrupted, NotComparable, Changed, and what sides raise."""
+        try:
+            with self._open() as here:
+                if table.definition not in ("", here.described.definition):
+                    raise Changed
+                if table.left is None:
+                    return self._first(table, here)
+                return self._next(table, here)
+        except NotWanted as error:
+            raise Interrupted from error
+
+    # --- the first pass
+
+    def _first(self, table: Table, here: Open) -> Table:
+        grid, intervals = here.source.grid()
+        part = float(self._job.wanted.params["sample"])
+        some = sampled(intervals, part, self._job.id)
+        rows = here.described.rows
+        digits = compare.digits_of(some, rows)
+        aside = compare.Aside(lambda: here.source.sums(some, digits))
+        target = self._target(here, grid, lambda: aside.failed)
+        found = compare.first_pass(aside, target, some, digits)
+        notes = list(here.shape.notes)
+        if here.shape.missing:
+            notes.append(f"the target lacks the columns {', '.join(here.shape.missing)}")
+        if part < 1 and len(some) == len(intervals):
+            notes.append("compared whole: it has too few ranges for a sample")
+        return replace(
+            table,
+            definition=here.described.definition,
+            grid=grid,
+            left=found.left,
+            rows=found.rows,
+            ranges=found.intervals,
+            notes=tuple(notes),
+        )
+
+    # --- closer
+
+    def _next(self, table: Table, here: Open) -> Table:
+        assert table.left
+        parts, rest = compare.next_parts(table.left)
+        target = self._target(here, table.grid, lambda: False)
+        if compare.needs_closer(parts[0]):
+            found = compare.closer(here.source, target, parts)
+            return replace(table, left=(*found, *rest))
+        keys = compare.suspects(here.source, target, parts)
+        seen, assumed = self._looked(keys, here, target)
+        if self._definition() != here.described.definition:
+            raise Changed
+        return _with(replace(table, left=tuple(rest)), seen, here.shape, assumed)
+
+    def _looked(self, keys: Sequence[Key], here: Open, target: LakeSide) -> tuple[Seen, bool]:
+        if not keys:
+            return Seen(), False
+        section = self._control.config.pipeline[self._pipeline]
+        snapshot = self._control.snapshot(self._pipeline)
+        format_ = make_format(
+            section.format, section.format_options(), TopicFormats(snapshot.formats)
+        )
+        changes = LogChanges(
+            format_,
+            Router(self._control.config.routes(self._pipeline)),
+            self._control.source(self._pipeline).reader(),
+            str(self._compared.target),
+            here.shape.keys,
+        )
+        lookout = LiveLookout(
+            self._control,
+            self._pipeline,
+            str(self._compared.target),
+            (here.source, target),
+            here.database,
+            moments_of(self._control, self._pipeline, snapshot, str(self._compared.target)),
+            changes,
+            self._settings,
+            self._say,
+        )
+        return looked(keys, lookout), lookout.assumed
+
+    # --- what it takes
+
+    @contextmanager
+    def _open(self) -> Iterator[Open]:
+        snapshot = self._control.snapshot(self._pipeline)
+        target = self._compared.target
+        if sinks_of(self._control.config)[target.sink].catalog() is None:
+            raise NotComparable(f"tables of sink {target.sink} can't be read back yet")
+        if (why := not_following(snapshot, str(target))) is not None:
+            raise NotComparable(why)
+        state = self._control.sinks()[target.sink].open(target)
+        if state.schema is None:
+            raise NotComparable("there is no such table: the stream has brought no row of it yet")
+        if state.mode is Mode.APPEND:
+            raise NotComparable("it is a changelog: its rows are what happened, not what is")
+        database = open_database(self._control.config, self._compared.database)
+        try:
+            described = database.describe(self._compared.table)
+            shape = shape_of(described, state.schema)
+            kind = self._section.address.kind
+            yield Open(
+                database, described, shape,
+                SourceSide(database, kind, described, shape, self._told),
+            )  # fmt: skip
+        finally:
+            database.close()
+
+    def _target(self, here: Open, grid: Grid | None, failed: Callable[[], bool]) -> LakeSide:
+        return LakeSide(
+            self._control.spark,
+            lambda: bool(self._control.asked) or failed(),
+            self._compared.target,
+            here.shape,
+            grid,
+        )
+
+    def _definition(self) -> str:
+        database = open_database(self._control.config, self._compared.database)
+        try:
+            return database.describe(self._compared.table).definition
+        finally:
+            database.close()
+
+    def _told(self, rows: int) -> None:
+        """After each statement to the source."""
+        self._read += rows
+        self._pacer.read(rows)
+        if self._control.asked:
+            raise Interrupted
+        self._control.tell(self._progress(), f"compares {self._compared.target}")
+
+    def _say(self, message: str) -> None:
+        self._control.tell(self._progress(), f"{self._compared.target}: {message}")
+
+    def _progress(self) -> Progress:
+        total = self._job.progress.total
+        return Progress(self._read, None if total is None else max(total, self._read))
+
+
+def _with(table: Table, seen: Seen, shape: Shape, assumed: bool) -> Table:
+    notes = table.notes
+    idle = "that an idle partition had passed a moment was assumed (verify.idle_s), not proved"
+    if assumed and idle not in notes:
+        notes = (*notes, idle)
+    room = MOST_SHOWN - len(table.shown)
+    return replace(
+        table,
+        found=(*table.found, *(found.key for found in seen.differing))[:MOST_FOUND],
+        shown=(*table.shown, *(shown(found, shape) for found in seen.differing[:room])),
+        undecided=(*table.undecided, *sorted(seen.undecided.items())),
+        notes=notes,
+    )
+
+
+def now_ms() -> int:
+    """Unix milliseconds."""
+    return time.time_ns() // 1_000_000

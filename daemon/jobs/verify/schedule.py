@@ -1,0 +1,86 @@
+"""``verify.every``: records a verification of a pipeline's targets whenever one is due."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import structlog
+
+from daemon.config.config import Config
+from daemon.jobs.port import Look
+from daemon.jobs.record import Job, Wanted
+from daemon.jobs.runner import JobRunner, JobsClosed
+from daemon.jobs.thread import AWAY, REFUSED
+from daemon.jobs.verify.kind import KIND, VerifyKind
+from daemon.source.port import NotAnswered
+
+ORIGIN = "schedule"
+
+LOOK_EVERY_S = 30.0
+"""Between two looks at the clock; ``every`` is a minute at least."""
+
+
+def due(jobs: Iterable[Job], pipeline: str, every_s: int, now_ms: int) -> bool:
+    """Whether the last one that was recorded is so long ago. Where none is, it is due: the first
+    comes with the first start. One that has not ended is never followed by another."""
+    own = [
+        job
+        for job in jobs
+        if (job.wanted.kind, job.wanted.pipeline, job.wanted.origin) == (KIND, pipeline, ORIGIN)
+    ]
+    if any(not job.state.is_final for job in own):
+        return False
+    return now_ms - max((job.created_ms for job in own), default=0) >= every_s * 1000
+
+
+class VerifySchedule:
+    """A thread of its own: planning asks databases, which may be away."""
+
+    def __init__(self, config: Config, runner: JobRunner, look: Callable[[], Look]) -> None:
+        self._sections = {
+            name: section.verify.every_s
+            for name, section in config.pipeline.items()
+            if section.verify.every_s is not None
+        }
+        self._runner = runner
+        self._look = look
+        self._ended = threading.Event()
+        self._tried_ms: dict[str, int] = {}
+        self._thread = threading.Thread(target=self._run, name="verify-schedule", daemon=True)
+        self._log: Any = structlog.get_logger().bind(actor="jobs")
+
+    def start(self) -> None:
+        """Begin, if any pipeline has a schedule."""
+        if self._sections:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Record no more. Returns at once; a planning under way is left behind."""
+        self._ended.set()
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            for pipeline, every_s in self._sections.items():
+                self._look_at(pipeline, every_s)
+            self._ended.wait(LOOK_EVERY_S)
+
+    def _look_at(self, pipeline: str, every_s: int) -> None:
+        now_ms = time.time_ns() // 1_000_000
+        # A list of jobs that is cut short must not make one follow another.
+        tried = now_ms - self._tried_ms.get(pipeline, 0) < every_s * 1000
+        if tried or not due(self._runner.jobs, pipeline, every_s, now_ms):
+            return
+        try:
+            plan = VerifyKind().plan(self._look(), Wanted(KIND, pipeline, ("*",), {}, ORIGIN))
+            if plan.refusals:
+                self._log.warning(
+                    "verify_not_scheduled", pipeline=pipeline, reason=plan.refusals[0]
+                )
+            else:
+                self._runner.add(plan.wanted[0]).result()
+            self._tried_ms[pipeline] = now_ms
+        except (JobsClosed, NotAnswered, *AWAY, *REFUSED) as error:
+            self._log.warning("verify_not_scheduled", pipeline=pipeline, reason=str(error))

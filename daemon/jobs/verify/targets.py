@@ -1,0 +1,89 @@
+"""Finds the tables of a source's databases, and the targets that they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from changes.model import Mode, TableName, TargetName
+from changes.routing import RouteConflict, Router
+from daemon.config.config import Config
+from daemon.databases.opening import open_database
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A target, the source's table that it is of, and that one's database by its section's name."""
+
+    target: TargetName
+    table: TableName
+    database: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """``refused``: by target why it can't be compared."""
+
+    tables: tuple[Compared, ...]
+    refused: tuple[tuple[str, str], ...] = ()
+
+
+def chosen(config: Config, pipeline: str, patterns: Sequence[str]) -> Chosen:
+    """What the patterns choose: of targets (``lake.shop.*``), or of the source's tables
+    (``shop.order_*``). Raises DatabaseAway, DatabaseRefused."""
+    router = Router(config.routes(pipeline))
+    tables: list[Compared] = []
+    refused: list[tuple[str, str]] = []
+    for database, table in _tables(config, pipeline):
+        try:
+            routes = router.targets(table)
+        except RouteConflict as conflict:
+            refused.append((str(table), str(conflict)))
+            continue
+        for route in routes:
+            names = (str(route.name), str(table))
+            if not any(fnmatchcase(name, pattern) for name in names for pattern in patterns):
+                continue
+            why = _unfit(router, table, route.name, route.mode)
+            if why is None:
+                tables.append(Compared(route.name, table, database))
+            else:
+                refused.append((str(route.name), why))
+    return Chosen(tuple(sorted(tables, key=lambda one: str(one.target))), tuple(refused))
+
+
+def named(config: Config, pipeline: str, target: str, table: str) -> Compared:
+    """A target that was chosen before. Raises ValueError where its database is gone."""
+    schema, _, name = table.partition(".")
+    database = config.database_of(pipeline, schema)
+    if database is None:
+        raise ValueError(f"pipeline {pipeline} has no database for {table} any more")
+    return Compared(TargetName.parse(target), TableName(schema, name), database)
+
+
+def unmatched(patterns: Iterable[str], found: Chosen) -> list[str]:
+    """The patterns that choose nothing."""
+    names = [name for one in found.tables for name in (str(one.target), str(one.table))]
+    names += [name for name, _ in found.refused]
+    return [p for p in patterns if not any(fnmatchcase(name, p) for name in names)]
+
+
+def _unfit(router: Router, table: TableName, target: TargetName, mode: Mode) -> str | None:
+    if mode is Mode.APPEND:
+        return "it is a changelog: its rows are what happened, not what is"
+    if router.merges(table, target):
+        return "several tables of the source lead to it"
+    return None
+
+
+def _tables(config: Config, pipeline: str) -> Iterator[tuple[str, TableName]]:
+    names = dict.fromkeys(name for _, name in config.pipeline[pipeline].named_databases())
+    for name in names:
+        database = open_database(config, name)
+        try:
+            for table in database.tables("*"):
+                if config.database_of(pipeline, table.database) == name:
+                    yield name, table
+        finally:
+            database.close()

@@ -1,0 +1,71 @@
+"""Prints the result of a verification for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+ROWS_SHOWN = 20
+"""Rows of one table; the others are in ``--json``."""
+
+
+def print_result(console: Console, result: Mapping[str, Any]) -> None:
+    """A line for each table, then the rows that differ, with both values."""
+    table = Table(
+        "target", "rows", "ranges", "differ", "repaired", "undecided", "seconds", "", box=None
+    )
+    for one in result["tables"]:
+        more = "more than " if one["more"] else ""
+        cells = (
+            one["target"],
+            f"{one['rows']:,}",
+            f"{one['ranges']:,}",
+            f"{more}{one['differing']:,}",
+            f"{len(one['repaired']):,}",
+            f"{len(one['undecided']):,}",
+            f"{one['seconds']:g}",
+            "; ".join([_verdict(one), *one["notes"]]),
+        )
+        table.add_row(*map(escape, cells))
+    console.print(table)
+    for one in result["tables"]:
+        for line in _rows(one):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _verdict(one: Mapping[str, Any]) -> str:
+    if one["skipped"] is not None:
+        return f"not compared: {one['skipped']}"
+    if one["equal"]:
+        return "equal"
+    if one["differing"]:
+        return "repaired" if one["differing"] == len(one["repaired"]) else "differs"
+    return "undecided"
+
+
+def _rows(one: Mapping[str, Any]) -> Iterator[str]:
+    for row in one["rows_that_differ"][:ROWS_SHOWN]:
+        key = ", ".join(f"{name} = {text}" for name, text in row["key"].items())
+        if row["what"] == "missing":
+            yield f"{one['target']}: {key}: is missing"
+        elif row["what"] == "extra":
+            yield f"{one['target']}: {key}: the source has no such row"
+        else:
+            values = "; ".join(
+                f"{name}: {_text(here)} at the source, {_text(there)} in the target"
+                for name, (here, there) in row["columns"].items()
+            )
+            yield f"{one['target']}: {key}: {values}"
+    hidden = one["differing"] - min(ROWS_SHOWN, len(one["rows_that_differ"]))
+    if hidden > 0:
+        yield f"{one['target']}: and {hidden:,} others (--json)"
+    for row in one["undecided"][:ROWS_SHOWN]:
+        yield f"{one['target']}: {', '.join(row['key'])}: undecided: {row['why']}"
+
+
+def _text(value: str | None) -> str:
+    return "NULL" if value is None else repr(value)

@@ -1,0 +1,7 @@
+"""Real servers for verification."""
+
+from __future__ import annotations
+
+from tests.daemon.databases.conftest import drivers, servers
+
+__all__ = ["drivers", "servers"]

@@ -1,0 +1,217 @@
+"""A verification without a daemon: a real source, a real table of the lake, a log of plain records.
+
+The target is filled by a load's own chunks, so that it is equal at first. The log has a heartbeat
+whenever somebody looks for its end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from actors.contract.ports import ResettableSink
+from actors.contract.writes import StagedBatch
+from changes.model import OP, Column, Mode, TableName, TableSchema, TargetName
+from daemon.config.config import Config
+from daemon.databases.port import Database, KeyRange, SourceTable
+from daemon.jobs.port import Advanced, Finished
+from daemon.jobs.record import Job, Progress, Wanted, new_job
+from daemon.jobs.verify.kind import VerifyKind
+from offsets.fence import Span
+from offsets.position import NO_OFFSET, TopicPartition
+from offsets.recovery import Watermarks
+from offsets.snapshot import PartitionState, Snapshot, TargetMark
+from sparkwriter.iceberg.sink import IcebergWriter
+from sparkwriter.jobs.chunks import ChunkColumn, Part, read_chunks
+from sparkwriter.session.jvm import SparkJvm
+from sparkwriter.sql.schema import arrow_type
+from tests.daemon.databases.servers import PASSWORD, Server
+from tests.daemon.source.fake_source import FakeSource
+
+LANE = TopicPartition("shop", 0)
+_numbers = itertools.count()
+
+
+@dataclass
+class Beating(FakeSource):
+    """A log with a heartbeat of the database's present at each question for its end."""
+
+    beats: bool = True
+
+    def committed_ends(self, sources: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        if self.beats:
+            self.produce(beat(round(time.time() * 1000) + 3000))
+        return super().committed_ends(sources)
+
+    def read(self, source: TopicPartition, first: int, last: int) -> Any:
+        found = self.records.get(source, ())
+        return (each for each in found if first <= each.offset <= last)
+
+
+def beat(at_ms: int) -> bytes:
+    """A change of a table that no route takes."""
+    return json.dumps(
+        {"database": "beats", "table": "beat", "type": "INSERT", "isDdl": False, "es": at_ms,
+         "pkNames": ["id"], "mysqlType": {"id": "int"}, "data": [{"id": "1"}], "ts": at_ms}
+    ).encode()  # fmt: skip
+
+
+@dataclass
+class FakeControl:
+    """``daemon.jobs.port.Control`` of one pipeline, whose target has all of the log at once."""
+
+    config: Config
+    log: Beating
+    writers: Mapping[str, ResettableSink]
+    session: SparkSession
+    targets: dict[str, TargetMark] = field(default_factory=dict)
+    spills: dict[str, Any] = field(default_factory=dict)
+    asked: str = ""
+    behind: int = 0
+    before_wait: Callable[[], None] = lambda: None
+    messages: list[str] = field(default_factory=list)
+
+    def snapshot(self, pipeline: str) -> Snapshot:
+        ends = {s: PartitionState(m.high - self.behind) for s, m in self.log.logs.items()}
+        return Snapshot(pipeline, "g", {}, ends, self.targets, spills=self.spills)
+
+    def source(self, pipeline: str) -> Beating:
+        return self.log
+
+    def wait(self, seconds: float) -> bool:
+        self.before_wait()
+        return bool(self.asked)
+
+    def tell(self, progress: Progress, message: str = "") -> None:
+        self.messages.append(message)
+
+    def sinks(self) -> Mapping[str, ResettableSink]:
+        return self.writers
+
+    def spark(self, act: Callable[[SparkJvm], Any]) -> Any:
+        class Jvm:
+            spark = self.session
+
+        return act(Jvm())  # type: ignore[arg-type]
+
+    def edit(self, pipeline: str, change: Callable[[Snapshot], Snapshot]) -> None:
+        change(self.snapshot(pipeline))
+
+
+class Rig:
+    """One table of a source, and its target."""
+
+    def __init__(
+        self, server: Server, spark: SparkSession, folder: Path, catalog: Mapping[str, str]
+    ) -> None:
+        self.server, self.session, self.folder = server, spark, folder
+        self.schema = f"v{next(_numbers)}"
+        self.table = TableName(self.schema, "t")
+        self.target = TargetName("lake", self.schema, "t")
+        word = "SCHEMA" if server.kind == "postgresql" else "DATABASE"
+        server.run([f"CREATE {word} {self.schema}"])
+        self.writer = IcebergWriter(spark)
+        self.log = Beating({LANE: Watermarks(0, 0)})
+        self.config = self._config(catalog)
+        self.control = FakeControl(
+            self.config, self.log, {"lake": self.writer}, spark,
+            {str(self.target): TargetMark("1", {LANE: 0})},
+        )  # fmt: skip
+
+    def _config(self, catalog: Mapping[str, str], **verify: Any) -> Config:
+        section = self.server.section()
+        return Config.model_validate(
+            {
+                "kafka": {"bootstrap.servers": "nowhere:1"},
+                "sink": {"lake": {"kind": "iceberg", "catalog": dict(catalog)}},
+                "database": {
+                    "shop": {"url": section.url, "user": section.user, "password": PASSWORD}
+                },
+                "pipeline": {
+                    "p": {
+                        "topics": ["shop"],
+                        "format": "canal-json",
+                        "target": "lake.{database}.{table}",
+                        "database": "shop",
+                        "verify": {"margin_s": 0, **verify},
+                    }
+                },
+                "daemon": {"state_dir": str(self.folder)},
+            }
+        )
+
+    def run(self, *statements: str) -> None:
+        """At the source."""
+        self.server.run(statements)
+
+    def lake(self, sql: str) -> None:
+        """On the target, as another tool would; ``{t}`` is its name."""
+        name = f"`lake`.`{self.schema}`.`t`"
+        session = self.session.newSession()
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+        session.sql(sql.format(t=name)).collect()
+
+    def filled(self, types: Mapping[str, str]) -> None:
+        """Make the target of the source's present rows; ``types`` by Iceberg's names."""
+        database = self.server.open()
+        try:
+            described = database.describe(self.table)
+            self._write(database, described, types)
+        finally:
+            database.close()
+
+    def _write(self, database: Database, described: SourceTable, types: Mapping[str, str]) -> None:
+        columns = [column for column in described.columns if column.name in types]
+        wanted = []
+        for column in columns:
+            assert column.form is not None, column
+            wanted.append(ChunkColumn(column.name, types[column.name], column.form))
+        out = self.folder / f"{self.schema}.parquet"
+        query = database.query(described, columns, KeyRange())
+        (rows,) = read_chunks(
+            self.session, database.jdbc(), [Part(query, out)], wanted, constants=[(OP, "U")]
+        )
+        schema = TableSchema(
+            tuple(Column(name, arrow_type(types[name])) for name in (c.name for c in columns)),
+            described.keys,
+        )
+        assert pq.read_metadata(out).num_rows == rows
+        self.log.produce(beat(1000))
+        batch = StagedBatch(
+            batch_id="1", target=self.target, mode=Mode.UPSERT, schema=schema,
+            lanes={LANE: Span(NO_OFFSET, 0)}, path=str(out), rows=rows, changes=rows,
+            table=self.table,
+        )  # fmt: skip
+        self.writer.write(batch)
+
+    def job(self, **params: Any) -> Job:
+        """One for the table, planned."""
+        wanted = Wanted("verify", "p", (f"lake.{self.schema}.*",), params)
+        plan = VerifyKind().plan(self.control, wanted)
+        assert not plan.refusals, plan
+        return new_job(plan.wanted[0], 0)
+
+    def verified(self, **params: Any) -> dict[str, Any]:
+        """The result of a whole job, whose memory is written and read between the steps."""
+        return self.finished(self.job(**params))
+
+    def finished(self, job: Job) -> dict[str, Any]:
+        """The result."""
+        from dataclasses import replace
+
+        kind = VerifyKind()
+        for _ in range(1000):
+            outcome = kind.step(job, self.control)  # type: ignore[arg-type]
+            if isinstance(outcome, Finished):
+                return json.loads(json.dumps(outcome.result))
+            assert isinstance(outcome, Advanced)
+            job = replace(job, memory=json.loads(json.dumps(outcome.memory)))
+        raise AssertionError("it does not end")
