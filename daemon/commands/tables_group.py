@@ -76,7 +76,7 @@ def tables_verify(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be compared.")] = False,
 ) -> None:
     """Compare tables with the source's own by value. Status 0: equal; 1: something differs."""
-    from daemon.commands.verify import verify
+    from daemon.jobs.verify.command import verify
 
     params = {} if sample is None else {"sample": sample}
     flags = {"json": as_json, "dry_run": dry_run}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from changes.model import TableSchema
 from daemon.databases.port import SourceColumn, SourceTable, Texts
+from daemon.databases.streamed import Streamed
 from sparkwriter.sql.canonical import compared, is_readable, printed
 from sparkwriter.sql.checksums import TextColumn
 from sparkwriter.sql.forms import Form
@@ -86,27 +87,30 @@ class Shape:
         return tuple(pair.read(text) for pair, text in zip(self.pairs, texts, strict=True))
 
 
-def shape_of(source: SourceTable, target: TableSchema) -> Shape:
-    """Match the columns by name, case aside. Raises NotComparable."""
+def shape_of(source: SourceTable, streamed: Streamed, target: TableSchema) -> Shape:
+    """Match the columns by name, case aside; ``streamed`` has the texts of the stream's values.
+
+    Raises NotComparable.
+    """
     stored = {column.name.lower(): column for column in target.columns}
     pairs: list[Pair] = []
-    notes: list[str] = []
+    notes = [f"not compared: {line}" for line in streamed.refused]
     missing: list[str] = []
-    for column in source.columns:
-        there = stored.pop(column.name.lower(), None)
+    for column in (each.column for each in streamed.columns):
+        there = stored.get(column.name.lower())
         if there is None:
             missing.append(column.name)
-        elif column.form is None:
-            notes.append(f"column {column.name} is not compared: {column.refused}")
+            continue
+        assert column.form is not None
+        type_ = iceberg_type(there.type)
+        pair = Pair(replace(column, form=compared(column.form)), there.name, type_)
+        if is_readable(compared(column.form), type_):
+            pairs.append(pair)
         else:
-            pair = Pair(replace(column, form=compared(column.form)), there.name,
-                        iceberg_type(there.type))  # fmt: skip
-            assert pair.source.form is not None
-            if is_readable(pair.source.form, pair.type):
-                pairs.append(pair)
-            else:
-                notes.append(_unlike(pair))
-    notes += [f"column {column.name}: the source has none" for column in stored.values()]
+            notes.append(_unlike(pair))
+    known = {column.name.lower() for column in source.columns}
+    kept = [column.name for column in target.columns if column.name.lower() not in known]
+    notes += [f"not compared: column {name}, which the source has not" for name in kept]
     return Shape(tuple(pairs), _keys(source, pairs), tuple(notes), tuple(missing))
 
 
@@ -128,7 +132,7 @@ def _keys(source: SourceTable, pairs: Sequence[Pair]) -> tuple[Pair, ...]:
 
 def _unlike(pair: Pair) -> str:
     return (
-        f"column {pair.source.name} is not compared: {pair.source.type} is stored as {pair.type},"
+        f"not compared: column {pair.source.name}: {pair.source.type} is stored as {pair.type},"
         " and equal values have no equal text there"
     )
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from changes.formats.auto import make_format
+from changes.formats.auto import AUTO, make_format
 from changes.formats.recognise import TopicFormats
-from changes.model import Mode
+from changes.model import Mode, TableSchema
 from changes.routing import Router
 from daemon.databases.opening import open_database
 from daemon.databases.port import Database, Key, SourceTable
+from daemon.databases.streamed import Streamed, as_streamed
 from daemon.jobs.moments import moments_of
 from daemon.jobs.port import Control
 from daemon.jobs.record import Job, Progress
@@ -28,8 +29,10 @@ from daemon.jobs.verify.source_side import Pacer, SourceSide
 from daemon.jobs.verify.targets import Compared
 from daemon.jobs.verify.work import MOST_FOUND, MOST_SHOWN, Table
 from daemon.sinks.kinds import sinks_of
+from offsets.snapshot import Snapshot
 from sparkwriter.jobs.checksums import NotWanted
 from sparkwriter.sql.checksums import Grid
+from sparkwriter.sql.schema import iceberg_type
 
 
 class Changed(Exception):
@@ -159,14 +162,29 @@ class TableRun:
         database = open_database(self._control.config, self._compared.database)
         try:
             described = database.describe(self._compared.table)
-            shape = shape_of(described, state.schema)
             kind = self._section.address.kind
+            streamed = self._streamed(described, kind, snapshot, state.schema)
+            shape = shape_of(described, streamed, state.schema)
             yield Open(
                 database, described, shape,
                 SourceSide(database, kind, described, shape, self._told),
             )  # fmt: skip
         finally:
             database.close()
+
+    def _streamed(
+        self, described: SourceTable, kind: str, snapshot: Snapshot, target: TableSchema
+    ) -> Streamed:
+        """The texts that the stream's values have, by format."""
+        format_ = self._control.config.pipeline[self._pipeline].format
+        if format_ == AUTO:
+            lanes = snapshot.targets[str(self._compared.target)].hwms
+            known = [f for lane in lanes if (f := snapshot.formats.get(lane.topic)) is not None]
+            if not known:
+                raise NotComparable("the format of its topics is not known yet")
+            format_ = known[0]
+        stored = {column.name: iceberg_type(column.type) for column in target.columns}
+        return as_streamed(described, kind, format_, self._compared.types, stored)
 
     def _target(self, here: Open, grid: Grid | None, failed: Callable[[], bool]) -> LakeSide:
         return LakeSide(

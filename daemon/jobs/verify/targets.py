@@ -6,19 +6,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from changes.model import Mode, TableName, TargetName
-from changes.routing import RouteConflict, Router
+from changes.model import ColumnTypes, Mode, TableName, TargetName
+from changes.routing import RouteConflict, Router, TargetRoute
+from changes.shaping.shape import NO_SHAPE
 from daemon.config.config import Config
 from daemon.databases.opening import open_database
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A target, the source's table that it is of, and that one's database by its section's name."""
+    """A target, the source's table that it is of, and that one's database by its section's name.
+
+    ``types``: of the route, of columns whose messages declare none.
+    """
 
     target: TargetName
     table: TableName
     database: str
+    types: ColumnTypes = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +50,28 @@ def chosen(config: Config, pipeline: str, patterns: Sequence[str]) -> Chosen:
             names = (str(route.name), str(table))
             if not any(fnmatchcase(name, pattern) for name in names for pattern in patterns):
                 continue
-            why = _unfit(router, table, route.name, route.mode)
+            why = _unfit(router, table, route)
             if why is None:
-                tables.append(Compared(route.name, table, database))
+                tables.append(Compared(route.name, table, database, route.types))
             else:
                 refused.append((str(route.name), why))
     return Chosen(tuple(sorted(tables, key=lambda one: str(one.target))), tuple(refused))
 
 
 def named(config: Config, pipeline: str, target: str, table: str) -> Compared:
-    """A target that was chosen before. Raises ValueError where its database is gone."""
+    """A target that was chosen before. Raises ValueError where it is not what it was."""
     schema, _, name = table.partition(".")
+    source = TableName(schema, name)
     database = config.database_of(pipeline, schema)
     if database is None:
         raise ValueError(f"pipeline {pipeline} has no database for {table} any more")
-    return Compared(TargetName.parse(target), TableName(schema, name), database)
+    router = Router(config.routes(pipeline))
+    for route in router.targets(source):
+        if str(route.name) == target and (why := _unfit(router, source, route)) is None:
+            return Compared(route.name, source, database, route.types)
+        if str(route.name) == target:
+            raise ValueError(why)
+    raise ValueError(f"no route leads {table} to it any more")
 
 
 def unmatched(patterns: Iterable[str], found: Chosen) -> list[str]:
@@ -69,11 +81,13 @@ def unmatched(patterns: Iterable[str], found: Chosen) -> list[str]:
     return [p for p in patterns if not any(fnmatchcase(name, p) for name in names)]
 
 
-def _unfit(router: Router, table: TableName, target: TargetName, mode: Mode) -> str | None:
-    if mode is Mode.APPEND:
+def _unfit(router: Router, table: TableName, route: TargetRoute) -> str | None:
+    if route.mode is Mode.APPEND:
         return "it is a changelog: its rows are what happened, not what is"
-    if router.merges(table, target):
+    if router.merges(table, route.name):
         return "several tables of the source lead to it"
+    if route.shape != NO_SHAPE:
+        return "its route shapes rows, which a verification can't do yet"
     return None
 
 

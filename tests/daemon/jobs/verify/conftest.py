@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.daemon.databases.conftest import drivers, servers
+from tests.daemon.databases.conftest import servers
 
-__all__ = ["drivers", "servers"]
+__all__ = ["servers"]

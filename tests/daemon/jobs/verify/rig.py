@@ -36,6 +36,7 @@ from sparkwriter.sql.schema import arrow_type
 from tests.daemon.databases.servers import PASSWORD, Server
 from tests.daemon.source.fake_source import FakeSource
 
+FORMATS = {"mariadb": "canal-json", "mysql": "canal-json", "postgresql": "debezium-json"}
 LANE = TopicPartition("shop", 0)
 _numbers = itertools.count()
 
@@ -57,11 +58,12 @@ class Beating(FakeSource):
 
 
 def beat(at_ms: int) -> bytes:
-    """A change of a table that no route takes."""
-    return json.dumps(
-        {"database": "beats", "table": "beat", "type": "INSERT", "isDdl": False, "es": at_ms,
-         "pkNames": ["id"], "mysqlType": {"id": "int"}, "data": [{"id": "1"}], "ts": at_ms}
-    ).encode()  # fmt: skip
+    """A change of a table, in a message that is one of Canal's and one of Debezium's."""
+    canal = {"database": "beats", "table": "beat", "type": "INSERT", "isDdl": False, "es": at_ms,
+             "pkNames": ["id"], "mysqlType": {"id": "int"}, "data": [{"id": "1"}]}  # fmt: skip
+    source = {"db": "beats", "schema": "beats", "table": "beat", "ts_ms": at_ms, "connector": "x"}
+    debezium = {"op": "c", "before": None, "after": {"id": 1}, "source": source, "ts_ms": at_ms}
+    return json.dumps({**canal, **debezium}).encode()
 
 
 @dataclass
@@ -138,7 +140,7 @@ class Rig:
                 "pipeline": {
                     "p": {
                         "topics": ["shop"],
-                        "format": "canal-json",
+                        "format": FORMATS[self.server.kind],
                         "target": "lake.{database}.{table}",
                         "database": "shop",
                         "verify": {"margin_s": 0, **verify},

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from changes.model import Changes, Column, Mode, TableName, TableSchema
 from daemon.databases.port import SourceColumn, SourceTable
+from daemon.databases.streamed import as_streamed
 from daemon.jobs.verify.columns import NotComparable, Shape, shape_of
 from daemon.jobs.verify.groups import Differing
 from daemon.jobs.verify.key_texts import NoText, key_text, keys_of
@@ -46,19 +47,24 @@ TARGET = TableSchema(
 )
 
 
+def matched(table: SourceTable, target: TableSchema) -> Shape:
+    """Of a MySQL's table by Canal."""
+    return shape_of(table, as_streamed(table, "mysql", "canal-json"), target)
+
+
 @pytest.fixture
 def shape() -> Shape:
     """Of the two."""
-    return shape_of(TABLE, TARGET)
+    return matched(TABLE, TARGET)
 
 
 def test_columns_are_matched_by_name_and_what_is_not_compared_is_told(shape: Shape) -> None:
     """Case aside; a column that the target lacks is told apart from one that has no text."""
     assert [pair.name for pair in shape.pairs] == ["id", "name", "ratio"]
     assert shape.missing == ("lost",)
-    assert shape.notes[0] == "column shape is not compared: it has no text"
-    assert "date is stored as int" in shape.notes[1]
-    assert shape.notes[2] == "column kept: the source has none"
+    assert shape.notes[0] == "not compared: shop.t, column shape: it has no text"
+    assert "column day: date is stored as int" in shape.notes[1]
+    assert shape.notes[2] == "not compared: column kept, which the source has not"
     assert shape.number == "CAST(`id` AS BIGINT)"
 
 
@@ -69,7 +75,7 @@ def test_columns_are_matched_by_name_and_what_is_not_compared_is_told(shape: Sha
 def test_a_table_whose_key_has_no_text_is_refused(keys: tuple[str, ...], said: str) -> None:
     """Its rows can't be told apart."""
     with pytest.raises(NotComparable, match=said):
-        shape_of(replace(TABLE, keys=keys), TARGET)
+        matched(replace(TABLE, keys=keys), TARGET)
 
 
 def test_dates_of_no_calendar_are_null_as_in_the_stream() -> None:
@@ -77,7 +83,7 @@ def test_dates_of_no_calendar_are_null_as_in_the_stream() -> None:
     column = SourceColumn("d", "date", True, Form.DATE)
     table = replace(TABLE, columns=(*TABLE.columns[:2], column))
     target = TableSchema((*TARGET.columns[:2], Column("d", pa.date32())), ("id",))
-    read = shape_of(table, target).read
+    read = matched(table, target).read
     assert read(("1", "0000-00-00", "0000-00-00")) == ("1", "0000-00-00", None)
     assert read(("1", "NaN", "infinity")) == ("1", "NaN", None)
     assert read(("1", None, "2024-01-02")) == ("1", None, "2024-01-02")
