@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
-from offsets.position import NO_OFFSET, Step, TopicPartition, still_open
+from offsets.position import NO_OFFSET, Step, TopicPartition, is_job_lane, still_open
+
+V = TypeVar("V")
 
 
 class Span(NamedTuple):
@@ -64,6 +66,11 @@ class FencedWrite(Protocol):
         """Of that message: how many entries the target must show before the write."""
         ...
 
+    @property
+    def ends_lane(self) -> bool:
+        """Whether it is the last write of a job, whose lane the marks do not have afterwards."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Marks:
@@ -88,7 +95,9 @@ class Marks:
         """
         if is_amid(write):
             return self._show_step(write)
-        return all(self.of(lane) == span.through for lane, span in write.lanes.items())
+        if write.ends_lane:
+            return self._show_end(write)
+        return all(self._holds(lane, s.through) for lane, s in write.lanes.items())
 
     def show_renaming(self, write: FencedWrite) -> bool:
         """Whether the target shows a renaming, also by the table that it got from another name. The
@@ -112,6 +121,7 @@ class Marks:
         A lane that is covered while another is not is fenced too: its rows in the write may be
         older than what the table holds, and writing them would bring old rows back.
         """
+        check_jobs(self.offsets, write)
         own: str | None = None
         for lane, span in write.lanes.items():
             mark, by = self.of(lane), self.groups.get(lane, "")
@@ -134,7 +144,10 @@ class Marks:
         moved = {lane: span.through for lane, span in write.lanes.items()}
         if waits:
             moved = dict.fromkeys(moved, place_of(write) - 1)
-        offsets = {**self.offsets, **moved}
+        job = any(map(is_job_lane, moved)) and not write.ends_lane
+        kept = dict(self.offsets) if job else of_streams(self.offsets)
+        moved = moved if job else dict(of_streams(moved))
+        offsets = {**kept, **moved}
         by = {
             lane: write.group
             for lane, mark in moved.items()
@@ -143,7 +156,8 @@ class Marks:
         steps = still_open(self.steps, offsets)
         if write.step is not None and is_amid(write) and not waits:
             steps |= dict.fromkeys(write.lanes, write.step)
-        return Marks(offsets, {**self.groups, **by}, steps)
+        groups = self.groups if job else of_streams(self.groups)
+        return Marks(offsets, {**groups, **by}, steps)
 
     @classmethod
     def renamed_by(cls, write: FencedWrite) -> Marks:
@@ -165,7 +179,8 @@ class Marks:
 
     def lifted(self, other: Marks) -> Marks:
         """These marks, none of them below the other's; as they are, where none is."""
-        higher = {lane: at for lane, at in other.offsets.items() if at > self.of(lane)}
+        others = of_streams(other.offsets).items()
+        higher = {lane: at for lane, at in others if at > self.of(lane)}
         offsets = {**self.offsets, **higher}
         groups = {**self.groups, **{lane: other.groups.get(lane, "") for lane in higher}}
         known = {lane: by for lane, by in groups.items() if by}
@@ -203,6 +218,18 @@ class Marks:
             {lane: step for lane, _, _, step in read if step is not None},
         )
 
+    def _holds(self, lane: TopicPartition, through: int) -> bool:
+        """What a job writes under a number was settled before: a higher mark holds it as well."""
+        mark = self.of(lane)
+        return mark >= through if is_job_lane(lane) else mark == through
+
+    def _show_end(self, write: FencedWrite) -> bool:
+        """The job's lane is gone, and what came with that is there."""
+        return all(
+            lane not in self.offsets if is_job_lane(lane) else self.of(lane) >= span.through
+            for lane, span in write.lanes.items()
+        )
+
     def _show_step(self, write: FencedWrite) -> bool:
         step = write.step
         shown = (self.steps.get(lane) for lane in write.lanes)
@@ -221,6 +248,25 @@ class Marks:
         at = _reach(write, lane) if shown is None else shown.offset
         done = self._done(write, lane)
         return f"lane {lane} has {done} entries of offset {at}, expected {write.begun}"
+
+
+def check_jobs(marks: Mapping[TopicPartition, int], write: FencedWrite) -> None:
+    """Raise Fenced where rows of a job would come after changes of a log.
+
+    A loaded row never overwrites: all of them are there before the first change of the stream, and
+    none comes after it, however late a write of the job is.
+    """
+    streams = of_streams(marks)
+    if streams and any(map(is_job_lane, write.lanes)):
+        changes = ", ".join(map(str, sorted(streams)))
+        raise Fenced(f"{write.target}: holds changes of {changes}: a loaded row never overwrites")
+
+
+def of_streams(marks: Mapping[TopicPartition, V]) -> Mapping[TopicPartition, V]:
+    """What is known of lanes, without those of jobs."""
+    if not any(map(is_job_lane, marks)):
+        return marks
+    return {lane: at for lane, at in marks.items() if not is_job_lane(lane)}
 
 
 def is_amid(write: FencedWrite) -> bool:

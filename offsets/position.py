@@ -27,6 +27,16 @@ class TopicPartition(NamedTuple):
         return cls(topic, int(number))
 
 
+def job_lane(job: str) -> TopicPartition:
+    """The lane in which a job's own writes are numbered. No topic has a slash in its name."""
+    return TopicPartition(f"load/{job}", 0)
+
+
+def is_job_lane(lane: TopicPartition) -> bool:
+    """Whether a lane is a job's and of no log: lag, resets and rules of partitions leave it out."""
+    return "/" in lane.topic
+
+
 class Lane(NamedTuple):
     """What one partition holds for one target. Order is kept inside a lane, never between lanes."""
 

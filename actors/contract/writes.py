@@ -66,6 +66,9 @@ class StagedBatch:
     afterwards. Then the lanes are one; before the last part its mark is just below the message."""
     begun: int = 0
     """Of the step's message: how many entries the target must show before the write."""
+    ends_lane: bool = False
+    """It is a job's last write: the job's own lane leaves the marks, and those of its streams say
+    from where they go on."""
     options: SinkOptions = ()
     """The route's options for this kind of sink, by name."""
     doubts: tuple[Doubt, ...] = ()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from actors.contract.ports import SwapTooEarly, TargetRefused
 from actors.contract.writes import Swap, TargetState
 from changes.model import TargetName
-from offsets.fence import Marks
+from offsets.fence import Marks, of_streams
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.java import LakeTable
 from sparkwriter.iceberg.look import MODE, NOT_OURS, Seen, look
@@ -60,8 +60,9 @@ def _checked(catalog: LakeCatalog, swap: Swap, old: LakeTable) -> Marks:
     main = old.head(MAIN)
     mark = None if main is None else nearest_mark(old, main)
     marks = Marks() if mark is None else Marks.parse(mark.text)
-    if any(at >= swap.frontiers.get(lane, 0) for lane, at in marks.offsets.items()):
-        raise SwapTooEarly(marks.offsets)
+    held = of_streams(marks.offsets)
+    if any(at >= swap.frontiers.get(lane, 0) for lane, at in held.items()):
+        raise SwapTooEarly(held)
     return marks
 
 

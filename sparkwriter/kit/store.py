@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 from actors.contract.writes import StagedBatch, TargetState
 from changes.model import TableName, TargetName
-from offsets.fence import Marks
+from offsets.fence import Marks, of_streams
 from offsets.snapshot import TargetMark
 from sparkwriter.sql.ddl_plan import DdlTable
 from sparkwriter.sql.schema import LakeColumn, SchemaStep, StoredTable
@@ -58,7 +58,7 @@ class Absent:
     @property
     def state(self) -> TargetState:
         """What the processor hears."""
-        return TargetState(hwms=self.marks.offsets, steps=self.marks.steps)
+        return TargetState(hwms=of_streams(self.marks.offsets), steps=self.marks.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,8 @@ class Existing(Generic[T]):
     def state(self) -> TargetState:
         """What the processor hears."""
         marks = self.marks
-        state = TargetState(self.stored.schema, self.stored.mode, marks.offsets, self.version)
+        hwms = of_streams(marks.offsets)
+        state = TargetState(self.stored.schema, self.stored.mode, hwms, self.version)
         return replace(
             state,
             positions=self.positions,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from actors.contract.ports import SwapTooEarly, TargetRefused
 from actors.contract.writes import StagedBatch, Swap, TargetState
 from changes.model import Mode, TargetName
-from offsets.fence import Marks
+from offsets.fence import Marks, of_streams
 from offsets.snapshot import TargetMark
 from sparkwriter.kit.store import Absent, Capabilities, Facts, TableChange
 from sparkwriter.kit.swaps import nothing_rebuilt
@@ -175,8 +175,9 @@ class LedgeredStore(ABC):
 
     def _exchange(self, swap: Swap, old: Row | Absent, new: Row) -> None:
         marks = new.marks.lifted(old.marks)
-        if any(at >= swap.frontiers.get(lane, 0) for lane, at in old.marks.offsets.items()):
-            raise SwapTooEarly(old.marks.offsets)
+        held = of_streams(old.marks.offsets)
+        if any(at >= swap.frontiers.get(lane, 0) for lane, at in held.items()):
+            raise SwapTooEarly(held)
         made = replace(new.table, rebuilt=str(swap.new))
         operations: list[Operation] = [Rename(swap.new, swap.old, made)]
         entries: list[Entry] = [Shows(swap.old, marks, made), Forgets(swap.new)]

@@ -49,7 +49,7 @@ MUTATIONS = (
     Mutation(
         "a write that has landed is covered",
         "offsets/fence.py",
-        "        return all(self.of(lane) == span.through for lane, span in write.lanes.items())\n",
+        "        return all(self._holds(lane, s.through) for lane, s in write.lanes.items())\n",
         "        return False\n",
         ("tests/sparkwriter/kit/test_contract.py",),
     ),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from offsets.fence import Fenced, FencedWrite, Marks, Span, Straggler
-from offsets.position import Step, TopicPartition
+from offsets.position import Step, TopicPartition, job_lane
 
 A, B = TopicPartition("shop", 0), TopicPartition("shop", 1)
 OURS, THEIRS = "g@here", "g@there"
@@ -23,6 +23,7 @@ class Write:
     group: str = OURS
     step: Step | None = None
     begun: int = 0
+    ends_lane: bool = False
     target: str = "lake.s.t"
 
 
@@ -112,3 +113,19 @@ def test_marks_that_came_with_a_name_lift_those_of_the_table() -> None:
     renaming = Marks.renamed_by(Write({A: Span(5, 8)}, step=Step(9, 1)))
     assert table.with_name(renaming) == Marks({A: 8, B: 7}, {A: OURS, B: THEIRS}, {A: Step(9, 1)})
     assert table.lifted(Marks({A: 6, B: 2})) == Marks({A: 6, B: 7}, {B: THEIRS})
+
+
+def test_a_jobs_lane_leaves_with_its_last_write_or_with_the_streams_first() -> None:
+    """With whose it was, too: what is left is what a stream goes on from."""
+    job = job_lane("l1")
+    filled = Marks().after(Write({job: Span(-1, 0)}))
+    assert filled == Marks({job: 0}, {job: OURS})
+    last = Write({job: Span(0, 1), A: Span(-1, 4)}, ends_lane=True)
+    assert filled.after(last) == Marks({A: 4}, {A: OURS})
+    assert filled.after(batch(B=(-1, 7))) == Marks({B: 7}, {B: OURS})
+
+
+def test_a_jobs_lane_is_not_lifted_into_another_table() -> None:
+    """That takes the name of the one it filled."""
+    old = Marks({job_lane("l1"): 3, A: 5}, {A: OURS})
+    assert Marks({A: 4}).lifted(old) == Marks({A: 5}, {A: OURS})
