@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from offsets.load import Load
 from offsets.position import NO_OFFSET, TopicPartition
 
 
@@ -19,17 +20,29 @@ class Rebuild:
 
     ``until``: of each lane the last message that the old table may hold. The new one is complete
     when the frontiers are beyond these. ``keep_old``: the old table gets another name and stays.
-    ``cancelled``: it is given up, and what was made of it is still to be removed.
+    ``cancelled``: it is given up, and what was made of it is still to be removed. ``load``: the
+    new table is filled from the database first. ``leftover``: tables of its earlier attempts, still
+    to be removed.
     """
 
     into: str
     until: Mapping[TopicPartition, int]
     keep_old: bool = False
     cancelled: bool = False
+    load: Load | None = None
+    leftover: tuple[str, ...] = ()
 
     def passed_by(self, frontiers: Mapping[TopicPartition, int]) -> bool:
         """Whether everything below these frontiers is all that was asked for."""
+        if self.load is not None and not self.load.passed_by(frontiers):
+            return False
         return all(frontiers.get(source, 0) > last for source, last in self.until.items())
+
+    @property
+    def reads(self) -> frozenset[TopicPartition]:
+        """The partitions that it needs without a gap."""
+        since = () if self.load is None else self.load.since
+        return frozenset({*self.until, *since})
 
     def ahead(self, marks: Mapping[TopicPartition, int]) -> Rebuild:
         """The old table turned out to hold more than was recorded of it: it ends later."""

@@ -24,15 +24,16 @@ def begun(
 ) -> Snapshot:
     """Have a target's partitions read again from ``low`` into the new table."""
     rebuild = Rebuild(into, lanes_of(snapshot, target), keep_old)
-    return _moved(snapshot, low, {**snapshot.rebuilds, target: rebuild})
+    return moved_back(snapshot, low, {**snapshot.rebuilds, target: rebuild})
 
 
 def cancelled(snapshot: Snapshot, target: str) -> Snapshot:
     """Give a rebuild up: what came meanwhile is read again, for the old table did not get it."""
     rebuild = snapshot.rebuilds[target]
-    behind = {source: last + 1 for source, last in rebuild.until.items()}
+    behind = {} if rebuild.load is None else dict(rebuild.load.since)
+    behind |= {source: last + 1 for source, last in rebuild.until.items()}
     abandoned = replace(rebuild, cancelled=True)
-    return _moved(snapshot, behind, {**snapshot.rebuilds, target: abandoned})
+    return moved_back(snapshot, behind, {**snapshot.rebuilds, target: abandoned})
 
 
 def is_complete(snapshot: Snapshot, target: str) -> bool:
@@ -57,8 +58,9 @@ def ended(snapshot: Snapshot, target: str) -> Snapshot:
     targets, spills = dict(snapshot.targets), dict(snapshot.spills)
     new = targets.get(rebuild.into)
     # Stores lay a snapshot over what they have: an entry goes by being emptied.
-    targets[rebuild.into] = TargetMark(None, {})
-    spills.pop(rebuild.into, None)
+    for name in (rebuild.into, *rebuild.leftover):
+        targets[name] = TargetMark(None, {})
+        spills.pop(name, None)
     if not rebuild.cancelled:
         targets[target] = new or TargetMark(None, {})
         spills.pop(target, None)
@@ -66,7 +68,7 @@ def ended(snapshot: Snapshot, target: str) -> Snapshot:
     return replace(snapshot, targets=targets, spills=spills, rebuilds=rest)
 
 
-def _moved(
+def moved_back(
     snapshot: Snapshot, to: Mapping[TopicPartition, int], rebuilds: Mapping[str, Rebuild]
 ) -> Snapshot:
     """With frontiers moved back, never forward; the group's commit follows."""

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 
 from offsets.log_epochs import LogEpoch
-from offsets.moves import MarkMoves
 from offsets.position import TopicPartition
-from offsets.rebuild import Rebuild
+from offsets.rebuild_text import Mark, MovesForm, RebuildForm, sources, texts
 from offsets.running import Running
 from offsets.snapshot import PartitionState, Snapshot, SpillMark, TargetMark
-
-V = TypeVar("V")
 
 VERSION = 1
 """Version of the file's layout. A reader refuses what it does not know instead of guessing."""
@@ -71,41 +67,6 @@ def decode(text: str, edited: bool = False) -> Snapshot:
 
 
 Offset = Annotated[int, msgspec.Meta(ge=0)]
-Mark = Annotated[int, msgspec.Meta(ge=-1)]
-
-
-class MovesForm(msgspec.Struct, forbid_unknown_fields=True):
-    """Moves of marks as JSON's members."""
-
-    lower: dict[str, Mark]
-    lift: dict[str, Mark]
-
-    @classmethod
-    def of(cls, moves: MarkMoves) -> MovesForm:
-        """From the value."""
-        return cls(_texts(moves.lower), _texts(moves.lift))
-
-    def value(self) -> MarkMoves:
-        """Raises ValueError at a name that is no partition."""
-        return MarkMoves(_sources(self.lower), _sources(self.lift))
-
-
-class RebuildForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A rebuild as JSON's members."""
-
-    into: str
-    until: dict[str, Mark]
-    keep_old: bool = False
-    cancelled: bool = False
-
-    @classmethod
-    def of(cls, rebuild: Rebuild) -> RebuildForm:
-        """From the value."""
-        return cls(rebuild.into, _texts(rebuild.until), rebuild.keep_old, rebuild.cancelled)
-
-    def value(self) -> Rebuild:
-        """Raises ValueError at a name that is no partition."""
-        return Rebuild(self.into, _sources(self.until), self.keep_old, self.cancelled)
 
 
 class _LogForm(msgspec.Struct, forbid_unknown_fields=True):
@@ -155,7 +116,7 @@ class _MarkForm(msgspec.Struct, forbid_unknown_fields=True, gc=False, omit_defau
 
     def value(self) -> TargetMark:
         moves = None if self.moves is None else self.moves.value()
-        return TargetMark(self.version, _sources(self.hwms), moves, self.rows_may_differ)
+        return TargetMark(self.version, sources(self.hwms), moves, self.rows_may_differ)
 
 
 class _SpillForm(msgspec.Struct, forbid_unknown_fields=True):
@@ -193,7 +154,7 @@ class _BodyForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
             },
             snapshot.forced,
             {
-                target: _SpillForm(mark.bytes, _texts(mark.lanes))
+                target: _SpillForm(mark.bytes, texts(mark.lanes))
                 for target, mark in snapshot.spills.items()
             },
             {name: RebuildForm.of(rebuild) for name, rebuild in snapshot.rebuilds.items()},
@@ -209,7 +170,7 @@ class _BodyForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
             {target: mark.value() for target, mark in self.targets.items()},
             self.forced,
             {
-                target: SpillMark(mark.bytes, _sources(mark.lanes))
+                target: SpillMark(mark.bytes, sources(mark.lanes))
                 for target, mark in self.spills.items()
             },
             {name: rebuild.value() for name, rebuild in self.rebuilds.items()},
@@ -223,14 +184,6 @@ class _Names(dict[TopicPartition, str]):
     def __missing__(self, source: TopicPartition) -> str:
         name = self[source] = str(source)
         return name
-
-
-def _texts(by_source: Mapping[TopicPartition, V]) -> dict[str, V]:
-    return {str(source): value for source, value in by_source.items()}
-
-
-def _sources(by_text: Mapping[str, V]) -> dict[TopicPartition, V]:
-    return {TopicPartition.parse(source): value for source, value in by_text.items()}
 
 
 def _checksum(body: dict[str, Any]) -> str:

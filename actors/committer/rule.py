@@ -13,6 +13,8 @@ from actors.contract.figures import CommitterFigures, Figures, LaneFigures, Part
 from actors.runtime.mailbox import Tick
 from offsets.group_commit import below_spills
 from offsets.ledger import LaneLedger
+from offsets.load import Broken
+from offsets.load_steps import broken
 from offsets.log_epochs import LogEpochs
 from offsets.position import Lane, TopicPartition
 from offsets.running import RunningTrail
@@ -63,6 +65,7 @@ class CommitterLogic:
         self._marks: dict[str, TargetMark] = dict(recorded.targets)
         self._spills: dict[str, SpillMark] = dict(recorded.spills)
         self._formats = dict(recorded.formats)
+        self._rebuilds = dict(recorded.rebuilds)
         self._rebuilding = set(recorded.rebuilds)
         self._on_disk: Snapshot | None = None
         self._owned: tuple[TopicPartition, ...] = ()
@@ -91,6 +94,8 @@ class CommitterLogic:
                 out = []
             case msg.SpillListed(target, mark):
                 out = self._list_spill(target, mark)
+            case msg.LoadBroken(into, why):
+                out = self._load_broken(into, why)
             case msg.EpochStarted():
                 out = self._started(message)
             case msg.Confirmed(frontiers):
@@ -138,8 +143,8 @@ class CommitterLogic:
         """What another member has read of a partition is not in a table that is filled here."""
         source = started.source
         left = self._frontiers().get(source, started.start)
-        for target, rebuild in self._recorded.rebuilds.items():
-            if source in rebuild.until and left < started.start:
+        for target, rebuild in self._rebuilds.items():
+            if source in rebuild.reads and left < started.start:
                 reason = (
                     f"{source} is read from {started.start} on and was left at {left}: the rebuild "
                     f"of {target} lacks what is between. Give it up, `binlogd tables rebuild "
@@ -207,6 +212,15 @@ class CommitterLogic:
             self._spills[target] = mark
         return []
 
+    def _load_broken(self, into: str, why: Broken) -> list[object]:
+        """Recorded before the messages count as done that the table will not get any more."""
+        for target, rebuild in self._rebuilds.items():
+            if rebuild.into == into:
+                self._rebuilds[target] = broken(rebuild, why)
+                fields = {"target": target, "reason": why.reason}
+                return [fx.Log("warning", "load_broken", fields), *self._save()]
+        return []
+
     def _note_time(self, source: TopicPartition, target: str, through: int) -> None:
         timeline = self._timelines[source]
         time_ms = timeline.time_ms(through)
@@ -241,7 +255,7 @@ class CommitterLogic:
         done = [
             name
             for name in sorted(self._rebuilding)
-            for rebuild in (self._recorded.rebuilds[name],)
+            for rebuild in (self._rebuilds[name],)
             if rebuild.into not in self._spills and rebuild.passed_by(frontiers)
         ]
         self._rebuilding.difference_update(done)
@@ -289,7 +303,7 @@ class CommitterLogic:
             targets=dict(self._marks),
             forced=self._recorded.forced,
             spills=dict(self._spills),
-            rebuilds=self._recorded.rebuilds,
+            rebuilds=dict(self._rebuilds),
             formats=dict(self._formats),
         )
 

@@ -20,6 +20,7 @@ from actors.processor.quarantine_state import Quarantine
 from actors.processor.waiting import Chunk, DeadRecord, Queue, StagedFile
 from changes.routing import TargetRoute
 from offsets.fence import Span
+from offsets.load import Load
 from offsets.position import NO_OFFSET, Step, TopicPartition
 from offsets.snapshot import TargetMark
 
@@ -73,6 +74,8 @@ class TargetBuffer:
     passed: Passed | None = None
     columns: Columns = field(default_factory=Columns)
     quarantine: Quarantine | None = None
+    load: Load | None = None
+    """The load that fills the target, until it has passed its end and takes another name."""
     tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:
@@ -119,6 +122,11 @@ class TargetBuffer:
         """When the oldest waiting message makes a batch due, None when none waits."""
         since = self.queue.since
         return None if since is None else since + age_s * self.pace
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether a load fills it, and what comes for it is kept: that is no quarantine."""
+        return self.load is not None and self.load.filling and self.load.broken is None
 
     @property
     def empty(self) -> bool:
@@ -188,9 +196,10 @@ class TargetBuffer:
     def figures(self, now: float) -> TargetFigures:
         """The target's figures."""
         tally = self.tally
+        held = None if self.is_filled else self.quarantine
         return TargetFigures(
             target=self.name,
-            phase=self.life.phase.value,
+            phase="loading" if self.is_filled else self.life.phase.value,
             buffered_messages=self.queue.messages,
             buffered_bytes=self.queue.size,
             waiting_s=None if self.queue.since is None else now - self.queue.since,
@@ -207,7 +216,7 @@ class TargetBuffer:
             write=self._write_figures(now),
             error=tally.last_error(now),
             hwms=dict(self.state.hwms),
-            quarantine=None if self.quarantine is None else self.quarantine.figures(),
+            quarantine=None if held is None else held.figures(),
             ddl_not_understood=tally.ddl_not_understood,
             rows_may_differ=self.state.rows_may_differ,
             writes=tally.writes,

@@ -20,6 +20,7 @@ from actors.contract.figures import bare
 from actors.contract.spills import SpillRecord, SpillState
 from actors.processor.buffer import TargetBuffer
 from actors.processor.life import Phase
+from actors.processor.loads import Loads
 from actors.processor.quarantine_state import Quarantine
 from actors.processor.undone import chunks_of, covered, into_quarantine, no_more_at_hand
 from actors.processor.waiting import Chunk
@@ -31,9 +32,11 @@ from offsets.snapshot import SpillMark
 @dataclass(frozen=True, slots=True)
 class QuarantineSettings:
     """``bytes_`` bounds one target's spill; at the bound its messages wait (and with them, once
-    memory is full, everything else), or with ``stop`` the pipeline stops."""
+    memory is full, everything else), or with ``stop`` the pipeline stops. ``load_bytes`` bounds
+    that of a target which is being loaded; at the bound the load is given up."""
 
     bytes_: int = 1 << 30
+    load_bytes: int = 8 << 30
     stop: bool = False
     page_bytes: int = 16 << 20
     age_s: float = 1.0
@@ -44,8 +47,9 @@ class QuarantineSettings:
 class Quarantines:
     """Makes one processor's quarantines. Deterministic: it answers with effects."""
 
-    def __init__(self, me: Address, settings: QuarantineSettings) -> None:
+    def __init__(self, me: Address, loads: Loads, settings: QuarantineSettings) -> None:
         self._me = me
+        self._loads = loads
         self._committer = Address(me.pipeline, "committer")
         self._supervisor = Address(me.pipeline, "supervisor")
         self._settings = settings
@@ -104,6 +108,8 @@ class Quarantines:
         """What comes for it: to be spilled, unless spill or target has it (it is read again)."""
         quarantine = buffer.quarantine
         assert quarantine is not None
+        if buffer.load is not None and buffer.load.broken is not None:
+            return self._loads.passed_over(buffer, chunk)
         spilled = quarantine.spill.lanes.get(chunk.source, (NO_OFFSET, NO_OFFSET))[1]
         fresh = chunk.above(max(spilled, buffer.hwm(chunk.source)))
         held = 0 if fresh is None else len(fresh.messages)
@@ -187,8 +193,11 @@ class Quarantines:
         quarantine = buffer.quarantine
         assert quarantine is not None
         quarantine.retry_at = None
-        bound = self._settings.bytes_
+        settings, load = self._settings, buffer.load
+        bound = settings.bytes_ if load is None else settings.load_bytes
         if quarantine.spill.bytes + quarantine.waiting_bytes > bound and not quarantine.rereads:
+            if load is not None:
+                return self._loads.give_up(buffer, bound)
             return self._full(buffer, quarantine, bound)
         if quarantine.idle:
             return []

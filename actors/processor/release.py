@@ -31,6 +31,9 @@ class Releases:
         quarantine = buffer.quarantine
         if quarantine is None:
             return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name} is not in quarantine"))]
+        if buffer.load is not None and (buffer.load.filling or buffer.load.broken is not None):
+            line = f"{buffer.name}: {quarantine.reason}: its job says when it goes on"
+            return [fx.Reply(msg.RetryAnswer(False, line))]
         if quarantine.releasing:
             return [fx.Reply(msg.RetryAnswer(False, f"{buffer.name} is being released already"))]
         if draining or not buffer.life.releasable:

@@ -24,11 +24,13 @@ from actors.processor.column_changes import forget_published
 from actors.processor.doubts import remarks_of
 from actors.processor.handover import Settlements, as_staged, give_up, moved_back, over
 from actors.processor.life import Life, Phase
+from actors.processor.loads import Loads
 from actors.processor.quarantine import Quarantines, QuarantineSettings
 from actors.processor.quarantine_state import Quarantine
 from actors.processor.release import Releases
 from actors.processor.rolled_back import fed, gap_in, published, remarks
 from actors.processor.settings import OpenSpill, ProcessorSettings
+from actors.processor.undone import file_of, place_of
 from actors.processor.waiting import Chunk
 from actors.runtime.mailbox import Tick
 from changes.formats.base import Format
@@ -82,10 +84,13 @@ class ProcessorLogic:
         self._epochs: dict[TopicPartition, int] = {}
         self._ends: dict[TopicPartition, Watermarks] = {}
         self._received = 0
+        self._loads = Loads(address, format_, router, settings.loads)
         self._quarantines = Quarantines(
             address,
+            self._loads,
             QuarantineSettings(
                 bytes_=settings.quarantine_bytes,
+                load_bytes=settings.load_spill_bytes,
                 stop=settings.quarantine_full_stops,
                 page_bytes=settings.batch_bytes,
                 age_s=settings.batch_age_s,
@@ -100,6 +105,7 @@ class ProcessorLogic:
             buffer.life = Life(quarantined=True)
             buffer.quarantine = Quarantine(spill.reason, spill.state)
             buffer.tally.failed(spill.reason, None)
+            self._loads.adopt(buffer)
         self._drain_after: int | None = None
         self._drained = False
         self._flush_after: int | None = None
@@ -200,7 +206,9 @@ class ProcessorLogic:
                 buffer = self._new_buffer(share.route)
                 # Its marks are read for the first time: not once more for this assignment.
                 buffer.marked[batch.source] = batch.epoch
-                out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
+                self._loads.adopt(buffer)
+                if buffer.quarantine is None:
+                    out.append(fx.Tell(WRITERS, buffer.opening(self._me)))
             fed(buffer, batch)
             buffer.tally.messages_read += len(share.messages)
             if buffer.life.phase is Phase.STOPPED or buffer.doomed is not None:
@@ -214,6 +222,7 @@ class ProcessorLogic:
                     now,
                     table=share.table,
                 )
+                out += [] if buffer.load is None else self._loads.look(buffer, chunk)
                 if buffer.quarantine is not None:
                     out += self._quarantines.take(buffer, chunk)
                 else:
@@ -282,6 +291,9 @@ class ProcessorLogic:
 
     def _staged(self, target: TargetName, staged: msg.Staged) -> list[object]:
         buffer = self._of(target)
+        if (why := self._loads.moved(buffer, staged)) is not None:
+            gone = () if staged.path is None else (staged.path,)
+            return [fx.RemoveStaged(gone), *self._loads.end(buffer, why)]
         return self._guarded(buffer, lambda b, now: self._batches.staged(b, staged, now))
 
     def _guarded(
@@ -349,7 +361,7 @@ class ProcessorLogic:
         buffer = self._of(failed.target)
         if buffer.life.phase is Phase.QUARANTINED:
             # All that was in it is in the spill, or will be read again.
-            path = _path(buffer.life.write)
+            path = file_of(buffer.life.write)
             buffer.life.ended()
             return [fx.RemoveStaged((path,))] if path is not None else []
         if buffer.life.phase is Phase.STOPPED:
@@ -368,7 +380,7 @@ class ProcessorLogic:
         if kind is msg.FailureKind.WAITS:
             asked = [] if failed.awaits is None else self._awaited.ask(buffer, failed.awaits)
             return [self._attempts.waits(buffer, failed.reason, now), *asked]
-        said = f"{buffer.name}: {bare(buffer.name, failed.reason)}{_place(buffer)}"
+        said = f"{buffer.name}: {bare(buffer.name, failed.reason)}{place_of(buffer)}"
         if fenced:
             said += (
                 ": another writer moves this target. Two daemons share one only as members of one"
@@ -380,7 +392,7 @@ class ProcessorLogic:
 
     def _ended_in_refusal(self, buffer: TargetBuffer, reason: str) -> list[object]:
         """A write, or an opening, has ended, and what was in it is not written."""
-        path = _path(buffer.life.write)
+        path = file_of(buffer.life.write)
         out = self._refused(buffer, reason)
         buffer.life.ended()
         # Where the target stops the file is removed already.
@@ -391,7 +403,7 @@ class ProcessorLogic:
     def _give_up(self, buffer: TargetBuffer, reason: str = "") -> list[object]:
         if buffer.quarantine is not None:
             # The messages of a release are in the spill: from there they are read again.
-            said = f"{buffer.name}: {bare(buffer.name, reason)}{_place(buffer)}"
+            said = f"{buffer.name}: {bare(buffer.name, reason)}{place_of(buffer)}"
             return self._ended_in_refusal(buffer, said)
         fetcher = Address(self._me.pipeline, "fetcher")
         return give_up(buffer, self._epochs, fetcher) + self._stop_if_doomed(buffer)
@@ -467,7 +479,7 @@ class ProcessorLogic:
             return []
         buffer.tally.failed(reason, self._now)
         paths = buffer.drop_all()
-        if (path := _path(buffer.life.write)) is not None:
+        if (path := file_of(buffer.life.write)) is not None:
             paths.append(path)
         buffer.life.stop()
         out: list[object] = [fx.RemoveStaged(tuple(paths))] if paths else []
@@ -550,23 +562,3 @@ class ProcessorLogic:
 def _waiting_since(buffer: TargetBuffer) -> float:
     """The order in which targets get a free writer: the longest wait first."""
     return buffer.queue.since if buffer.queue.since is not None else float("-inf")
-
-
-def _path(write: msg.WriteBatch | None) -> str | None:
-    """The file of a write, if it has one."""
-    return None if write is None else write.batch.path
-
-
-def _place(buffer: TargetBuffer) -> str:
-    """Which messages a refused write was made of."""
-    write = buffer.life.write
-    if write is None:
-        return ""
-    batch = write.batch
-    if batch.step is not None:
-        (source,) = batch.lanes
-        return f" ({source} offset {batch.step.offset}, up to its entry {batch.step.done})"
-    spans = ", ".join(
-        f"{source} offsets {span.after + 1}..{span.through}" for source, span in batch.lanes.items()
-    )
-    return f" ({spans})"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from actors.contract.spills import SpillState
 from changes.model import DdlPolicy
 from changes.routing import TargetRoute
+from offsets.load import Load
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,9 @@ class ProcessorSettings:
     """A target that its sink refuses is quarantined, instead of stopping the pipeline."""
     quarantine_bytes: int = 1 << 30
     quarantine_full_stops: bool = False
+    loads: Mapping[str, Load] = field(default_factory=dict)
+    """By the name of the table that is filled."""
+    load_spill_bytes: int = 8 << 30
     processors: int = 1
     """How many the pipeline has: a target's number among them follows from its name."""
     retry_base_s: float = 0.5

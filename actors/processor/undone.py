@@ -5,6 +5,7 @@ Staged rows are not messages: a spill takes the messages at hand and names the r
 
 from __future__ import annotations
 
+from actors.contract import messages as msg
 from actors.contract.raw_messages import Messages
 from actors.processor.buffer import TargetBuffer
 from actors.processor.waiting import Chunk, Closing
@@ -76,3 +77,23 @@ def chunks_of(closing: Closing | None, now: float) -> list[Chunk]:
         for part in closing.parts
         if part.lane.messages
     ]
+
+
+def file_of(write: msg.WriteBatch | None) -> str | None:
+    """The file of a write, if it has one."""
+    return None if write is None else write.batch.path
+
+
+def place_of(buffer: TargetBuffer) -> str:
+    """Which messages a refused write was made of."""
+    write = buffer.life.write
+    if write is None:
+        return ""
+    batch = write.batch
+    if batch.step is not None:
+        (source,) = batch.lanes
+        return f" ({source} offset {batch.step.offset}, up to its entry {batch.step.done})"
+    spans = ", ".join(
+        f"{source} offsets {span.after + 1}..{span.through}" for source, span in batch.lanes.items()
+    )
+    return f" ({spans})"

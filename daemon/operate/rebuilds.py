@@ -19,6 +19,7 @@ from actors.runtime.waits import Waits
 from changes.model import TargetName
 from daemon.operate.rebuild_plan import put_aside
 from daemon.spills.file import SpillFolder
+from offsets.load_steps import tidied
 from offsets.rebuild import Rebuild
 from offsets.rebuild_steps import delayed, ended, is_complete
 from offsets.snapshot import Snapshot, TargetMark
@@ -77,8 +78,13 @@ class Rebuilds:
         rebuild = snapshot.rebuilds[target]
         log: Any = structlog.get_logger().bind(pipeline=snapshot.pipeline, actor="supervisor")
         fields = {"target": target, "into": rebuild.into}
+        if rebuild.leftover:
+            for name in rebuild.leftover:
+                self._remove(TargetName.parse(name))
+            snapshot = tidied(snapshot, target)
+            self._save(snapshot)
         if rebuild.cancelled:
-            self._remove(rebuild)
+            self._remove(TargetName.parse(rebuild.into))
             snapshot = ended(snapshot, target)
             log.info("rebuild_given_up", **fields)
         elif not self._reached(TargetName.parse(target)):
@@ -113,8 +119,7 @@ class Rebuilds:
         mark = TargetMark(state.version, dict(state.hwms), rows_may_differ=state.rows_may_differ)
         return replace(done, targets={**done.targets, target: mark})
 
-    def _remove(self, rebuild: Rebuild) -> None:
-        new = TargetName.parse(rebuild.into)
+    def _remove(self, new: TargetName) -> None:
         self._again(lambda: self._sink(new).remove(new))
         self._spills.drop(new)
 

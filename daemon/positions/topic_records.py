@@ -12,9 +12,9 @@ import msgspec
 
 from offsets.log_epochs import LogEpoch
 from offsets.position import TopicPartition
+from offsets.rebuild_text import MovesForm, RebuildForm
 from offsets.running import Running
 from offsets.snapshot import PartitionState, Snapshot, TargetMark
-from offsets.snapshot_text import MovesForm, RebuildForm
 from offsets.store import Loaded
 
 VERSION = 1

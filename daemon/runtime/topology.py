@@ -37,6 +37,7 @@ from daemon.runtime.requests import Requests, WritersDirectory
 from daemon.source.opening import open_source
 from daemon.spills.file import Found, SpillFolder
 from daemon.spills.spills import PipelineSpills, open_spills
+from offsets.load import Load
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from offsets.store import OffsetStore
@@ -73,6 +74,12 @@ def stand_ins(snapshot: Snapshot) -> dict[TargetName, TargetName]:
         TargetName.parse(target): TargetName.parse(rebuild.into)
         for target, rebuild in snapshot.rebuilds.items()
     }
+
+
+def loads_of(snapshot: Snapshot) -> dict[str, Load]:
+    """The loads under way, by the name of the table that each fills."""
+    rebuilds = snapshot.rebuilds.values()
+    return {rebuild.into: rebuild.load for rebuild in rebuilds if rebuild.load is not None}
 
 
 class Topology:
@@ -232,6 +239,7 @@ class Topology:
             staged_bytes=config.memory.staged_bytes // processors,
             group=parts.group,
             ddl=config.pipeline[address.pipeline].ddl.policy,
+            loads=loads_of(parts.recorded),
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
         recorded = parts.recorded.targets

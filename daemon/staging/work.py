@@ -18,7 +18,7 @@ from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import BadMessageAt, Staged, StageFailed
 from changes.column_changes import ColumnChange, changed_types, left_out
 from changes.formats.base import Format, TableDecoder
-from changes.model import CHANGELOG_COLUMNS, HAS_PREFIX, BadRecord, Changes, Mode, TargetName
+from changes.model import CHANGELOG_COLUMNS, FROM, HAS_PREFIX, BadRecord, Changes, Mode, TargetName
 from changes.net.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from changes.shaping.compute import ShapeRefused
 from changes.shaping.decoder import ShapedDecoder
@@ -118,6 +118,7 @@ class StageWork:
             declared_types=declared,
             column_changes=changed,
             begins=decoded[0].begins if decoded else "",
+            moves=FROM in table.column_names,
         )
 
     def _decoder(self, request: Stage) -> TableDecoder:

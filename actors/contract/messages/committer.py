@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from offsets.load import Broken
 from offsets.log_epochs import EpochSpan, LogEpoch
 from offsets.position import Run, TopicPartition
 from offsets.running import Running
@@ -100,3 +101,14 @@ class SpillListed:
 
     target: str
     mark: SpillMark | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBroken:
+    """The load that fills the table ``into`` can't go on as it was begun.
+
+    It comes before the ``Written`` of messages that the table is not to get any more.
+    """
+
+    into: str
+    why: Broken

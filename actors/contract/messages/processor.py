@@ -97,6 +97,8 @@ class Staged:
     """The letter of the first change that was decoded."""
     refused: str | None = None
     """Why the target can't have the shape that its route asks for. Then nothing is staged."""
+    moves: bool = False
+    """Some row takes what it lacks from the stored row of another key."""
 
 
 @dataclass(frozen=True, slots=True)
