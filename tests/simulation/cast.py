@@ -18,6 +18,7 @@ from changes.formats.recognise import TopicFormats
 from changes.model import Mode
 from changes.routing import Route, Router, shard_of
 from changes.shaping.shape import Shape
+from daemon.runtime.topology import loads_of, stand_ins
 from daemon.spills.spills import PipelineSpills, open_spills
 from tests.simulation.durable import PIPELINE, Durable, Failing, FakeLog
 from tests.simulation.partitions import COMMITTER, FETCHER
@@ -64,7 +65,7 @@ class Cast:
         staging: type[RealStaging] | type[PlainStaging],
     ) -> None:
         shape = durable.shape
-        router = Router(routes(shape.route))
+        router = Router(routes(shape.route), stand_ins(durable.snapshot))
         topics = TopicFormats(durable.snapshot.formats)
         format_ = make_format(shape.format, shape.options, topics)
         if shape.several:
@@ -91,6 +92,7 @@ class Cast:
             processors=shards,
             quarantine_bytes=shape.quarantine_bytes,
             ddl=shape.policy,
+            loads=loads_of(durable.snapshot),
         )
         for number in range(shards):
             me = Address(PIPELINE, "processor", number)

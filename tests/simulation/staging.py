@@ -6,7 +6,7 @@ let thousands of seeds through the actors' logic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -121,8 +121,9 @@ class PlainStaging:
         before = max((lane.rows_before for lane in request.lanes), default=0)
         if mode is Mode.APPEND:
             content: Content = _entries(pieces, good, before)
+            rows: list[Net] = []
         else:
-            content = self._nets(pieces, good)
+            content = rows = self._nets(pieces, good)
         if self._disk_full():
             return StageFailed(target, "disk full")
         self.files[path] = content
@@ -131,7 +132,8 @@ class PlainStaging:
         positions = self._positions if mode is Mode.UPSERT else None
         return Staged(
             target, path, len(content), 20 * len(content), changes, schema=schema, mode=mode,
-            positions=positions, bad=bad,
+            positions=positions, bad=bad, partial=_lacking(columns, rows),
+            moves=any(net.values is not None and net.base not in (None, net.key) for net in rows),
         )  # fmt: skip
 
     def rows(self, path: str) -> Content:
@@ -153,6 +155,12 @@ class PlainStaging:
         for piece in pieces:
             nets = follow(nets, {net.key: net for net in piece})
         return list(fold(nets, changes).values())
+
+
+def _lacking(columns: Iterable[str], rows: list[Net]) -> tuple[str, ...]:
+    """The columns that some row lacks."""
+    stay = [net.values for net in rows if net.values is not None]
+    return tuple(name for name in columns if any(name not in values for values in stay))
 
 
 def _entries(

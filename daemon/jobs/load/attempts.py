@@ -1,0 +1,100 @@
+"""A load's attempts: what the pipeline records of them, the next one, and the end of all."""
+
+from __future__ import annotations
+
+from daemon.jobs.load.memory import Filled, places, texts
+from daemon.jobs.load.step import Step, load_of
+from offsets.rebuild_steps import cancelled
+from offsets.snapshot import Snapshot
+
+HOUR_MS = 3_600_000
+
+
+def look(step: Step) -> None:
+    """Take in what the pipeline has recorded of the loads meanwhile."""
+    snapshot = step.snapshot()
+    for target, filled in step.memory.at("filling", "filled", "following").items():
+        load = load_of(snapshot, target, filled, step.job.id)
+        if load is None and (filled.stage == "following" or _recorded(step, target)):
+            filled.stage = "done"  # it has taken its name
+        elif load is None:
+            filled.stage, filled.why = "failing", "it was given up by somebody"
+        elif load.broken is not None and not load.broken.behind:
+            filled.stage, filled.why = "failing", load.broken.reason
+        elif load.broken is not None:
+            again(step, filled, load.broken.reason)
+            filled.behind = texts(load.broken.behind)
+    for target, filled in step.memory.at("again").items():
+        load = load_of(snapshot, target, filled, step.job.id)
+        if load is None:
+            filled.stage, filled.why = "failing", "it was given up by somebody"
+        elif load.broken is not None:
+            filled.behind = texts(load.broken.behind)
+
+
+def _recorded(step: Step, target: str) -> bool:
+    """Whether its end may be recorded already, by a step whose own end was not remembered."""
+    ending = step.memory.ending
+    return ending is not None and ending.ready and target in ending.targets
+
+
+def again(step: Step, filled: Filled, why: str, wait_s: float = 0.0) -> None:
+    """This attempt is over. One that has read nothing yet costs nothing, and does not count."""
+    if filled.next:
+        filled.reads.append(step.now_ms)
+    filled.stage, filled.why = "again", why
+    filled.not_before_ms = step.now_ms + int(wait_s * 1000)
+
+
+def renew(step: Step) -> bool:
+    """Have those begin again whose time has come; whether there is any.
+
+    What ended the attempt must be done in all targets, or it would come once more.
+    """
+    frontiers = {s: state.frontier for s, state in step.snapshot().partitions.items()}
+    found = False
+    for filled in step.memory.at("again").values():
+        filled.reads = [at for at in filled.reads if at > step.now_ms - HOUR_MS]
+        if len(filled.reads) >= step.settings.attempts_per_hour:
+            filled.stage = "failing"
+            filled.why = f"{len(filled.reads)} attempts in an hour: {filled.why}"
+            found = True
+            continue
+        behind = places(filled.behind).items()
+        passed = all(frontiers.get(source, 0) > last for source, last in behind)
+        if passed and step.now_ms >= filled.not_before_ms:
+            filled.stage, filled.behind, filled.not_before_ms = "new", {}, 0
+            found = True
+    return found
+
+
+def give_up(step: Step) -> tuple[str, float]:
+    """Record that they are given up: the old tables get what came meanwhile."""
+    failing = step.memory.at("failing")
+    undo(step, set(failing))
+    for filled in failing.values():
+        filled.stage = "failed"
+    return "given up: " + ", ".join(sorted(failing)), 0.0
+
+
+def undo(step: Step, targets: set[str]) -> list[str]:
+    """Give up what is recorded of these targets as this job's. Names them."""
+
+    def mine(snapshot: Snapshot) -> list[str]:
+        return [
+            target
+            for target in sorted(targets & snapshot.rebuilds.keys())
+            for rebuild in (snapshot.rebuilds[target],)
+            if rebuild.load is not None and rebuild.load.job == step.job.id
+            if not rebuild.cancelled
+        ]
+
+    def change(snapshot: Snapshot) -> Snapshot:
+        for target in mine(snapshot):
+            snapshot = cancelled(snapshot, target)
+        return snapshot
+
+    found = mine(step.snapshot())
+    if found:
+        step.control.edit(step.pipeline, change)
+    return found

@@ -1,0 +1,169 @@
+"""What outlives a crash where tables are loaded: the database, too, and how far its log is."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from actors.contract.ports import SwapTooEarly, TargetRefused
+from actors.contract.writes import Swap, TargetState
+from changes.model import TargetName
+from daemon.operate.rebuilds import Rebuilds
+from offsets.fence import of_streams
+from offsets.position import NO_OFFSET, TopicPartition
+from offsets.snapshot import Snapshot
+from tests.simulation.durable import Durable
+from tests.simulation.loads.history import History, Version
+from tests.simulation.sink import FakeSink
+from tests.simulation.stream import Due
+
+MARGIN_S = 1.0
+"""How long a commit may be in the log before a read sees it, at most."""
+
+
+@dataclass
+class Clockwork:
+    """The database and its log on the way: commits become visible, and messages are appended, each
+    in its order, either before the other."""
+
+    history: History
+    visible: int = 0
+    logged: dict[TopicPartition, int] = field(default_factory=dict)
+    seen_at: dict[int, float] = field(default_factory=dict)
+    """When a commit was first in the log."""
+
+    def turn(self, rng: random.Random, now: float, chance: float) -> None:
+        """Something may happen in the database."""
+        commits = self.history.commits
+        if self.visible < len(commits) and rng.random() < chance:
+            self.visible += 1
+        for source in sorted(set(commits)):
+            if rng.random() < chance:
+                self._append(source, now)
+        late = [at for at, when in self.seen_at.items() if now - when >= MARGIN_S * 0.99]
+        self.visible = max([self.visible, *(at + 1 for at in late)])
+
+    def _append(self, source: TopicPartition, now: float) -> None:
+        place = self.logged.get(source, 0)
+        mine = [at for at, where in enumerate(self.history.commits) if where == source]
+        if place < len(mine):
+            self.logged[source] = place + 1
+            self.seen_at[mine[place]] = now
+
+    @property
+    def version(self) -> Version:
+        """What a read sees now."""
+        return self.history.versions[self.visible]
+
+    @property
+    def over(self) -> bool:
+        """Whether all has happened."""
+        total = len(self.history.commits)
+        return self.visible == total and sum(self.logged.values()) == total
+
+    def end(self, source: TopicPartition) -> int:
+        """Where a partition ends now."""
+        log, place = self.history.stream.log[source], self.logged.get(source, 0)
+        if self.over:
+            return self.history.stream.end[source]
+        return log[place][0] if place < len(log) else self.history.stream.end[source]
+
+    def after(self, source: TopicPartition, commit: int) -> int | None:
+        """The first message of a partition whose commit came at or after that number."""
+        mine = [at for at, where in enumerate(self.history.commits) if where == source]
+        for place, at in enumerate(mine[: self.logged.get(source, 0)]):
+            if at >= commit:
+                return self.history.stream.log[source][place][0]
+        # A heartbeat comes when all has happened.
+        return self.history.stream.end[source] if self.over else None
+
+
+class SwappingSink:
+    """``Swaps`` over the sink's tables."""
+
+    def __init__(self, sink: FakeSink) -> None:
+        self._sink = sink
+
+    def open(self, target: TargetName, recorded: object = None) -> TargetState:
+        return self._sink.open(target)
+
+    def write(self, batch: Any) -> TargetState:
+        raise NotImplementedError
+
+    def swap(self, swap: Swap) -> TargetState:
+        old, new = self._sink.tables.get(str(swap.old)), self._sink.tables.get(str(swap.new))
+        if new is None:
+            raise TargetRefused(f"nothing was filled for {swap.old}")
+        if old is not None:
+            held = of_streams(old.marks.offsets)
+            if any(at >= swap.frontiers.get(lane, 0) for lane, at in held.items()):
+                raise SwapTooEarly(held)
+            new.marks = new.marks.lifted(old.marks)
+        self._sink.tables[str(swap.old)] = self._sink.tables.pop(str(swap.new))
+        self._sink.changed(swap.new)
+        self._sink.changed(swap.old)
+        return self._sink.open(swap.old)
+
+    def remove(self, target: TargetName) -> None:
+        if self._sink.tables.pop(str(target), None) is not None:
+            self._sink.changed(target)
+
+
+class _Spills:
+    """``SpillFolder`` as far as the end of a rebuild uses it."""
+
+    def __init__(self, durable: LoadDurable) -> None:
+        self._durable = durable
+
+    def drop(self, target: TargetName) -> None:
+        self._durable.folder(lambda: False).of(target).end()
+
+
+@dataclass
+class LoadDurable(Durable):
+    """With the database beside it."""
+
+    clockwork: Clockwork = field(default_factory=lambda: Clockwork(History(None)))  # type: ignore[arg-type]
+    now: float = 0.0
+    lost: set[str] = field(default_factory=set)
+
+    @classmethod
+    def with_history(cls, history: History) -> LoadDurable:
+        """Before the first life."""
+        stream = history.stream
+        return cls(
+            stream.log,
+            stream.end,
+            shape=stream.shape,
+            messages=stream.messages,
+            due=stream.due,
+            clockwork=Clockwork(history),
+        )
+
+    def settle(self) -> None:
+        """What a start does before anything is read."""
+        sinks = {"lake": SwappingSink(self.sink)}
+        rebuilds = Rebuilds(lambda: sinks, _Spills(self), self._record, lambda target: True)  # type: ignore[arg-type, return-value]
+        self.snapshot = rebuilds.settle(self.snapshot)
+
+    def _record(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    def _check_one(self, source: TopicPartition, message: Due) -> None:
+        """A target that is being loaded has its messages in the new table, or in that one's spill;
+        or its load begins again, and reads them from the database."""
+        for target in message.targets:
+            if not self._has(target, source, message.offset):
+                super()._check_one(source, Due(message.offset, (target,), ()))
+
+    def _has(self, target: str, source: TopicPartition, offset: int) -> bool:
+        rebuild = self.snapshot.rebuilds.get(target)
+        if rebuild is None or rebuild.load is None:
+            return False
+        marks: Mapping[TopicPartition, int] = self.sink.marks(rebuild.into)
+        held = marks.get(source, NO_OFFSET) >= offset
+        spilled = self.holds_spilled(rebuild.into, source, offset)
+        before = offset < rebuild.load.since.get(source, 0)
+        return held or spilled or before or rebuild.load.broken is not None

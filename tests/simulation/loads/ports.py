@@ -1,0 +1,123 @@
+"""The load's ports over the simulated database, its log and the sink."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from actors.contract.writes import StagedBatch, TargetState
+from changes.model import Column, TableName, TableSchema
+from daemon.databases.port import DatabaseAway, KeyRange, Moment
+from daemon.jobs.load.ports import Chunk, Described
+from offsets.position import TopicPartition
+from tests.simulation.loads.durable import Clockwork, TableThen
+from tests.simulation.rows import Net
+from tests.simulation.stream import SOURCES
+
+Passing = Callable[[], None]
+"""Time passes: the world goes on, or ends."""
+
+
+class FakeTables:
+    """``daemon.jobs.load.ports.Tables``. The clock of the database counts commits, a second each."""
+
+    def __init__(
+        self, clockwork: Clockwork, rng: random.Random, passing: Passing, *, tells_all: bool
+    ) -> None:
+        """``tells_all``: a table's definition shows that it was altered and altered back."""
+        self._clockwork = clockwork
+        self._rng = rng
+        self._passing = passing
+        self._tells_all = tells_all
+        self.files: dict[str, list[Net]] = {}
+        self._number = 0
+
+    def describe(self, table: TableName, target: str) -> Described:
+        self._away()
+        then = self._table(table)
+        columns = tuple(Column(name, pa.string()) for name in ("id", *then.columns))
+        altered = then.altered if self._tells_all else ""
+        definition = f"{altered} {','.join(then.columns)}"
+        return Described(TableSchema(columns, ("id",)), definition, len(then.rows), table)
+
+    def ranges(self, table: TableName, rows: int) -> Sequence[KeyRange]:
+        self._away()
+        keys = sorted(key[0] for key in self._table(table).rows)
+        bounds = [(str(key),) for key in keys[::rows][1:]]
+        lows: list[Any] = [None, *bounds]
+        return [KeyRange(low, high) for low, high in zip(lows, [*bounds, None], strict=True)]
+
+    def read(self, table: TableName, target: str, parts: Sequence[KeyRange]) -> Sequence[Chunk]:
+        found = []
+        for part in parts:
+            self._passing()
+            self._away()
+            rows = [
+                Net(key, dict(row), None)
+                for key, row in self._table(table).rows.items()
+                if _is_in(key[0], part)
+            ]
+            self._number += 1
+            path = f"chunk-{self._number}"
+            self.files[path] = rows
+            found.append(Chunk(path, len(rows)))
+        self._passing()
+        return found
+
+    def remove(self, chunks: Sequence[Chunk]) -> None:
+        for chunk in chunks:
+            self.files.pop(chunk.path, None)
+
+    def moment(self) -> Moment:
+        self._away()
+        return Moment(self._clockwork.visible * 1_000_000, None)
+
+    def _table(self, table: TableName) -> TableThen:
+        return self._clockwork.version[table.table]
+
+    def _away(self) -> None:
+        if self._rng.random() < 0.02:
+            raise DatabaseAway("the connection dropped")
+
+
+def _is_in(key: int, part: KeyRange) -> bool:
+    low = part.low is None or key > int(part.low[0])
+    return low and (part.high is None or key <= int(part.high[0]))
+
+
+class FakeLog:
+    """``daemon.jobs.load.ports.Log``."""
+
+    def __init__(self, clockwork: Clockwork) -> None:
+        self._clockwork = clockwork
+
+    def partitions(self) -> Sequence[TopicPartition]:
+        return SOURCES
+
+    def ends(self, sources: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return {source: self._clockwork.end(source) for source in sources}
+
+    def passed(
+        self, scanned: Mapping[TopicPartition, int], after_ms: int
+    ) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
+        commit = after_ms // 1000
+        found = {source: self._clockwork.after(source, commit) for source in scanned}
+        ends = {source: at for source, at in found.items() if at is not None}
+        return ends, {source: self._clockwork.end(source) for source in scanned}
+
+
+class ChunkSink:
+    """The job's writer, as bad as any other."""
+
+    def __init__(
+        self, write: Callable[[StagedBatch, Any], TargetState], files: Mapping[str, list[Net]]
+    ) -> None:
+        self._write = write
+        self._files = files
+
+    def write(self, batch: StagedBatch) -> TargetState:
+        rows = None if batch.path is None else list(self._files[batch.path])
+        return self._write(batch, rows)

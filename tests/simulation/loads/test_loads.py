@@ -1,0 +1,117 @@
+"""Loads beside a stream, whatever happens when: the tables are equal in the end.
+
+A failing seed is printed; ``SIMULATION_SEED=<seed>`` runs that one alone, with its trace.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import traceback
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+from changes.model import DdlPolicy
+from tests.simulation.loads.durable import LoadDurable
+from tests.simulation.loads.history import random_history
+from tests.simulation.loads.world import Driver
+from tests.simulation.shape import Shape
+from tests.simulation.source import CHANGELOG
+from tests.simulation.stream import Stream
+
+SEEDS = int(os.environ.get("SIMULATION_SEEDS", "10000"))
+BLOCK = 250
+
+
+def shape_of(rng: random.Random) -> Shape:
+    """What goes together with a load."""
+    return Shape(
+        ddl=rng.choice((0.0, 0.0, 0.02, 0.08)),
+        minimal=rng.random() < 0.5,
+        quarantine=rng.random() < 0.5,
+        policy=DdlPolicy(drop_column=rng.choice(("keep", "follow"))),
+    )
+
+
+def one_seed(seed: int) -> Driver:
+    """One database and its load through several lives; the tables are compared at the end."""
+    rng = random.Random(seed)
+    tables, messages = rng.choice((1, 2, 4)), rng.choice((10, 30, 80))
+    history = random_history(rng, rng.choice((0, 20, 60)), messages, tables, shape_of(rng))
+    faults = {
+        "sink_fails": rng.choice((0, 0.2, 0.5)),
+        "disk_fails": rng.choice((0, 0.3)),
+        "refusals": rng.choice((0, 0, 2)),
+    }
+    durable = LoadDurable.with_history(history)
+    names = [f"t{number}" for number in range(tables)]
+    crashes = rng.choice((0, 2, 6))
+    driver = Driver(durable, rng, names, faults, crashes=crashes, tells_all=rng.random() < 0.7)
+    driver.run()
+    assert driver.ended == "done", driver.ended
+    assert_loaded(durable, history.stream)
+    return driver
+
+
+def assert_loaded(durable: LoadDurable, stream: Stream) -> None:
+    """Each table is what the database has; the changelog beside them has each change once; nothing
+    is left of what the load made on its way."""
+    sink = durable.sink
+    for name, rows in stream.tables.items():
+        columns = {column for row in rows.values() for column in row}
+        shown = {
+            key: {column: row.get(column) for column in columns}
+            for key, row in sink.tables[name].shown().items()
+        }
+        assert shown == rows, name
+        assert not any("/" in lane.topic for lane in sink.tables[name].marks.offsets), name
+    entries = sink.tables[CHANGELOG].entries if CHANGELOG in sink.tables else []
+    for source, log in stream.changelog.items():
+        assert [entry for entry in entries if entry[1] == source.partition] == log, source
+    assert not [name for name in sink.tables if "__rebuild_" in name]
+    assert not any(records for _, records in durable.spills.files.values())
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_a_load_beside_the_stream_is_equal(seed: int) -> None:
+    """Crash anywhere, lose replies, let commits be seen late or early: the rows are the source's."""
+    one_seed(seed)
+
+
+def seeds_that_fail(seeds: range) -> list[tuple[int, str]]:
+    """Run in a process of its own: the failing seeds, each with how it failed."""
+    failed = []
+    for seed in seeds:
+        try:
+            one_seed(seed)
+        except Exception:
+            failed.append((seed, traceback.format_exc(limit=-2)))
+    return failed
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_ten_thousand_loads_are_equal() -> None:
+    """Every seed is another interleaving of reads, changes, statements, crashes and failures."""
+    if alone := os.environ.get("SIMULATION_SEED"):
+        driver = one_seed(int(alone))
+        print(*driver.trace, sep="\n")
+        return
+    blocks = [range(start, min(start + BLOCK, SEEDS)) for start in range(0, SEEDS, BLOCK)]
+    # Spawned: the test's own process may have threads that a fork would tear.
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        failed = [found for block in pool.map(seeds_that_fail, blocks) for found in block]
+    told = "\n".join(f"SIMULATION_SEED={seed}: {how}" for seed, how in failed[:3])
+    assert not failed, f"{len(failed)} of {SEEDS} seeds fail\n{told}"
+
+
+def test_what_a_load_has_to_survive_occurs_often() -> None:
+    """What the seeds never come to is not proved by them."""
+    counts: Counter[str] = Counter()
+    for seed in range(40):
+        counts.update(one_seed(seed).counts)
+    for name in ("crash", "statement", "move", "altered", "away"):
+        assert counts[name] >= 3, (name, counts)
