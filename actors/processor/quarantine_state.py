@@ -25,6 +25,8 @@ class Quarantine:
     through: dict[TopicPartition, int] = field(default_factory=dict)
     epochs: dict[TopicPartition, int] = field(default_factory=dict)
     """What is done once all that waits is spilled."""
+    fresh: bool = False
+    """It is of an earlier run: of a target that is being loaded nobody has tried to release it."""
     position: int | None = None
     """How far the spill is replayed, in bytes; None: it is not being released."""
     ending: bool = False

@@ -44,15 +44,30 @@ class Releases:
             # They come before all that waits in memory; without them the replay has a hole.
             line = f"{buffer.name}: its spill could not be written yet"
             return [fx.Reply(msg.RetryAnswer(False, line))]
+        held = f"{quarantine.spill.messages} spilled messages ({quarantine.spill.bytes} bytes)"
+        said = f"{buffer.name}: {held} are being replayed"
+        return [fx.Reply(msg.RetryAnswer(True, said)), *self._begin(buffer)]
+
+    def of_load(self, buffer: TargetBuffer, draining: bool) -> list[object]:
+        """Begin by itself once all rows of the database are there. Where it breaks off somebody has to
+        look why, as ever."""
+        quarantine, load = buffer.quarantine, buffer.load
+        if quarantine is None or load is None or load.filling or load.broken is not None:
+            return []
+        if draining or not quarantine.fresh or not buffer.life.releasable:
+            return []
+        quarantine.fresh = False
+        return self._begin(buffer)
+
+    def _begin(self, buffer: TargetBuffer) -> list[object]:
+        quarantine = buffer.quarantine
+        assert quarantine is not None
         quarantine.position, quarantine.full = 0, False
         buffer.life.look()
         buffer.reopen = False
-        spill = quarantine.spill
-        held = f"{spill.messages} spilled messages ({spill.bytes} bytes)"
-        said = f"{buffer.name}: {held} are being replayed"
+        fields = {"target": buffer.name, "messages": quarantine.spill.messages}
         return [
-            fx.Reply(msg.RetryAnswer(True, said)),
-            fx.Log("info", "release_begun", {"target": buffer.name, "messages": spill.messages}),
+            fx.Log("info", "release_begun", fields),
             fx.Tell(WRITERS, buffer.opening(self._me)),
         ]
 

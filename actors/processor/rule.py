@@ -103,7 +103,7 @@ class ProcessorLogic:
         for spill in spills:
             buffer = self._new_buffer(spill.route)
             buffer.life = Life(quarantined=True)
-            buffer.quarantine = Quarantine(spill.reason, spill.state)
+            buffer.quarantine = Quarantine(spill.reason, spill.state, fresh=True)
             buffer.tally.failed(spill.reason, None)
             self._loads.adopt(buffer)
         self._drain_after: int | None = None
@@ -245,6 +245,7 @@ class ProcessorLogic:
         """Close whatever may be closed now; messages without effect are acknowledged at once."""
         out: list[object] = []
         if buffer.quarantine is not None:
+            out += self._releases.of_load(buffer, self._draining)
             out += self._quarantines.advance(buffer, now, self._draining)
         if buffer.reopen and buffer.life.phase is Phase.READY:
             buffer.reopen = False

@@ -248,6 +248,7 @@ class Topology:
         )
         stager = self._stagers.of(address.pipeline, address.number)
         self._start(address, logic, mailbox, _just(ProcessorEffects(stager, own)))
+        mailbox.tell(Tick())
 
     def _start_fetcher(self, parts: PipelineParts, logic: FetcherLogic) -> None:
         mailbox, settling = Mailbox(DataQueue(CONTROL_ONLY)), Settling()

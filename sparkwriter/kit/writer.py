@@ -11,6 +11,7 @@ from actors.contract.ports import SinkUnavailable, TargetRefused
 from actors.contract.writes import StagedBatch, TargetState
 from actors.processor.one_lane import check_one_lane
 from changes.model import POSITION, TargetName
+from offsets.fence import of_streams
 from offsets.moves import MarkMoves
 from offsets.snapshot import TargetMark
 from sparkwriter.kit.capable import check_capable
@@ -88,7 +89,7 @@ class TargetWriter(Generic[E]):
         kept = seen.positions if seen else batch.positions
         if store.capabilities.delivery is Delivery.IDEMPOTENT:
             kept = None
-        check_one_lane(batch, here.marks.offsets, kept)
+        check_one_lane(batch, of_streams(here.marks.offsets), kept)
         steps = plan_schema(batch.schema, batch.mode, seen.stored if seen else None)
         if seen is None:
             (create,) = steps

@@ -13,7 +13,8 @@ from changes.model import Column, TableName, TableSchema
 from daemon.databases.port import DatabaseAway, KeyRange, Moment
 from daemon.jobs.load.ports import Chunk, Described
 from offsets.position import TopicPartition
-from tests.simulation.loads.durable import Clockwork, TableThen
+from tests.simulation.loads.durable import Clockwork
+from tests.simulation.loads.history import TableThen
 from tests.simulation.rows import Net
 from tests.simulation.stream import SOURCES
 
@@ -22,7 +23,7 @@ Passing = Callable[[], None]
 
 
 class FakeTables:
-    """``daemon.jobs.load.ports.Tables``. The clock of the database counts commits, a second each."""
+    """``daemon.jobs.load.ports.Tables``. The database's clock counts commits, a second each."""
 
     def __init__(
         self, clockwork: Clockwork, rng: random.Random, passing: Passing, *, tells_all: bool

@@ -77,7 +77,7 @@ def assert_loaded(durable: LoadDurable, stream: Stream) -> None:
 
 @pytest.mark.parametrize("seed", range(150))
 def test_a_load_beside_the_stream_is_equal(seed: int) -> None:
-    """Crash anywhere, lose replies, let commits be seen late or early: the rows are the source's."""
+    """Crash anywhere, lose replies, see commits late or early: the rows are the source's."""
     one_seed(seed)
 
 

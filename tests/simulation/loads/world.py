@@ -10,6 +10,7 @@ from typing import Any
 
 from actors.contract import messages as msg
 from actors.contract.ports import LostRace, SinkUnavailable
+from actors.contract.writes import StagedBatch, TargetState
 from actors.runtime.mailbox import Tick
 from daemon.databases.port import DatabaseAway
 from daemon.jobs.load.ports import LoadSettings
@@ -113,8 +114,17 @@ class Driver:
         return self.durable.snapshot
 
     def sinks(self) -> Mapping[str, Any]:
-        write: Callable[..., Any] = self.world._sink._write
-        return {"lake": ChunkSink(write, self.tables.files)}
+        return {"lake": ChunkSink(self._write, self.tables.files)}
+
+    def _write(self, batch: StagedBatch, rows: Any) -> TargetState:
+        """A target that is refused is refused to the stream alone: a load would be given up."""
+        writers = self.world._sink
+        kept = writers._refusals, writers._refused
+        writers._refusals, writers._refused = 0, set()
+        try:
+            return writers._write(batch, rows)
+        finally:
+            writers._refusals, writers._refused = kept
 
     def edit(self, pipeline: str, change: Callable[[Snapshot], Snapshot]) -> None:
         """Drain, change, start; or the process ends before or after that."""
