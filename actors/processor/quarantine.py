@@ -166,13 +166,17 @@ class Quarantines:
         quarantine.busy = True
         return [fx.ReadSpill(name, position, self._settings.page_bytes)]
 
-    def due_at(self, buffer: TargetBuffer) -> float | None:
+    def due_at(self, buffer: TargetBuffer, draining: bool = False) -> float | None:
         """When there is something to do without a message; None: not by itself."""
         quarantine = buffer.quarantine
         if quarantine is None or quarantine.full or buffer.life.phase is Phase.STOPPED:
             return None
         if quarantine.retry_at is not None:
             return quarantine.retry_at
+        ready = buffer.life.phase is Phase.READY and buffer.settled
+        if quarantine.releasing and ready and (quarantine.read_all or not draining):
+            # A page that held replays alone has no write whose end would go on.
+            return 0.0
         if not quarantine.waiting or quarantine.read_all:
             return None
         return quarantine.waiting[0].since + self._settings.age_s

@@ -49,8 +49,8 @@ class Releases:
         return [fx.Reply(msg.RetryAnswer(True, said)), *self._begin(buffer)]
 
     def of_load(self, buffer: TargetBuffer, draining: bool) -> list[object]:
-        """Begin by itself once all rows of the database are there. Where it breaks off somebody has to
-        look why, as ever."""
+        """Begin once by itself when all rows of the database are there: if it breaks off, somebody
+        has to look why, as ever."""
         quarantine, load = buffer.quarantine, buffer.load
         if quarantine is None or load is None or load.filling or load.broken is not None:
             return []

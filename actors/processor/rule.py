@@ -542,7 +542,7 @@ class ProcessorLogic:
         ):
             self._drained = True
             out.append(fx.Tell(self._supervisor, msg.Drained(self._me)))
-        spilling = (self._quarantines.due_at(b) for b in self._awake.values())
+        spilling = (self._quarantines.due_at(b, self._draining) for b in self._awake.values())
         times = [at for at in spilling if at is not None]
         lives = [b.life for b in self._awake.values()]
         times += [life.retry_at for life in lives if life.retry_at is not None]

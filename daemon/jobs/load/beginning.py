@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from changes.model import TargetName
 from daemon.databases.port import DatabaseRefused
@@ -14,6 +14,9 @@ from offsets.load_steps import begun_load
 from offsets.position import TopicPartition
 from offsets.rebuild_steps import lanes_of
 from offsets.snapshot import Snapshot
+
+LOOK_S = 2.0
+"""Between two looks at what the pipeline has recorded."""
 
 
 def name(step: Step) -> tuple[str, float]:
@@ -37,6 +40,8 @@ def begin(step: Step) -> tuple[str, float]:
     """Record the loads: the pipeline stops for it, once for all of them."""
     named, job = step.memory.at("named"), step.job.id
     everywhere = step.log.partitions()
+    if unread := _unread(step.snapshot(), everywhere):
+        return f"waits until {', '.join(unread)} was read for the first time", LOOK_S
 
     def change(snapshot: Snapshot) -> Snapshot:
         for target, filled in named.items():
@@ -73,10 +78,11 @@ def _since(
 ) -> dict[TopicPartition, int]:
     """From where the stream is applied: the frontiers, below which all is in the log since before
     now, and so visible to reads that begin a margin later."""
-    unread = sorted(str(source) for source in lanes if source not in snapshot.partitions)
-    if unread:
-        raise EditRefused(
-            f"{target}: {', '.join(unread)} was not read yet: a load begins where the pipeline "
-            "stands, so let it read first"
-        )
+    if unread := _unread(snapshot, lanes):
+        raise EditRefused(f"{target}: {', '.join(unread)} was not read yet")
     return {source: snapshot.partitions[source].frontier for source in lanes}
+
+
+def _unread(snapshot: Snapshot, lanes: Iterable[TopicPartition]) -> list[str]:
+    """The partitions of which the pipeline does not know yet where it stands."""
+    return sorted(str(source) for source in lanes if source not in snapshot.partitions)

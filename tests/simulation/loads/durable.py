@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from actors.contract.ports import SwapTooEarly, TargetRefused
@@ -13,7 +13,7 @@ from changes.model import TargetName
 from daemon.operate.rebuilds import Rebuilds
 from offsets.fence import of_streams
 from offsets.position import NO_OFFSET, TopicPartition
-from offsets.snapshot import Snapshot
+from offsets.snapshot import Snapshot, SpillMark
 from tests.simulation.durable import Durable
 from tests.simulation.loads.history import History, Version
 from tests.simulation.sink import FakeSink
@@ -147,6 +147,9 @@ class LoadDurable(Durable):
         sinks = {"lake": SwappingSink(self.sink)}
         rebuilds = Rebuilds(lambda: sinks, _Spills(self), self._record, lambda target: True)  # type: ignore[arg-type, return-value]
         self.snapshot = rebuilds.settle(self.snapshot)
+        found = self.folder(lambda: False).found(self.snapshot.spills)
+        marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
+        self.snapshot = replace(self.snapshot, spills=marks)
 
     def _record(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot

@@ -207,10 +207,10 @@ class Driver:
 
     def _count(self, outcome: Advanced) -> None:
         """Why attempts ended."""
-        before, after = _stages(self.job), _stages(replace(self.job, memory=outcome.memory))
-        for name, stage in after.items():
-            if stage == "again" and before[name] != "again":
-                why = outcome.memory["targets"][name]["why"]
+        before = self.job.memory["targets"]
+        for name, each in outcome.memory["targets"].items():
+            why = each.get("why", "")
+            if why != before[name].get("why", ""):
                 kinds = {"statement": "a statement", "move": "a key is", "altered": "was altered"}
                 self.counts.update(kind for kind, said in kinds.items() if said in why)
 
