@@ -115,6 +115,8 @@ class Rebuilds:
         state = self._again(lambda: self._sink(old).swap(swap))
         # All of it is in the log, and so now in the table: it must not be replayed.
         self._spills.drop(old)
+        # What a crash left there is not listed, so it does not count as done, and is read again.
+        self._spills.drop(new)
         done = ended(snapshot, target)
         mark = TargetMark(state.version, dict(state.hwms), rows_may_differ=state.rows_may_differ)
         return replace(done, targets={**done.targets, target: mark})

@@ -30,6 +30,10 @@ def look(step: Step) -> None:
             filled.stage, filled.why = "failing", "it was given up by somebody"
         elif load.broken is not None:
             filled.behind = texts(load.broken.behind)
+    if (ending := step.memory.ending) is not None:
+        # The next attempt reads later than the moment that was asked for.
+        filled_now = step.memory.at("filled")
+        ending.targets = [name for name in ending.targets if name in filled_now]
 
 
 def _recorded(step: Step, target: str) -> bool:

@@ -29,18 +29,21 @@ class Clockwork:
     in its order, either before the other."""
 
     history: History
+    pace: tuple[float, float] = (0.15, 0.15)
+    """How often a commit becomes visible, and how often a message is appended."""
     visible: int = 0
     logged: dict[TopicPartition, int] = field(default_factory=dict)
     seen_at: dict[int, float] = field(default_factory=dict)
     """When a commit was first in the log."""
 
-    def turn(self, rng: random.Random, now: float, chance: float) -> None:
+    def turn(self, rng: random.Random, now: float) -> None:
         """Something may happen in the database."""
         commits = self.history.commits
-        if self.visible < len(commits) and rng.random() < chance:
+        seen, appended = self.pace
+        if self.visible < len(commits) and rng.random() < seen:
             self.visible += 1
         for source in sorted(set(commits)):
-            if rng.random() < chance:
+            if rng.random() < appended:
                 self._append(source, now)
         late = [at for at, when in self.seen_at.items() if now - when >= MARGIN_S * 0.99]
         self.visible = max([self.visible, *(at + 1 for at in late)])
@@ -130,7 +133,7 @@ class LoadDurable(Durable):
     lost: set[str] = field(default_factory=set)
 
     @classmethod
-    def with_history(cls, history: History) -> LoadDurable:
+    def with_history(cls, history: History, pace: tuple[float, float]) -> LoadDurable:
         """Before the first life."""
         stream = history.stream
         return cls(
@@ -139,7 +142,7 @@ class LoadDurable(Durable):
             shape=stream.shape,
             messages=stream.messages,
             due=stream.due,
-            clockwork=Clockwork(history),
+            clockwork=Clockwork(history, pace),
         )
 
     def settle(self) -> None:

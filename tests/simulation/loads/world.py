@@ -50,7 +50,7 @@ class LoadWorld(World):
         self.durable.now = self.now
 
     def pass_time(self) -> None:
-        self.durable.clockwork.turn(self.rng, self.now, 0.15)
+        self.durable.clockwork.turn(self.rng, self.now)
 
     def _consume(self, limit: int) -> msg.Polled:
         self._rebalance()
