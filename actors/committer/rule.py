@@ -89,13 +89,8 @@ class CommitterLogic:
                 out = self._written(message)
             case msg.DeadLettered():
                 out = self._dead_lettered(message)
-            case msg.FormatDetected(topic, name):
-                self._formats[topic] = name
-                out = []
-            case msg.SpillListed(target, mark):
-                out = self._list_spill(target, mark)
-            case msg.LoadBroken(into, why):
-                out = self._load_broken(into, why)
+            case msg.FormatDetected() | msg.SpillListed() | msg.LoadBroken():
+                out = self._noted(message)
             case msg.EpochStarted():
                 out = self._started(message)
             case msg.Confirmed(frontiers):
@@ -122,6 +117,17 @@ class CommitterLogic:
             case _:
                 raise TypeError(f"the committer does not know {message!r}")
         return out + self._rebuilt() + self._caught_up()
+
+    def _noted(self, said: msg.FormatDetected | msg.SpillListed | msg.LoadBroken) -> list[object]:
+        """What the next snapshot says beside the frontiers."""
+        match said:
+            case msg.FormatDetected(topic, name):
+                self._formats[topic] = name
+            case msg.SpillListed(target, mark):
+                return self._list_spill(target, mark)
+            case msg.LoadBroken(into, why):
+                return self._load_broken(into, why)
+        return []
 
     # --- the ledger
 

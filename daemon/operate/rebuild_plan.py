@@ -43,6 +43,12 @@ class RebuildRequest:
         if self.cancel:
             if self.target not in snapshot.rebuilds:
                 raise EditRefused(f"{self.target} is not being rebuilt")
+            load = snapshot.rebuilds[self.target].load
+            if load is not None and not self.force:
+                raise EditRefused(
+                    f"{self.target} is being loaded: `binlogd jobs cancel {load.job}` gives that up. "
+                    "With --force it is given up here, for a job whose record is lost"
+                )
             return cancelled(snapshot, self.target)
         if self.target in snapshot.rebuilds:
             raise EditRefused(f"{self.target} is being rebuilt already")

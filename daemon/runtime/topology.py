@@ -213,9 +213,8 @@ class Topology:
     ) -> None:
         config = self._config
         section = config.pipeline[parts.name]
-        own = PipelineSpills(
-            parts.spill_folder, open_source(config, parts.name).reader(), format_, router
-        )
+        reader = open_source(config, parts.name).reader()
+        own = PipelineSpills(parts.spill_folder, reader, format_, router)
         mine = [
             found
             for found in parts.found
@@ -242,13 +241,13 @@ class Topology:
             loads=loads_of(parts.recorded),
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
-        recorded = parts.recorded.targets
+        known = spills, parts.recorded.targets
         logic = ProcessorLogic(
-            address, format_, router, settings, self._run_id, random.random, spills, recorded
+            address, format_, router, settings, self._run_id, random.random, *known
         )
         stager = self._stagers.of(address.pipeline, address.number)
         self._start(address, logic, mailbox, _just(ProcessorEffects(stager, own)))
-        mailbox.tell(Tick())
+        mailbox.tell(Tick())  # a loaded target's spill is released without any message
 
     def _start_fetcher(self, parts: PipelineParts, logic: FetcherLogic) -> None:
         mailbox, settling = Mailbox(DataQueue(CONTROL_ONLY)), Settling()

@@ -81,8 +81,7 @@ class StageWork:
             return Staged(request.route.name, refused=str(error))
 
     def _stage(self, request: Stage, path: str) -> Staged | StageFailed:
-        target = request.route.name
-        decoder = self._decoder(request)
+        target, decoder = request.route.name, self._decoder(request)
         decoded, bad = _decode_all(decoder, request.lanes)
         changes, nulled = sum(p.count for p in decoded), sum(p.nulled for p in decoded)
         schema = decoder.schema

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from actors.committer.rule import CommitterLogic
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from changes.model import TargetName
+from offsets.load import Broken, Load
 from offsets.position import TopicPartition
 from offsets.rebuild import Rebuild
 from offsets.snapshot import PartitionState, Snapshot, SpillMark
@@ -94,3 +97,38 @@ def test_reading_again_from_the_frontier_leaves_no_hole() -> None:
     logic = committer()
     moved(logic, ONE, 4)
     assert not told(logic.handle(msg.EpochStarted(3, ONE, 4, 20, 4), 2.0))
+
+
+def test_what_breaks_a_load_is_saved_at_once_and_never_complete() -> None:
+    """A start must know before its messages count as done."""
+    load = Load("load-1", {ONE: 0}, ends={ONE: 5})
+    recorded = Snapshot(
+        "p",
+        "g",
+        partitions={ONE: PartitionState(0)},
+        rebuilds={T: Rebuild(NEW, {}, load=load)},
+    )
+    logic = CommitterLogic("p", recorded, 5.0, None)
+    logic.handle(msg.EpochStarted(1, ONE, 0, 20, 10), 0.0)
+    why = Broken("a statement", {ONE: 3})
+    (saved,) = [
+        effect.snapshot
+        for effect in logic.handle(msg.LoadBroken(NEW, why), 1.0)
+        if isinstance(effect, fx.SaveSnapshot)
+    ]
+    assert saved.rebuilds[T].load == replace(load, broken=why)
+    assert not moved(logic, ONE, 10)
+
+
+def test_a_gap_in_any_partition_that_a_load_reads_is_told() -> None:
+    """Though its old table held nothing of it."""
+    load = Load("load-1", {ONE: 0, TWO: 0})
+    recorded = Snapshot(
+        "p",
+        "g",
+        partitions={source: PartitionState(0) for source in (ONE, TWO)},
+        rebuilds={T: Rebuild(NEW, {}, load=load)},
+    )
+    logic = CommitterLogic("p", recorded, 5.0, None)
+    (failed,) = told(logic.handle(msg.EpochStarted(1, TWO, 7, 20, 10), 0.0))
+    assert isinstance(failed, msg.PipelineFailed)
