@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 
 from changes.model import ColumnTypes, Mode, SinkOptions, TableName, TargetName
 from changes.names import name_problem, target_problem
+from changes.patterns import expression, glob_of, is_expression, takes
 from changes.shaping.shape import NO_SHAPE, Shape
 from changes.sharing import PLACEHOLDER, Named, covers, patterns_meet, tables_of
 
@@ -66,19 +67,26 @@ class Route:
         if not self.include:
             raise ValueError(f"the route to {self.template!r} includes no table")
         for pattern in (*self.include, *self.exclude):
-            if "." not in pattern and "*" not in pattern:
+            if is_expression(pattern):
+                expression(pattern)
+            elif "." not in pattern and "*" not in pattern:
                 raise ValueError(f"pattern {pattern!r} matches no table; write database.table")
 
     def takes(self, table: TableName) -> bool:
         """Whether the table takes this route."""
         name = str(table)
-        return any(fnmatchcase(name, pattern) for pattern in self.include) and not any(
-            fnmatchcase(name, pattern) for pattern in self.exclude
+        return any(takes(pattern, name) for pattern in self.include) and not any(
+            takes(pattern, name) for pattern in self.exclude
         )
+
+    @property
+    def globs(self) -> tuple[str, ...]:
+        """The patterns of its tables as stars: all that they take, and maybe more."""
+        return tuple(map(glob_of, self.include))
 
     def takes_some_of(self, database: str) -> bool:
         """Whether any table of the database could take this route."""
-        return any(_reaches(pattern, database) for pattern in self.include) and not any(
+        return any(_reaches(pattern, database) for pattern in self.globs) and not any(
             _covers(pattern, database) for pattern in self.exclude
         )
 
@@ -87,7 +95,7 @@ class Route:
         named = Named(None, table)
         return any(
             self._takes_another(found, TableName("", ""))
-            for pattern in self.include
+            for pattern in self.globs
             for found in patterns_meet(pattern, named)
         )
 
@@ -105,7 +113,7 @@ class Route:
         if not PLACEHOLDER.search(self.template):
             yield self.target(TableName("", ""))
             return
-        for pattern in self.include:
+        for pattern in self.globs:
             database, dot, table = pattern.partition(".")
             if dot and not re.search(r"[*?\[]", pattern) and self.takes(TableName(database, table)):
                 yield self.target(TableName(database, table))
@@ -115,7 +123,7 @@ class Route:
         return any(
             self._takes_another(found, besides)
             for named in tables_of(self.template, target)
-            for pattern in self.include
+            for pattern in self.globs
             for found in patterns_meet(pattern, named)
         )
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changes.decoding.assemble import letters
-from changes.model import HAS_PREFIX, OP, POSITION, Changes, Column, TableSchema
+from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, POSITION, Changes, Column, TableSchema
 from changes.shaping.compute import ShapeRefused
 from changes.shaping.shape import Shape
 
@@ -37,27 +37,46 @@ class Read(NamedTuple):
 
     partition: int
     offsets: Sequence[int]
+    shards: Sequence[str] = ()
+    """Of each record, where the shape has a shard."""
 
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What a shape adds to the rows of a keyed table. ``keys`` are its columns in the target."""
+    """What a shape adds to the rows of a table. ``keys`` are the target's columns of its key."""
 
     soft: bool
     metadata: tuple[str, ...]
     keys: tuple[str, ...]
+    shard: str = ""
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns, behind all others."""
-        return ((DELETED,) if self.soft else ()) + tuple(METADATA[name] for name in self.metadata)
+        shard = (Column(self.shard, pa.string()),) if self.shard else ()
+        metadata = tuple(METADATA[name] for name in self.metadata)
+        return ((DELETED,) if self.soft else ()) + metadata + shard
 
     def added(self, changes: Changes, schema: TableSchema, read: Read) -> pa.Table:
         """The table of shaped changes with these columns. Raises ShapeRefused."""
         table = changes.table
+        if self.shard:
+            table = self._sharded(changes, table, read)
         for name in self.metadata:
             table = table.append_column(METADATA[name].name, _of_rows(name, changes, read))
         return self._kept(changes, table, schema) if self.soft else table
+
+    def _sharded(self, changes: Changes, table: pa.Table, read: Read) -> pa.Table:
+        """A row never changes its table, so its old key is of the same shard."""
+        assert changes.origins is not None
+        records = pa.array(changes.origins.records, pa.int64())
+        shards = pa.array(read.shards, pa.string()).take(records)
+        table = table.append_column(self.shard, shards)
+        if FROM not in table.column_names:
+            return table
+        moved = pc.is_valid(table[FROM])
+        old = pc.if_else(moved, shards, pa.scalar(None, pa.string()))
+        return table.append_column(FROM_PREFIX + self.shard, old)
 
     def _kept(self, changes: Changes, table: pa.Table, schema: TableSchema) -> pa.Table:
         """Rows that delete become rows that are deleted."""
@@ -102,9 +121,9 @@ def _of_rows(name: str, changes: Changes, read: Read) -> pa.Array:
 def additions_of(shape: Shape, schema: TableSchema, keys: tuple[str, ...]) -> Additions | None:
     """What the shape adds to a table of that schema, None where nothing. Raises ShapeRefused."""
     soft = shape.delete == "soft"
-    if not (soft or shape.metadata):
+    if not (soft or shape.metadata or shape.shard):
         return None
-    if not schema.keys:
+    if not schema.keys and (soft or shape.metadata):
         key = "delete" if soft else "metadata"
         raise ShapeRefused(f"{key}: the table has no key, and a changelog shows each change itself")
-    return Additions(soft, shape.metadata, keys)
+    return Additions(soft, shape.metadata, keys, shape.shard)

@@ -97,6 +97,7 @@ def plan_of(shape: Shape, schema: TableSchema) -> Plan:
     compute = compute_of(shape, schema, shown)
     names = {name.lower(): each.column.name for name, each in shown.items()}
     named = tuple(names[key.lower()] for key in schema.keys)
+    named += (shape.shard,) if shape.shard and named else ()
     additions = additions_of(shape, schema, named)
     columns = (*(each.column for each in shown.values()), *compute.added)
     columns += () if additions is None else additions.columns
@@ -118,11 +119,12 @@ def source_view(shape: Shape, stored: TableSchema) -> TableSchema:
     old = {new.lower(): name for name, new in shape.rename}
     computed = {name.lower() for name, _ in shape.computed}
     computed |= {"_deleted"} if shape.delete == "soft" else set()
-    computed |= {METADATA[name].name.lower() for name in shape.metadata}
+    computed |= {METADATA[name].name.lower() for name in shape.metadata} | {shape.shard.lower()}
     columns = tuple(
         Column(name, column.type)
         for column in stored.columns
         if shape.mask_of(name := old.get(column.name.lower(), column.name)) is None
         if name.lower() not in computed
     )
-    return TableSchema(columns, tuple(old.get(key.lower(), key) for key in stored.keys))
+    keys = (key for key in stored.keys if key.lower() != shape.shard.lower())
+    return TableSchema(columns, tuple(old.get(key.lower(), key) for key in keys))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 
 from changes.column_changes import ColumnChange
 from changes.formats.base import TableDecoder
-from changes.model import BadRecord, Changes, TableSchema
+from changes.model import BadRecord, Changes, TableName, TableSchema
 from changes.shaping.additions import Read
 from changes.shaping.columns import Plan, plan_of, source_view
 from changes.shaping.compute import ShapeRefused
@@ -20,9 +20,16 @@ class ShapedDecoder:
     ``decode`` also raises ShapeRefused, where the columns don't fit the shape.
     """
 
-    def __init__(self, inner: TableDecoder, shape: Shape) -> None:
+    def __init__(
+        self,
+        inner: TableDecoder,
+        shape: Shape,
+        tables: Callable[[Sequence[bytes]], Iterable[TableName | None]],
+    ) -> None:
+        """``tables`` names the tables of records; it is asked where the shape has a shard."""
         self._inner = inner
         self._shape = shape
+        self._tables = tables
         self._plan: Plan | None = None
         self._of: TableSchema | None = None
         self._known: frozenset[str] | None = None
@@ -71,12 +78,27 @@ class ShapedDecoder:
             return None
         try:
             return self._planned(changes.schema).shaped(
-                changes, known[2] or frozenset(), Read(partition, offsets)
+                changes, known[2] or frozenset(), Read(partition, offsets, self._shards(values))
             )
         except BadRecord:
             # The records before the bad one are decoded again, as if it had not come.
             self._inner, (self._plan, self._of, self._known) = before, known
             raise
+
+    def _shards(self, values: Sequence[bytes]) -> list[str]:
+        if not self._shape.shard:
+            return []
+        shards: dict[TableName | None, str] = {}
+        found = []
+        for table in self._tables(values):
+            if table not in shards:
+                shard = None if table is None else self._shape.shard_of_table(table)
+                if shard is None:
+                    what = "a record names no table" if table is None else f"{table} has none"
+                    raise ShapeRefused(f"shard: {what}")
+                shards[table] = shard
+            found.append(shards[table])
+        return found
 
     def _planned(self, schema: TableSchema) -> Plan:
         if self._plan is None or self._of != schema:

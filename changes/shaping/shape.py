@@ -12,7 +12,8 @@ from typing import Literal
 
 from changes.expressions.expression import Expression
 from changes.expressions.syntax import ExpressionError
-from changes.model import CHANGELOG_COLUMNS
+from changes.model import CHANGELOG_COLUMNS, TableName
+from changes.patterns import expression, is_expression
 from changes.shaping.fingerprint import fingerprint, salt_digest
 from changes.shaping.masks import SHORTEST_SALT, Mask, mask_of
 
@@ -38,7 +39,8 @@ class Shape:
     ``filter`` is an expression (``changes.expressions``), ``computed`` one for each new column.
     ``masks`` by column in the configuration's words; ``salt`` is a secret. ``columns``: these alone
     are shown; ``drop``: these are not. ``delete`` soft: deleted rows stay, and say so.
-    ``metadata`` are columns that tell where a row comes from.
+    ``metadata`` are columns that tell where a row comes from. ``shard``: a column of the key that
+    has the part of the table's name which the group of a pattern in ``shard_of`` takes.
     """
 
     filter: str = ""
@@ -49,6 +51,8 @@ class Shape:
     drop: tuple[str, ...] = ()
     delete: Literal["hard", "soft"] = "hard"
     metadata: tuple[str, ...] = ()
+    shard: str = ""
+    shard_of: tuple[str, ...] = ()
     salt: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
@@ -69,6 +73,7 @@ class Shape:
             "drop_columns": _lower(self.drop),
             "delete": "" if self.delete == "hard" else self.delete,
             "metadata": sorted(self.metadata),
+            "shard": self.shard,
             "mask": {name.lower(): mask_of(words).text for name, words in self.masks},
             "mask_salt": salt_digest(self.salt),
             "rename": {name.lower(): new for name, new in self.rename},
@@ -106,6 +111,7 @@ class Shape:
         """The names that it gives, in small letters, each with the key that gives it."""
         made = {new.lower(): "rename" for _, new in self.rename}
         made |= dict.fromkeys(self.metadata, "metadata")
+        made |= {self.shard.lower(): "shard"} if self.shard else {}
         made |= {"_deleted": "delete"} if self.delete == "soft" else {}
         return made | {name.lower(): "computed" for name, _ in self.computed}
 
@@ -125,6 +131,11 @@ class Shape:
         """How a source's column is named in the target."""
         lower = column.lower()
         return next((new for old, new in self.rename if old.lower() == lower), column)
+
+    def shard_of_table(self, table: TableName) -> str | None:
+        """The table's shard, None where no pattern takes it, or its group takes nothing."""
+        found = (expression(pattern).fullmatch(str(table)) for pattern in self.shard_of)
+        return next((match[1] or None for match in found if match is not None), None)
 
     def check_keys(self, keys: Iterable[str]) -> None:
         """Raise ValueError where it takes away what tells rows apart."""
@@ -163,6 +174,7 @@ def _problems(shape: Shape) -> Iterator[str]:
     for name, _ in shape.computed:
         yield from unfit_new_name("computed", name)
     yield from _unfit_expressions(shape)
+    yield from _unfit_shard(shape)
     if unknown := [name for name in shape.metadata if name not in METADATA_NAMES]:
         yield f"metadata: {unknown[0]} is unknown; allowed: {', '.join(METADATA_NAMES)}"
     if shape.filter and shape.delete == "soft":
@@ -175,6 +187,20 @@ def _problems(shape: Shape) -> Iterator[str]:
         if hidden:
             yield f"{key}: column {hidden[0]} is not shown"
     yield from _unfit_masks(shape)
+
+
+def _unfit_shard(shape: Shape) -> Iterator[str]:
+    if not shape.shard:
+        return
+    yield from unfit_new_name("shard", shape.shard)
+    if not shape.shard_of:
+        yield "shard: tables must say which part of a name it is, as in '/shop\\.order_([0-9]+)/'"
+    for pattern in shape.shard_of:
+        if not is_expression(pattern) or expression(pattern).groups != 1:
+            yield (
+                f"shard: {pattern!r} is no regular expression between slashes with one group, "
+                "as '/shop\\.order_([0-9]+)/' is"
+            )
 
 
 def _unfit_expressions(shape: Shape) -> Iterator[str]:

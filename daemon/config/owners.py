@@ -31,7 +31,7 @@ def shared_targets(pipelines: Mapping[str, Sequence[Route]]) -> Iterator[str]:
 
 def target_globs(route: Route) -> Iterator[str]:
     """The patterns of the targets that a route can lead to."""
-    for pattern in route.include:
+    for pattern in route.globs:
         database, dot, table = pattern.partition(".")
         if not dot:
             database, table = ("*", "*") if pattern == "*" else (pattern, "*")

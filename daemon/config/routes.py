@@ -27,6 +27,7 @@ class RouteSection(Section):
     rename: dict[str, str] = Field(default_factory=dict)
     delete: Literal["hard", "soft"] = "hard"
     metadata: list[str] = Field(default_factory=list)
+    shard: str | None = Field(None, min_length=1)
     mask: dict[str, str] = Field(default_factory=dict)
     mask_salt: str = ""
 
@@ -56,5 +57,7 @@ class RouteSection(Section):
             drop=tuple(self.drop_columns),
             delete=self.delete,
             metadata=tuple(self.metadata),
+            shard=self.shard or "",
+            shard_of=tuple(self.tables or ()) if self.shard else (),
             salt=self.mask_salt,
         )

@@ -18,7 +18,17 @@ from actors.contract.effects import LaneMessages, Stage
 from actors.contract.messages import BadMessageAt, Staged, StageFailed
 from changes.column_changes import ColumnChange, changed_types, left_out
 from changes.formats.base import Format, TableDecoder
-from changes.model import CHANGELOG_COLUMNS, FROM, HAS_PREFIX, BadRecord, Changes, Mode, TargetName
+from changes.model import (
+    CHANGELOG_COLUMNS,
+    FROM,
+    HAS_PREFIX,
+    BadMessage,
+    BadRecord,
+    Changes,
+    Mode,
+    TableName,
+    TargetName,
+)
 from changes.net.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from changes.shaping.compute import ShapeRefused
 from changes.shaping.decoder import ShapedDecoder
@@ -127,12 +137,19 @@ class StageWork:
         if decoder is None or generation != request.generation:
             decoder = self._format.table_decoder(route.mode, route.keys, route.types)
             if route.shape:
-                decoder = ShapedDecoder(decoder, route.shape)
+                decoder = ShapedDecoder(decoder, route.shape, self._tables_of)
             if request.stored is not None:
                 decoder.use_stored_schema(request.stored)
             self._decoders[target] = request.generation, decoder
             self._declared.pop(target, None)
         return decoder
+
+    def _tables_of(self, values: Sequence[bytes]) -> list[TableName | None]:
+        """The tables of records of rows; None of one that has several, or names none."""
+        try:
+            return [head.table for head in self._format.heads(values)]
+        except BadMessage as error:
+            raise ShapeRefused(f"shard: {error}") from error
 
     def _table(
         self, files: Sequence[str], decoded: Sequence[Changes], keys: Sequence[str]

@@ -32,6 +32,7 @@ SALT = "a salt of many characters"
 
 Row = dict[str, Any]
 Rows = dict[int, Row]
+Texts = dict[str, str | None]
 
 
 class Change(NamedTuple):
@@ -65,9 +66,10 @@ def changes() -> st.SearchStrategy[list[Change]]:
 class Source:
     """The table at the source. ``minimal``: updates carry the key and what changed."""
 
-    def __init__(self, minimal: bool) -> None:
+    def __init__(self, minimal: bool, table: TableName = TABLE) -> None:
         self.rows: Rows = {}
         self._minimal = minimal
+        self._table = table
 
     def message(self, change: Change) -> bytes | None:
         """Make the change; its message, None where it can't be made."""
@@ -76,11 +78,11 @@ class Source:
             if key in rows:
                 return None
             rows[key] = dict(change.row)
-            return _message("INSERT", [_text(key, rows[key])])
+            return self._message("INSERT", [_text(key, rows[key])])
         if key not in rows:
             return None
         if change.kind == "D":
-            return _message("DELETE", [_text(key, rows.pop(key))])
+            return self._message("DELETE", [_text(key, rows.pop(key))])
         new = change.new if change.kind == "M" and change.new not in rows else key
         before = rows.pop(key)
         changed = {name: change.row[name] for name in change.names}
@@ -89,20 +91,18 @@ class Source:
         if new == key:
             del old["id"]
         shown = changed if self._minimal else rows[new]
-        return _message("UPDATE", [_text(new, shown)], [old])
+        return self._message("UPDATE", [_text(new, shown)], [old])
+
+    def _message(self, kind: str, data: list[Texts], old: list[Texts] | None = None) -> bytes:
+        database, table = self._table
+        body = {"database": database, "table": table, "type": kind, "isDdl": False}
+        columns = {"mysqlType": TYPES, "pkNames": ["id"]}
+        return msgspec.json.encode({**body, **columns, "data": data, "old": old, "es": 1, "ts": 1})
 
 
-def _text(key: int, row: Row) -> dict[str, str | None]:
+def _text(key: int, row: Row) -> Texts:
     texts = {name: None if value is None else str(value) for name, value in row.items()}
     return {"id": str(key), **texts}
-
-
-def _message(
-    kind: str, data: list[dict[str, str | None]], old: list[dict[str, str | None]] | None = None
-) -> bytes:
-    body = {"database": TABLE.database, "table": TABLE.table, "type": kind, "isDdl": False}
-    columns = {"mysqlType": TYPES, "pkNames": ["id"]}
-    return msgspec.json.encode({**body, **columns, "data": data, "old": old, "es": 1, "ts": 1})
 
 
 def route_of(
@@ -122,6 +122,8 @@ class Flow:
     writer: Callable[[], TargetWriter[Any]]
     state: TargetState = field(default_factory=TargetState)
     refused: str | None = None
+    table: TableName | None = TABLE
+    """Whose rows they are, None of several tables."""
     _files: int = 0
     _through: int = NO_OFFSET
 
@@ -151,7 +153,7 @@ class Flow:
         through = first + len(values) - 1
         if staged.path is not None:
             lanes = {SOURCE: Span(self._through, through)}
-            batch = rows_batch(str(self._files), self.route, staged, lanes, TABLE)
+            batch = rows_batch(str(self._files), self.route, staged, lanes, self.table)
             batch = replace(batch, shape=self.route.shape.fingerprint)
             self.state = self._sink.write(batch)
             assert self._sink.write(batch).covered
@@ -171,9 +173,14 @@ class Flow:
 
 
 def bring(flow: Flow, source: Source, made: Sequence[Change], cuts: Sequence[int]) -> None:
-    """Make the changes and bring them, in batches; ``cuts`` says of each batch how large it is,
-    whether some of it was staged before, and whether another process begins with it."""
+    """Make the changes and bring them, as ``bring_messages``."""
     values = [value for change in made if (value := source.message(change)) is not None]
+    bring_messages(flow, values, cuts)
+
+
+def bring_messages(flow: Flow, values: Sequence[bytes], cuts: Sequence[int]) -> None:
+    """Bring messages in batches; ``cuts`` says of each batch how large it is, whether some of it
+    was staged before, and whether another process begins with it."""
     at, number = 0, 0
     while at < len(values) and flow.refused is None:
         cut = cuts[number % len(cuts)] if cuts else 3

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from changes.model import Column, TableSchema
+from changes.model import Column, TableName, TableSchema
 from changes.shaping.compute import ShapeRefused
 from changes.shaping.rows import shaped_rows
 from changes.shaping.shape import Shape
 
 SCHEMA = TableSchema((Column("id", pa.int64()), Column("v", pa.string())), ("id",))
+TABLE = TableName("shop", "t")
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "v": ["10", None, "x"]})
 
 
@@ -22,18 +23,18 @@ def test_rows_are_those_that_the_stream_would_show() -> None:
         rename=(("v", "w"),),
         delete="hard",
     )
-    schema, rows = shaped_rows(shape, SCHEMA, ROWS)
+    schema, rows = shaped_rows(shape, SCHEMA, ROWS, TABLE)
     assert rows.to_pylist() == [{"id": 1, "w": "*0", "c": 2}, {"id": 3, "w": "*", "c": 6}]
     assert [column.name for column in schema.columns] == rows.column_names
     assert schema.keys == ("id",)
 
 
 def test_deleted_rows_are_not_in_the_database() -> None:
-    _, rows = shaped_rows(Shape(delete="soft"), SCHEMA, ROWS)
+    _, rows = shaped_rows(Shape(delete="soft"), SCHEMA, ROWS, TABLE)
     assert rows["_DELETED"].to_pylist() == [False, False, False]
 
 
 def test_a_row_without_a_result_is_named() -> None:
     """There is no record to set aside."""
     with pytest.raises(ShapeRefused, match=r"computed\.c: .*x.*, in the row \{'id': 3\}"):
-        shaped_rows(Shape(computed=(("c", "CAST(v AS bigint)"),)), SCHEMA, ROWS)
+        shaped_rows(Shape(computed=(("c", "CAST(v AS bigint)"),)), SCHEMA, ROWS, TABLE)

@@ -49,6 +49,9 @@ def test_a_route_with_all_keys_is_a_shape(tmp_path: Path) -> None:
         ('mask = { id = "redact" }\nkeys = ["id"]', "mask: column id: rows are told apart by it"),
         ('drop_columns = ["id"]\nkeys = ["ID"]', "column ID is not shown, and is part of the key"),
         ('columns = ["a"]\ndrop_columns = ["b"]', "columns and drop_columns contradict each other"),
+        ('shard = "s"', "shard: tables must say which part of a name it is"),
+        ('shard = "s"\ntables = ["shop.*"]', "shard: 'shop.*' is no regular expression between"),
+        ("tables = ['/(/']", "pattern '/(/' is no regular expression"),
         ('rename = { a = "x", b = "x" }', "rename: column x is there twice (case aside)"),
         ('filter = "n > 0"\nmode = "append"', "filter: whether a change is kept in a changelog"),
     ],
@@ -56,7 +59,7 @@ def test_a_route_with_all_keys_is_a_shape(tmp_path: Path) -> None:
 def test_a_mistake_is_named(tmp_path: Path, lines: str, said: str) -> None:
     """Before anything starts."""
     (found,) = problems(tmp_path, BASE + ROUTE + lines)
-    assert found.startswith("pipeline.shop.route.0")
+    assert found.startswith("pipeline.shop")
     assert said in found
 
 

@@ -1,0 +1,50 @@
+"""Patterns of tables: ``shop.order_*``, or a regular expression between slashes.
+
+Case matters. An expression takes a whole name, ``database.table``.
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+_LITERAL = re.compile(r"\\([^\w\s])|([\w ]|[-_/,;:@#%&=<>!~'\"])")
+"""A sign that stands for itself: a letter, a digit, or what a backslash makes one."""
+
+
+def is_expression(pattern: str) -> bool:
+    """Whether a pattern is a regular expression."""
+    return len(pattern) > 2 and pattern[0] == pattern[-1] == "/"
+
+
+@lru_cache(maxsize=1024)
+def expression(pattern: str) -> re.Pattern[str]:
+    """The expression between the slashes. Raises ValueError."""
+    try:
+        return re.compile(pattern[1:-1])
+    except re.error as error:
+        raise ValueError(f"pattern {pattern!r} is no regular expression: {error}") from error
+
+
+def takes(pattern: str, name: str) -> bool:
+    """Whether a pattern takes ``database.table``."""
+    if is_expression(pattern):
+        return expression(pattern).fullmatch(name) is not None
+    return fnmatchcase(name, pattern)
+
+
+def glob_of(pattern: str) -> str:
+    """A pattern with stars that takes all that this one takes, and maybe more."""
+    if not is_expression(pattern):
+        return pattern
+    text, literal, at = pattern[1:-1], "", 0
+    if "|" in re.sub(r"\\.|\([^()]*\)|\[[^\]]*\]", "", text):
+        return "*"
+    while found := _LITERAL.match(text, at):
+        # An optional or repeated sign is none that all names have.
+        if text[found.end() : found.end() + 1] in ("?", "*", "+", "{"):
+            break
+        literal, at = literal + (found[1] or found[2]), found.end()
+    literal = re.sub(r"([*?\[])", r"[\1]", literal)
+    return literal if at == len(text) else literal + "*"
