@@ -1,4 +1,5 @@
-"""Reads a sink's secrets again while the daemon runs: files and credentials are rotated."""
+"""Reads secrets of sinks and databases again while the daemon runs: files and credentials are
+rotated."""
 
 from __future__ import annotations
 
@@ -46,3 +47,17 @@ class RotatedSettings:
         found = {} if section is None else section.settings()
         return {key: found.get(key, self._used[key]) if key in rotated else self._used[key]
                 for key in self._first}  # fmt: skip
+
+
+def current_password(config: Config, database: str) -> str:
+    """A database's password as its file or credential has it now; else as at the start."""
+    first = config.database[database].password
+    if config.file is None or not any(s and s in first for s in config.referenced_secrets):
+        return first
+    try:
+        fresh = load(config.file)
+    except ConfigError:
+        return first
+    config.redactor.learn(fresh.secrets)
+    section = fresh.database.get(database)
+    return first if section is None else section.password

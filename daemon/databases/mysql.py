@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import ssl
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
-
-import pymysql
-from pymysql.constants import ER
 
 from changes.model import TableName
 from daemon.databases import mysql_checks, selects
+from daemon.databases.fetching import fetch_rows
 from daemon.databases.findings import findings, of_table, problem
+from daemon.databases.mysql_session import MySqlSession
 from daemon.databases.mysql_sql import MySqlWords, form_of
 from daemon.databases.patterns import matching
 from daemon.databases.port import (
     ALL_ROWS,
-    DatabaseAway,
     DatabaseRefused,
     Findings,
     Key,
@@ -32,36 +28,16 @@ from daemon.databases.sections import DatabaseSection
 from daemon.databases.walk import walk
 from sparkwriter.sql.jdbc import JdbcOptions
 
-_CONNECT_WITHIN_S = 15
-_SLOW_READER_S = 3600
-"""A server ends a connection whose client takes no rows for a minute, unless it is told this."""
-
-_DENIED = (
-    ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR,
-    ER.SPECIFIC_ACCESS_DENIED_ERROR,
-)  # fmt: skip
-_MARIADB_TIMEOUT = 1969
-_MYSQL_TIMEOUT = 3024
-_PASSING = frozenset(
-    (
-        ER.CON_COUNT_ERROR, ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.QUERY_INTERRUPTED,
-        ER.SERVER_SHUTDOWN, ER.OUT_OF_RESOURCES, ER.TABLE_DEF_CHANGED, ER.USER_LIMIT_REACHED,
-        ER.TOO_MANY_USER_CONNECTIONS, _MARIADB_TIMEOUT, _MYSQL_TIMEOUT,
-    )
-)  # fmt: skip
-_FIRST_CLIENT_ERROR = 2000
-_CLIENT_ERRORS_END = 3000
-
 
 class MySqlDatabase:
     """See ``port.Database``."""
 
-    def __init__(self, name: str, section: DatabaseSection) -> None:
-        """``name`` is the section's. Connects at the first question."""
-        self._name, self._section = name, section
+    def __init__(self, name: str, section: DatabaseSection, password: Callable[[], str]) -> None:
+        """``name`` is the section's; ``password`` gives what it is now. Connects at the first
+        question."""
+        self._section = section
+        self._session = MySqlSession(name, section, password)
         self._words = MySqlWords()
-        self._connection: Any = None
-        self._mariadb = False
 
     def tables(self, pattern: str) -> list[TableName]:
         """See ``port.Database``."""
@@ -99,12 +75,14 @@ class MySqlDatabase:
     ) -> list[tuple[object, ...]]:
         """Rows about a table. Names may match in another case: the caller looks."""
         sql = f"SELECT TABLE_SCHEMA, TABLE_NAME, {columns} FROM information_schema.{view}"
-        return self._run(f"{sql} WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s {order}", table)
+        return self._session.run(
+            f"{sql} WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s {order}", table
+        )
 
     def moment(self) -> Moment:
         """See ``port.Database``."""
         # The position first: whatever a read before could see is at or below it.
-        position = mysql_checks.position(self.ask, self._is_mariadb(), self._section.role)
+        position = mysql_checks.position(self.ask, self._session.is_mariadb(), self._section.role)
         ((now,),) = self.ask("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))")
         return Moment(int(str(now)), position)
 
@@ -132,7 +110,7 @@ class MySqlDatabase:
 
     def ask(self, sql: str) -> list[tuple[object, ...]]:
         """See ``port.Database``."""
-        return self._run(sql, None)
+        return self._session.run(sql)
 
     def rows(
         self, table: SourceTable, columns: Sequence[SourceColumn], keys: Sequence[Key]
@@ -140,33 +118,14 @@ class MySqlDatabase:
         """See ``port.Database``."""
         return selects.rows(self._words, table, columns, keys, self.ask)
 
-    def jdbc(self) -> JdbcOptions:
-        """See ``port.Database``. By MariaDB's driver, which speaks with both."""
-        address = self._section.address
-        host = f"[{address.host}]" if ":" in address.host else address.host
-        # By this scheme Spark knows that names are in backticks.
-        url = f"jdbc:mysql://{host}:{address.port}/?permitMysqlScheme&allowPublicKeyRetrieval=true"
-        url += f"&connectTimeout={_CONNECT_WITHIN_S * 1000}&socketTimeout={self._silence_s * 1000}"
-        if self._section.tls == "required":
-            url += "&sslMode=trust"
-        elif self._section.tls == "verified":
-            url += "&sslMode=verify-full"
-            if self._section.tls_ca:
-                url += f"&serverSslCert={self._section.tls_ca}"
-        settings = self._settings(self._is_mariadb())
-        session = "SET " + ", ".join(f"SESSION {name} = {value}" for name, value in settings)
-        return JdbcOptions(
-            url=url,
-            driver="org.mariadb.jdbc.Driver",
-            user=self._section.user,
-            password=self._section.password,
-            session=session,
-        )
+    def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
+        """See ``port.Database``."""
+        return self._session.jdbc(fetch_rows(table))
 
     def check(self, tables: Sequence[TableName], clock_us: Callable[[], int]) -> Findings:
         """See ``port.Database``."""
         ahead_us = self.moment().unix_us - clock_us()
-        asked = mysql_checks.Asked(self.ask, self._is_mariadb(), self._section, ahead_us)
+        asked = mysql_checks.Asked(self.ask, self._session.is_mariadb(), self._section, ahead_us)
         found = [*mysql_checks.of_server(asked)]
         for table in tables:
             try:
@@ -178,84 +137,7 @@ class MySqlDatabase:
 
     def close(self) -> None:
         """See ``port.Database``."""
-        if self._connection is not None:
-            connection, self._connection = self._connection, None
-            connection._force_close()
-
-    @property
-    def _silence_s(self) -> int:
-        """So long may a connection say nothing."""
-        return int(self._section.statement_timeout_s) + 60
-
-    def _is_mariadb(self) -> bool:
-        self._connected()
-        return self._mariadb
-
-    def _settings(self, mariadb: bool) -> list[tuple[str, str]]:
-        """A session that writes nothing, in which each text is the canonical one."""
-        seconds = self._section.statement_timeout_s
-        limit = ("max_statement_time", f"{seconds:g}")
-        if not mariadb:
-            limit = ("max_execution_time", str(int(seconds * 1000)))
-        return [
-            ("sql_mode", "''"),
-            ("time_zone", "'+00:00'"),
-            ("net_write_timeout", str(_SLOW_READER_S)),
-            ("tx_read_only" if mariadb else "transaction_read_only", "1"),
-            limit,
-            *([] if mariadb else [("information_schema_stats_expiry", "0")]),
-        ]
-
-    def _connected(self) -> Any:
-        if self._connection is not None:
-            return self._connection
-        address = self._section.address
-        try:
-            connection = pymysql.connect(
-                host=address.host, port=address.port, user=self._section.user,
-                password=self._section.password, charset="utf8mb4", autocommit=True,
-                connect_timeout=_CONNECT_WITHIN_S, read_timeout=self._silence_s,
-                write_timeout=_CONNECT_WITHIN_S, ssl=self._tls(),
-            )  # fmt: skip
-        except (pymysql.MySQLError, OSError) as error:
-            raise self._told(error, connecting=True) from error
-        self._connection = connection
-        self._mariadb = "mariadb" in str(connection.get_server_info()).lower()
-        for name, value in self._settings(self._mariadb):
-            self.ask(f"SET SESSION {name} = {value}")
-        return connection
-
-    def _tls(self) -> ssl.SSLContext | None:
-        if self._section.tls == "off":
-            return None
-        context = ssl.create_default_context(cafile=self._section.tls_ca)
-        if self._section.tls == "required":
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        return context
-
-    def _run(self, sql: str, values: Sequence[str] | None) -> list[tuple[object, ...]]:
-        connection = self._connected()
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(sql, values)
-                return list(cursor.fetchall())
-        except (pymysql.MySQLError, OSError) as error:
-            told = self._told(error)
-            if isinstance(told, DatabaseAway):
-                self.close()
-            raise told from error
-
-    def _told(self, error: Exception, connecting: bool = False) -> DatabaseAway | DatabaseRefused:
-        """The error in the port's words: one line."""
-        code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-        text = str(error.args[1] if len(error.args) > 1 else error).replace("\n", " ")
-        line = f"database.{self._name}: {text}"
-        gone = isinstance(error, OSError | pymysql.err.InterfaceError)
-        if gone or code in _PASSING or _FIRST_CLIENT_ERROR <= code < _CLIENT_ERRORS_END:
-            return DatabaseAway(line)
-        if code in _DENIED:
-            line += f"; {mysql_checks.grant('SELECT', '*.*', self._section.user)}"
-        return DatabaseRefused(line)
+        self._session.close()
 
 
 _TABLE = "TABLE_TYPE, TABLE_ROWS, DATA_LENGTH, CREATE_TIME"

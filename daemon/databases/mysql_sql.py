@@ -12,7 +12,7 @@ from changes.model import TableName
 from changes.mysql.tokens import words
 from changes.mysql.types import from_mysql, size
 from daemon.databases.port import DatabaseRefused, SourceColumn
-from sparkwriter.sql.forms import Form
+from sparkwriter.sql.forms import LONG_BYTES, Form
 
 _BASE = re.compile(r"\s*([a-z_][a-z0-9_]*)\s*(?:\(([^()]*)\))?", re.IGNORECASE)
 
@@ -80,6 +80,10 @@ class MySqlWords:
         if column.zero is not None:
             return f"IF({name} = 0, '{column.zero}', {made})"
         return made
+
+    def sent(self, column: SourceColumn) -> str:
+        """See ``selects.Dialect``."""
+        return self.quote(column.name) if column.form is Form.HEX else self.text(column)
 
     def lost(self, column: SourceColumn) -> str | None:
         """See ``selects.Dialect``."""
@@ -201,7 +205,10 @@ _TEXT_OF: Mapping[Form, Callable[[str, str], str]] = {
     Form.TEXT: lambda name, _: _TEXT.format(name),
     Form.JSON: lambda name, _: _TEXT.format(f"CAST({name} AS CHAR)"),
     Form.COMPACT: lambda name, _: _TEXT.format(f"CAST({name} AS CHAR)"),
-    Form.HEX: lambda name, _: f"LOWER(HEX({name}))",
+    Form.HEX: lambda name, _: (
+        f"IF(LENGTH({name}) > {LONG_BYTES}, CONCAT('sha256:', SHA2({name}, 256)),"
+        f" LOWER(HEX({name})))"
+    ),
     Form.STRIPPED: lambda name, _: f"LOWER(TRIM(TRAILING '00' FROM HEX({name})))",
     Form.DATE: lambda name, _: f"CAST({name} AS CHAR)",
     Form.LOCAL: _moment,

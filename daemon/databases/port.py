@@ -138,6 +138,8 @@ class Database(Protocol):
     ) -> str:
         """A SELECT of the columns' canonical texts as ``c0``, ``c1`` …: for JDBC and for ``ask``.
 
+        A column of ``Form.HEX`` comes as bytes, not as text: a text in hex has bounds.
+
         It carries its values in it, quoted, and has no parameter. Does not ask the database.
         Raises DatabaseRefused for a column without a form.
         """
@@ -173,8 +175,11 @@ class Database(Protocol):
         """
         ...
 
-    def jdbc(self) -> JdbcOptions:
-        """How Spark reaches the same database, with a session like this one's."""
+    def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
+        """How Spark reaches the same database, with a session like this one's.
+
+        With the ``table`` that is read, so many rows are fetched at a time as fit into memory.
+        """
         ...
 
     def check(self, tables: Sequence[TableName], clock_us: Callable[[], int]) -> Findings:

@@ -12,6 +12,7 @@ import psycopg
 
 from changes.model import TableName
 from daemon.databases import postgresql_checks, selects
+from daemon.databases.fetching import fetch_rows
 from daemon.databases.findings import findings, of_table, problem
 from daemon.databases.patterns import matching
 from daemon.databases.port import (
@@ -41,9 +42,10 @@ _DENIED = "42501"
 class PostgreSqlDatabase:
     """See ``port.Database``. A table's ``database`` is its schema, as Debezium has it."""
 
-    def __init__(self, name: str, section: DatabaseSection) -> None:
-        """``name`` is the section's. Connects at the first question."""
-        self._name, self._section = name, section
+    def __init__(self, name: str, section: DatabaseSection, password: Callable[[], str]) -> None:
+        """``name`` is the section's; ``password`` gives what it is now. Connects at the first
+        question."""
+        self._name, self._section, self._password = name, section, password
         self._words = PostgreSqlWords()
         self._connection: psycopg.Connection[tuple[object, ...]] | None = None
 
@@ -67,10 +69,16 @@ class PostgreSqlDatabase:
             name=table,
             columns=tuple(map(_column, columns)),
             keys=keys,
-            rows=max(0, int(str(rows))),
+            rows=self._estimated(table) if int(str(rows)) <= 0 else int(str(rows)),
             bytes=int(str(size)),
             definition=hashlib.sha256(shape.encode()).hexdigest(),
         )
+
+    def _estimated(self, table: TableName) -> int:
+        """The planner's estimate, for a table of which no statistics were gathered yet."""
+        ((plan,),) = self.ask(f"EXPLAIN (FORMAT JSON) SELECT 1 FROM {self._words.table(table)}")
+        found: Any = json.loads(plan) if isinstance(plan, str) else plan
+        return int(found[0]["Plan"]["Plan Rows"])
 
     def moment(self) -> Moment:
         """See ``port.Database``."""
@@ -111,7 +119,7 @@ class PostgreSqlDatabase:
         """See ``port.Database``."""
         return selects.rows(self._words, table, columns, keys, self.ask)
 
-    def jdbc(self) -> JdbcOptions:
+    def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
         """See ``port.Database``."""
         address = self._section.address
         host = f"[{address.host}]" if ":" in address.host else address.host
@@ -125,8 +133,9 @@ class PostgreSqlDatabase:
             url=url,
             driver="org.postgresql.Driver",
             user=self._section.user,
-            password=self._section.password,
+            password=self._password(),
             session=f"SET TRANSACTION READ ONLY; {session}",
+            fetch_rows=fetch_rows(table),
         )
 
     def check(self, tables: Sequence[TableName], clock_us: Callable[[], int]) -> Findings:
@@ -172,7 +181,7 @@ class PostgreSqlDatabase:
         try:
             connection = psycopg.connect(
                 host=address.host, port=address.port, dbname=address.database,
-                user=self._section.user, password=self._section.password, autocommit=True,
+                user=self._section.user, password=self._password(), autocommit=True,
                 connect_timeout=_CONNECT_WITHIN_S, client_encoding="UTF8",
                 application_name="binlogd", sslmode=_SSL_MODES[self._section.tls],
                 tcp_user_timeout=self._silence_s * 1000,
@@ -181,8 +190,12 @@ class PostgreSqlDatabase:
         except psycopg.Error as error:
             raise self._told(error) from error
         self._connection = connection
-        for name, value in self._settings():
-            self._run(f"SET {name} = {value}", None)
+        try:
+            for name, value in self._settings():
+                self._run(f"SET {name} = {value}", None)
+        except BaseException:
+            self.close()  # no question may meet a session that is half set up
+            raise
         return connection
 
     def _run(self, sql: str, values: Sequence[str] | None) -> list[tuple[object, ...]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from changes.model import TableName
 from daemon.databases.port import DatabaseRefused, SourceColumn
-from sparkwriter.sql.forms import Form
+from sparkwriter.sql.forms import LONG_BYTES, Form
 
 _SIZES = re.compile(r"\(([^()]*)\)")
 _LONG_BITS = 64
@@ -92,6 +92,14 @@ class PostgreSqlWords:
         name, (base, _) = self.quote(column.name), base_of(column.type)
         made = _OF_TYPE.get(base) or _TEXT_OF[column.form]
         return f"CASE WHEN {name} IS NOT NULL THEN {made(name)} END"
+
+    def sent(self, column: SourceColumn) -> str:
+        """See ``selects.Dialect``."""
+        if column.form is not Form.HEX:
+            return self.text(column)
+        if base_of(column.type)[0] == "bytea":
+            return self.quote(column.name)
+        return f"decode({self.text(column)}, 'hex')"
 
     def lost(self, column: SourceColumn) -> str | None:
         """See ``selects.Dialect``."""
@@ -207,7 +215,10 @@ _TEXT_OF: Mapping[Form, Callable[[str], str]] = {
     Form.SINGLE: lambda name: f"{name}::double precision::text",
     Form.DOUBLE: lambda name: f"{name}::text",
     Form.TEXT: printed,
-    Form.HEX: lambda name: f"encode({name}, 'hex')",
+    Form.HEX: lambda name: (
+        f"CASE WHEN length({name}) > {LONG_BYTES} THEN 'sha256:' || encode(sha256({name}), 'hex')"
+        f" ELSE encode({name}, 'hex') END"
+    ),
     Form.DATE: lambda name: _in_calendar(name, "date", f"to_char({name}, 'YYYY-MM-DD')"),
     Form.LOCAL: lambda name: _in_calendar(name, "timestamp", f"to_char({name}, '{_MOMENT}')"),
     Form.INSTANT: lambda name: _in_calendar(name, "timestamptz", f"to_char({name}, '{_MOMENT}')"),

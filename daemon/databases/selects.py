@@ -5,13 +5,14 @@ Bounds are literals in the text: the database alone compares them, in its own co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from changes.model import TableName
 from daemon.databases.port import DatabaseRefused, Key, KeyRange, SourceColumn, SourceTable, Texts
 from sparkwriter.sql.canonical import compared as compared_form
+from sparkwriter.sql.forms import bytes_text
 
 MOST_KEYS = 500
 """Keys of one look-up: each is a condition in its text, which no server takes without end."""
@@ -35,6 +36,10 @@ class Dialect(Protocol):
         """The column's canonical text. Raises DatabaseRefused for a column without a form."""
         ...
 
+    def sent(self, column: SourceColumn) -> str:
+        """What a read gets of it: the text, but bytes as they are where the form is HEX."""
+        ...
+
     def lost(self, column: SourceColumn) -> str | None:
         """The condition of values that the stream has as null: dates of no calendar, numbers that
         are none. None where the type has no such values."""
@@ -50,7 +55,7 @@ def query(
 ) -> str:
     """``Database.query``."""
     return (
-        f"SELECT {_texts(words, columns)} FROM {words.table(table.name)}"
+        f"SELECT {_listed(map(words.sent, columns))} FROM {words.table(table.name)}"
         f" WHERE {predicate(words, table, part)}"
     )
 
@@ -81,7 +86,7 @@ def bound(words: Dialect, table: SourceTable, low: Key | None, rows: int) -> str
     keys = key_columns(table)
     order = ", ".join(words.quote(column.name) for column in keys)
     return (
-        f"SELECT {_texts(words, keys)} FROM {words.table(table.name)}"
+        f"SELECT {_listed(map(words.text, keys))} FROM {words.table(table.name)}"
         f" WHERE {predicate(words, table, KeyRange(low))} ORDER BY {order}"
         f" LIMIT 1 OFFSET {rows - 1}"
     )
@@ -101,7 +106,7 @@ def look_up(
         + ")"
         for key in keys
     )
-    texts = _texts(words, [*wanted, *columns])
+    texts = _listed([*map(words.text, wanted), *map(words.sent, columns)])
     return f"SELECT {texts} FROM {words.table(table.name)} WHERE {found}"
 
 
@@ -118,8 +123,8 @@ def batches(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
         yield keys[start : start + MOST_KEYS]
 
 
-def _texts(words: Dialect, columns: Sequence[SourceColumn]) -> str:
-    return ", ".join(f"{words.text(column)} AS c{place}" for place, column in enumerate(columns))
+def _listed(expressions: Iterable[str]) -> str:
+    return ", ".join(f"{each} AS c{place}" for place, each in enumerate(expressions))
 
 
 def _beyond(words: Dialect, table: SourceTable, key: Key) -> str:
@@ -159,7 +164,14 @@ def rows(
     found: dict[Key, Texts] = {}
     for some in batches(keys):
         for row in ask(look_up(words, table, columns, some)):
-            texts = tuple(None if text is None else str(text) for text in row)
+            texts = tuple(map(text_of, row))
             key = tuple(str(text) for text in texts[: len(table.keys)])
             found[key] = texts[len(table.keys) :]
     return found
+
+
+def text_of(value: object) -> str | None:
+    """The canonical text of what a column of ``Database.query`` has given."""
+    if isinstance(value, bytes | memoryview):
+        return bytes_text(bytes(value))
+    return None if value is None else str(value)

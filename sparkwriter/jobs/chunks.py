@@ -98,12 +98,14 @@ def read_chunks(
     shown = [f"{string_literal(text)} AS {quote(name)}" for name, text in constants]
     for place, column in enumerate(columns):
         zeros: ZeroDates = "error" if column.key else zero_dates
-        value = read(column.form, column.type, f"`c{place}`", zeros)
+        value = f"`c{place}`"
+        if column.form is not Form.HEX:  # which comes as bytes
+            value = read(column.form, column.type, value, zeros)
         shown.append(f"{value} AS {quote(column.name)}")
     folder = parts[0].out.parent / f"chunks-{uuid4().hex}"
     try:
         with _told():
-            frames = [_frame(session, jdbc, part, len(columns)) for part in parts]
+            frames = [_frame(session, jdbc, part, columns) for part in parts]
             whole = reduce(DataFrame.unionAll, frames).selectExpr(*shown)
             whole.write.options(**_WRITING).parquet(folder.absolute().as_uri())
         return _placed(folder, parts, _schema(columns, constants))
@@ -111,8 +113,11 @@ def read_chunks(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _frame(session: SparkSession, jdbc: JdbcOptions, part: Part, columns: int) -> DataFrame:
-    texts = ", ".join(f"c{place} STRING" for place in range(columns))
+def _frame(
+    session: SparkSession, jdbc: JdbcOptions, part: Part, columns: Sequence[ChunkColumn]
+) -> DataFrame:
+    kinds = ["BINARY" if column.form is Form.HEX else "STRING" for column in columns]
+    texts = ", ".join(f"c{place} {kind}" for place, kind in enumerate(kinds))
     reader = session.read.format("jdbc").options(
         url=jdbc.url,
         driver=jdbc.driver,

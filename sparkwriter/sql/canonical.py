@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from changes.model import ZeroDates
-from sparkwriter.sql.forms import Form
+from sparkwriter.sql.forms import LONG_BYTES, Form
 from sparkwriter.sql.plan import string_literal
 from sparkwriter.sql.schema import spark_type
 
@@ -85,7 +85,8 @@ def printed(form: Form, type_: str, value: str, scale: int | None = None) -> str
         digits = scale if form is Form.DECIMAL and scale is not None else None
         return _digits(type_, value, 0 if form in (Form.WHOLE, Form.BOOLEAN) else digits)
     if form in (Form.HEX, Form.STRIPPED):
-        return f"lower(hex({value}))"
+        digest = f"concat('sha256:', sha2({value}, 256))"
+        return f"IF(length({value}) > {LONG_BYTES}, {digest}, lower(hex({value})))"
     if form is Form.DATE:
         return f"CAST({value} AS STRING)"
     if form in (Form.LOCAL, Form.INSTANT):

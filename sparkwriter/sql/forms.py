@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
+from hashlib import sha256
+
+LONG_BYTES = 1 << 20
+"""MariaDB makes null of a text in hex that is longer than ``max_allowed_packet``."""
 
 
 class Form(Enum):
@@ -22,7 +26,7 @@ class Form(Enum):
     TEXT = "text"
     """The text itself."""
     HEX = "hex"
-    """Bytes as hexadecimal digits in lower case."""
+    """Bytes as hexadecimal digits in lower case; of more than ``LONG_BYTES`` their SHA-256."""
     STRIPPED = "stripped"
     """The same, without zero bytes at the end."""
     BITS = "bits"
@@ -41,3 +45,8 @@ class Form(Enum):
     """The same; the lake has it without blanks outside of its strings."""
     ARRAY = "array"
     """A list of one dimension as JSON, without blanks."""
+
+
+def bytes_text(value: bytes) -> str:
+    """The canonical text of bytes, of ``Form.HEX``."""
+    return f"sha256:{sha256(value).hexdigest()}" if len(value) > LONG_BYTES else value.hex()

@@ -18,6 +18,11 @@ from tests.live.program import HOST, LiveError
 PASSWORD = 'jobs\' "secret"'
 
 
+def opened(section: DatabaseSection) -> Database:
+    """A database of a section, named shop."""
+    return ADAPTERS[section.address.kind]("shop", section, lambda: section.password)
+
+
 class Server:
     """A running server."""
 
@@ -42,7 +47,7 @@ class Server:
     def open(self, **more: object) -> Database:
         """A connection of the user for jobs."""
         section = self.section(**more)
-        return ADAPTERS[section.address.kind]("shop", section)
+        return opened(section)
 
     def readers(self) -> int:
         """How many follow its log."""

@@ -8,6 +8,7 @@ import pytest
 
 from changes.model import TableName
 from daemon.databases.port import ALL_ROWS, DatabaseRefused, KeyRange
+from daemon.databases.selects import text_of
 from tests.daemon.databases.servers import Server
 
 pytestmark = pytest.mark.integration
@@ -97,7 +98,7 @@ def assert_each_row_once(server: Server, name: TableName, rows: int, size: int) 
         assert [len(some) for some in found[:-1]] == [size] * (len(found) - 1)
         key = [table.column(column) for column in table.keys]
         texts = with_database.ask(with_database.query(table, [*key, number], ALL_ROWS))
-        keys = [tuple(map(str, row[:-1])) for row in texts]
+        keys = [tuple(str(text_of(one)) for one in row[:-1]) for row in texts]
         again = with_database.rows(table, [number], keys)
         assert again == {one: (row[-1],) for one, row in zip(keys, texts, strict=True)}
     finally:

@@ -46,7 +46,7 @@ def loaded(spark: SparkSession, server: Server, format_: str, folder: Path) -> p
         ]
         query = database.query(table, [one.column for one in found.columns])
         part = Part(query, folder / "chunk.parquet")
-        rows = read_chunks(spark, database.jdbc(), [part], columns, constants=[(OP, "U")])
+        rows = read_chunks(spark, database.jdbc(table), [part], columns, constants=[(OP, "U")])
         read = pq.read_table(part.out)
         assert rows == [read.num_rows]
         return read

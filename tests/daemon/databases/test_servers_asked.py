@@ -9,7 +9,7 @@ import pytest
 
 from changes.model import TableName
 from daemon.databases.port import Database, DatabaseAway, DatabaseRefused
-from tests.daemon.databases.servers import Server
+from tests.daemon.databases.servers import Server, opened
 
 pytestmark = pytest.mark.integration
 ORDERS = TableName("asked", "orders")
@@ -168,7 +168,6 @@ def test_a_server_that_goes_away_may_be_asked_again(server: Server, database: Da
 
 def test_an_address_where_nobody_listens_is_away(server: Server) -> None:
     """One line with the section's name, without the password."""
-    from daemon.databases.opening import ADAPTERS
     from demo.servers.program import free_port
 
     section = server.section()
@@ -176,7 +175,7 @@ def test_an_address_where_nobody_listens_is_away(server: Server) -> None:
         update={"url": section.url.replace(str(server.port), str(free_port()))}
     )
     with pytest.raises(DatabaseAway) as told:
-        ADAPTERS[section.address.kind]("shop", away).ask("SELECT 1")
+        opened(away).ask("SELECT 1")
     assert str(told.value).startswith("database.shop: ")
     assert "\n" not in str(told.value)
     assert section.password not in str(told.value)
@@ -184,11 +183,9 @@ def test_an_address_where_nobody_listens_is_away(server: Server) -> None:
 
 def test_a_wrong_password_is_refused(servers: dict[str, Server]) -> None:
     """It is not tried for ever."""
-    from daemon.databases.opening import ADAPTERS
-
     section = servers["mariadb"].section().model_copy(update={"password": "another-word"})
     with pytest.raises(DatabaseRefused, match="Access denied") as told:
-        ADAPTERS["mysql"]("shop", section).ask("SELECT 1")
+        opened(section).ask("SELECT 1")
     assert "another-word" not in str(told.value)
 
 
@@ -232,10 +229,8 @@ def test_a_user_without_rights_is_told_the_grant(servers: dict[str, Server]) -> 
         "DROP SCHEMA IF EXISTS asked", "CREATE SCHEMA asked", "CREATE TABLE asked.orders (id INT)",
         "CREATE OR REPLACE USER poor@'%' IDENTIFIED BY 'word'",
     ])  # fmt: skip
-    from daemon.databases.opening import ADAPTERS
-
     section = server.section().model_copy(update={"user": "poor", "password": "word"})
-    poor = ADAPTERS["mysql"]("shop", section)
+    poor = opened(section)
     try:
         found = poor.check([ORDERS], now_us)
         assert len(found.problems) == 1

@@ -1,0 +1,167 @@
+"""A read-only session with MySQL or MariaDB: opened, asked, and what its errors mean."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pymysql
+from pymysql.constants import ER
+
+from daemon.databases import mysql_checks
+from daemon.databases.port import DatabaseAway, DatabaseRefused
+from daemon.databases.sections import DatabaseSection
+from sparkwriter.sql.forms import LONG_BYTES
+from sparkwriter.sql.jdbc import JdbcOptions
+
+_CONNECT_WITHIN_S = 15
+_SLOW_READER_S = 3600
+"""A server ends a connection whose client takes no rows for a minute, unless it is told this."""
+
+_LEAST_PACKET = 4 * LONG_BYTES
+_DENIED = (
+    ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR,
+    ER.SPECIFIC_ACCESS_DENIED_ERROR,
+)  # fmt: skip
+_MARIADB_TIMEOUT = 1969
+_MYSQL_TIMEOUT = 3024
+_PASSING = frozenset(
+    (
+        ER.CON_COUNT_ERROR, ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.QUERY_INTERRUPTED,
+        ER.SERVER_SHUTDOWN, ER.OUT_OF_RESOURCES, ER.TABLE_DEF_CHANGED, ER.USER_LIMIT_REACHED,
+        ER.TOO_MANY_USER_CONNECTIONS, _MARIADB_TIMEOUT, _MYSQL_TIMEOUT,
+    )
+)  # fmt: skip
+_FIRST_CLIENT_ERROR = 2000
+_CLIENT_ERRORS_END = 3000
+
+
+class MySqlSession:
+    """One connection; after a failure the next question opens another. One thread's at a time."""
+
+    def __init__(self, name: str, section: DatabaseSection, password: Callable[[], str]) -> None:
+        """``name`` is the section's; ``password`` gives what it is now."""
+        self._name, self._section, self._password = name, section, password
+        self._connection: Any = None
+        self._mariadb = False
+
+    def jdbc(self, rows: int) -> JdbcOptions:
+        """The same for Spark, which fetches so many rows at a time: by MariaDB's driver, which
+        speaks with both."""
+        address = self._section.address
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        # By this scheme Spark knows that names are in backticks.
+        url = f"jdbc:mysql://{host}:{address.port}/?permitMysqlScheme&allowPublicKeyRetrieval=true"
+        url += f"&connectTimeout={_CONNECT_WITHIN_S * 1000}&socketTimeout={self._silence_s * 1000}"
+        if self._section.tls == "required":
+            url += "&sslMode=trust"
+        elif self._section.tls == "verified":
+            url += "&sslMode=verify-full"
+            if self._section.tls_ca:
+                url += f"&serverSslCert={self._section.tls_ca}"
+        settings = self._settings(self.is_mariadb())
+        session = "SET " + ", ".join(f"SESSION {name} = {value}" for name, value in settings)
+        return JdbcOptions(
+            url=url,
+            driver="org.mariadb.jdbc.Driver",
+            user=self._section.user,
+            password=self._password(),
+            session=session,
+            fetch_rows=rows,
+        )
+
+    def close(self) -> None:
+        """End the connection. Raises nothing."""
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            connection._force_close()
+
+    @property
+    def _silence_s(self) -> int:
+        """So long may a connection say nothing."""
+        return int(self._section.statement_timeout_s) + 60
+
+    def is_mariadb(self) -> bool:
+        """Whether it is MariaDB. Connects."""
+        self._connected()
+        return self._mariadb
+
+    def _settings(self, mariadb: bool) -> list[tuple[str, str]]:
+        """A session that writes nothing, in which each text is the canonical one."""
+        seconds = self._section.statement_timeout_s
+        limit = ("max_statement_time", f"{seconds:g}")
+        if not mariadb:
+            limit = ("max_execution_time", str(int(seconds * 1000)))
+        return [
+            ("sql_mode", "''"),
+            ("time_zone", "'+00:00'"),
+            ("net_write_timeout", str(_SLOW_READER_S)),
+            ("tx_read_only" if mariadb else "transaction_read_only", "1"),
+            limit,
+            *([] if mariadb else [("information_schema_stats_expiry", "0")]),
+        ]
+
+    def _connected(self) -> Any:
+        if self._connection is not None:
+            return self._connection
+        address = self._section.address
+        try:
+            connection = pymysql.connect(
+                host=address.host, port=address.port, user=self._section.user,
+                password=self._password(), charset="utf8mb4", autocommit=True,
+                connect_timeout=_CONNECT_WITHIN_S, read_timeout=self._silence_s,
+                write_timeout=_CONNECT_WITHIN_S, ssl=self._tls(),
+            )  # fmt: skip
+        except (pymysql.MySQLError, OSError) as error:
+            raise self._told(error, connecting=True) from error
+        self._connection = connection
+        self._mariadb = "mariadb" in str(connection.get_server_info()).lower()
+        try:
+            for name, value in self._settings(self._mariadb):
+                self.run(f"SET SESSION {name} = {value}")
+            self._check_packets()
+        except BaseException:
+            self.close()  # no question may meet a session that is half set up
+            raise
+        return connection
+
+    def _check_packets(self) -> None:
+        """What MariaDB computes beyond ``max_allowed_packet`` is null, with a warning at most."""
+        ((size,),) = self.run("SELECT @@max_allowed_packet")
+        if int(str(size)) < _LEAST_PACKET:
+            least = f"SET GLOBAL max_allowed_packet = {_LEAST_PACKET}"
+            raise DatabaseRefused(f"database.{self._name}: max_allowed_packet is {size}; {least}")
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if self._section.tls == "off":
+            return None
+        context = ssl.create_default_context(cafile=self._section.tls_ca)
+        if self._section.tls == "required":
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return context
+
+    def run(self, sql: str, values: Sequence[str] | None = None) -> list[tuple[object, ...]]:
+        """The rows of a statement. Raises DatabaseAway, DatabaseRefused."""
+        connection = self._connected()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(sql, values)
+                return list(cursor.fetchall())
+        except (pymysql.MySQLError, OSError) as error:
+            told = self._told(error)
+            if isinstance(told, DatabaseAway):
+                self.close()
+            raise told from error
+
+    def _told(self, error: Exception, connecting: bool = False) -> DatabaseAway | DatabaseRefused:
+        """The error in the port's words: one line."""
+        code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+        text = str(error.args[1] if len(error.args) > 1 else error).replace("\n", " ")
+        line = f"database.{self._name}: {text}"
+        gone = isinstance(error, OSError | pymysql.err.InterfaceError)
+        if gone or code in _PASSING or _FIRST_CLIENT_ERROR <= code < _CLIENT_ERRORS_END:
+            return DatabaseAway(line)
+        if code in _DENIED:
+            line += f"; {mysql_checks.grant('SELECT', '*.*', self._section.user)}"
+        return DatabaseRefused(line)
