@@ -52,7 +52,7 @@ class RotatedSettings:
 def current_password(config: Config, database: str) -> str:
     """A database's password as its file or credential has it now; else as at the start."""
     first = config.database[database].password
-    if config.file is None or not any(s and s in first for s in config.referenced_secrets):
+    if config.file is None or f"database.{database}.password" not in config.referring_settings:
         return first
     try:
         fresh = load(config.file)
