@@ -12,7 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, TypeVar
 
-from offsets.position import NO_OFFSET, Step, TopicPartition, is_job_lane, still_open
+from offsets.position import (
+    NO_OFFSET,
+    Step,
+    TopicPartition,
+    is_job_lane,
+    is_repair_lane,
+    still_open,
+)
 
 V = TypeVar("V")
 
@@ -254,10 +261,12 @@ def check_jobs(marks: Mapping[TopicPartition, int], write: FencedWrite) -> None:
     """Raise Fenced where rows of a job would come after changes of a log.
 
     A loaded row never overwrites: all of them are there before the first change of the stream, and
-    none comes after it, however late a write of the job is.
+    none comes after it, however late a write of the job is. A repair's row does overwrite: its
+    write names each lane of the stream where that stands, so nothing has come in between.
     """
     streams = of_streams(marks)
-    if streams and any(map(is_job_lane, write.lanes)):
+    loads = [lane for lane in write.lanes if is_job_lane(lane) and not is_repair_lane(lane)]
+    if streams and loads:
         changes = ", ".join(map(str, sorted(streams)))
         raise Fenced(f"{write.target}: holds changes of {changes}: a loaded row never overwrites")
 

@@ -32,6 +32,16 @@ def job_lane(job: str) -> TopicPartition:
     return TopicPartition(f"load/{job}", 0)
 
 
+def repair_lane(job: str) -> TopicPartition:
+    """The lane of a job that writes rows as the source has them, beside the stream."""
+    return TopicPartition(f"repair/{job}", 0)
+
+
+def is_repair_lane(lane: TopicPartition) -> bool:
+    """Whether a lane is that of a repair."""
+    return lane.topic.startswith("repair/")
+
+
 def is_job_lane(lane: TopicPartition) -> bool:
     """Whether a lane is a job's and of no log: lag, resets and rules of partitions leave it out."""
     return "/" in lane.topic

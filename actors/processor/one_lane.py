@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from actors.contract.ports import TargetRefused
 from actors.contract.writes import StagedBatch
 from changes.model import Mode
+from offsets.fence import of_streams
 from offsets.position import TopicPartition
 
 
@@ -54,8 +55,9 @@ def check_one_lane(
     """
     if batch.path is None or has_order(batch.mode, batch.positions, kept):
         return
-    lanes = {*marks, *batch.lanes}
-    for source, span in batch.lanes.items():
+    streams = of_streams(batch.lanes)
+    lanes = {*marks, *streams}
+    for source, span in streams.items():
         place = f"up to offset {span.through}"
         why = second_lane(str(batch.target), source, place, lanes, batch.positions)
         if why is not None:

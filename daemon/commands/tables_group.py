@@ -72,13 +72,16 @@ def tables_verify(
         float | None,
         typer.Option(min=0.000001, max=1, help="Compare a part of the ranges, such as 0.1."),
     ] = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Write the rows that differ as the source has them.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be compared.")] = False,
 ) -> None:
     """Compare tables with the source's own by value. Status 0: equal; 1: something differs."""
     from daemon.jobs.verify.command import verify
 
-    params = {} if sample is None else {"sample": sample}
+    params = {"repair": repair} | ({} if sample is None else {"sample": sample})
     flags = {"json": as_json, "dry_run": dry_run}
     sys.exit(verify(load_config(config), make_console(), targets, params, flags))
 

@@ -108,6 +108,10 @@ class MySqlDatabase:
         """See ``port.Database``."""
         return selects.predicate(self._words, table, part)
 
+    def matching(self, table: SourceTable, keys: Sequence[Key]) -> str:
+        """See ``port.Database``."""
+        return selects.matching(self._words, table, keys)
+
     def ask(self, sql: str) -> list[tuple[object, ...]]:
         """See ``port.Database``."""
         return self._session.run(sql)

@@ -161,6 +161,11 @@ class Database(Protocol):
         """The SQL of a range's condition, ``TRUE`` in the words of the database for all rows."""
         ...
 
+    def matching(self, table: SourceTable, keys: Sequence[Key]) -> str:
+        """The SQL of the condition of some rows by their keys, of ``MOST_KEYS`` at most. It may
+        follow ``query`` of all rows behind AND, in parentheses."""
+        ...
+
     def ask(self, sql: str) -> list[tuple[object, ...]]:
         """The rows that a SELECT gives, all at once: for small results."""
         ...

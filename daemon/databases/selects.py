@@ -96,8 +96,14 @@ def look_up(
     words: Dialect, table: SourceTable, columns: Sequence[SourceColumn], keys: Sequence[Key]
 ) -> str:
     """The SELECT of some rows by their keys: the key's texts first, then the columns'."""
+    texts = _listed([*map(words.text, key_columns(table)), *map(words.sent, columns)])
+    return f"SELECT {texts} FROM {words.table(table.name)} WHERE {matching(words, table, keys)}"
+
+
+def matching(words: Dialect, table: SourceTable, keys: Sequence[Key]) -> str:
+    """``Database.matching``."""
     wanted = key_columns(table)
-    found = " OR ".join(
+    return " OR ".join(
         "("
         + " AND ".join(
             f"{words.quote(column.name)} = {words.literal(column, text)}"
@@ -106,8 +112,6 @@ def look_up(
         + ")"
         for key in keys
     )
-    texts = _listed([*map(words.text, wanted), *map(words.sent, columns)])
-    return f"SELECT {texts} FROM {words.table(table.name)} WHERE {found}"
 
 
 def key_columns(table: SourceTable) -> list[SourceColumn]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
+import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
@@ -52,6 +53,10 @@ class Queries:
         if query.failure is not None:
             raise query.failure
         return query.rows
+
+    def arrow(self, sql: str) -> pa.Table:
+        """A small result in the stored types. Raises what Spark raises."""
+        return self._spark.sql(sql).toArrow()
 
 
 class _Query:

@@ -115,9 +115,10 @@ def hashes(
     )
 
 
-def look_up(lake: Lake, keys: Sequence[tuple[str, ...]]) -> str:
-    """The texts of all columns of the rows with these keys, behind the key's own texts."""
-    texts = [column.text for column in (*lake.keys, *lake.columns)]
+def look_up(lake: Lake, keys: Sequence[tuple[str, ...]], shown: Sequence[str] | None = None) -> str:
+    """The texts of all columns of the rows with these keys, behind the key's own texts; or what is
+    to be shown instead, in SQL."""
+    texts = shown or [column.text for column in (*lake.keys, *lake.columns)]
     named = ", ".join(f"{text} AS c{place}" for place, text in enumerate(texts))
     frees = [column.free for column in lake.keys]
     wanted = ", ".join(string_literal(key_text(key, frees)) for key in keys)

@@ -13,6 +13,7 @@ from daemon.jobs.port import Advanced, Control, Finished, Look, Outcome, Plan
 from daemon.jobs.record import Job, Progress, Wanted
 from daemon.jobs.verify.columns import NotComparable
 from daemon.jobs.verify.lookout import Interrupted
+from daemon.jobs.verify.repair import Repair, Repaired
 from daemon.jobs.verify.report import result_of, skipped, summary, table_result
 from daemon.jobs.verify.run import Changed, TableRun, now_ms
 from daemon.jobs.verify.targets import Compared, chosen, named, unmatched
@@ -97,7 +98,13 @@ class VerifyKind:
                 replace(work, table=now).document(), message=f"compares {compared.target}"
             )
         target, source = str(compared.target), str(compared.table)
-        result = table_result(target, source, table, now_ms())
+        fixed = Repaired()
+        if table.found and job.wanted.params.get("repair") is True and not table.is_full:
+            fixed = Repair(
+                job, control, TableRun(job, control, compared, work.source_rows), table
+            ).carried_out()
+        table = replace(table, notes=(*table.notes, *fixed.notes))
+        result = table_result(target, source, table, now_ms(), fixed.rows)
         tell = log.info if result["equal"] else log.warning
         told = {name: result[name] for name in ("rows", "differing", "seconds")}
         tell("table_verified", target=target, undecided=len(result["undecided"]), **told)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from changes.model import TargetName
 from daemon.databases.port import Key, Texts
 from daemon.jobs.verify.columns import Shape
@@ -13,7 +15,7 @@ from sparkwriter.jobs.checksums import Queries
 from sparkwriter.session.jvm import SparkJvm
 from sparkwriter.sql import checksums
 from sparkwriter.sql.checksums import Grid, Interval, Lake
-from sparkwriter.sql.plan import dotted
+from sparkwriter.sql.plan import dotted, quote
 
 
 class LakeSide:
@@ -62,6 +64,17 @@ class LakeSide:
         parts = len(keys[0])
         rows = self._ask(checksums.look_up(self._lake, keys), "rows")
         return {tuple(map(str, row[:parts])): tuple(row[parts:]) for row in rows}
+
+    def keys(self, keys: Sequence[Key], names: Sequence[str]) -> pa.Table:
+        """The key columns of these rows, as they are stored."""
+        found: list[pa.Table] = []
+        sql = checksums.look_up(self._lake, keys, [quote(name) for name in names])
+
+        def act(jvm: SparkJvm) -> None:
+            found.append(Queries(jvm.spark, self._asked).arrow(sql))
+
+        self._spark(act)
+        return found[-1].rename_columns(list(names))
 
     def _ask(self, sql: str, what: str) -> list[tuple[Any, ...]]:
         found: list[list[tuple[Any, ...]]] = []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from actors.contract.writes import TargetState
 from changes.formats.auto import AUTO, make_format
 from changes.formats.recognise import TopicFormats
 from changes.model import Mode, TableSchema
@@ -14,7 +15,7 @@ from changes.routing import Router
 from daemon.databases.opening import open_database
 from daemon.databases.port import Database, Key, SourceTable
 from daemon.databases.streamed import Streamed, as_streamed
-from daemon.jobs.moments import moments_of
+from daemon.jobs.moments import LogMoments, moments_of
 from daemon.jobs.port import Control
 from daemon.jobs.record import Job, Progress
 from daemon.jobs.verify import compare
@@ -45,8 +46,11 @@ class Open:
 
     database: Database
     described: SourceTable
+    state: TargetState
+    streamed: Streamed
     shape: Shape
     source: SourceSide
+    target: LakeSide
 
 
 class TableRun:
@@ -56,17 +60,18 @@ class TableRun:
         """``before``: rows of the tables that are done."""
         self._job = job
         self._control = control
-        self._compared = compared
+        self.compared = compared
         self._pipeline = job.wanted.pipeline
-        self._settings = control.config.pipeline[self._pipeline].verify
-        self._section = control.config.database[compared.database]
+        self.section = control.config.pipeline[self._pipeline]
+        self.settings = self.section.verify
+        self._database = control.config.database[compared.database]
         self._read = self._before = before
-        self._pacer = Pacer(self._section.rows_per_s, self._control.wait)
+        self._pacer = Pacer(self._database.rows_per_s, self._control.wait)
 
     def advance(self, table: Table) -> Table:
         """Do the next part. Raises Interrupted, NotComparable, Changed, and what sides raise."""
         try:
-            with self._open() as here:
+            with self.opened(self._control.snapshot(self._pipeline), table.grid) as here:
                 if table.definition not in ("", here.described.definition):
                     raise Changed
                 if table.left is None:
@@ -84,7 +89,7 @@ class TableRun:
         rows = here.described.rows
         digits = compare.digits_of(some, rows)
         aside = compare.Aside(lambda: here.source.sums(some, digits))
-        target = self._target(here, grid, lambda: aside.failed)
+        target = self._target(here.shape, grid, lambda: aside.failed)
         found = compare.first_pass(aside, target, some, digits)
         notes = list(here.shape.notes)
         if here.shape.missing:
@@ -106,7 +111,7 @@ class TableRun:
     def _next(self, table: Table, here: Open) -> Table:
         assert table.left
         parts, rest = compare.next_parts(table.left)
-        target = self._target(here, table.grid, lambda: False)
+        target = here.target
         if compare.needs_closer(parts[0]):
             found = compare.closer(here.source, target, parts)
             return replace(table, left=(*found, *rest))
@@ -119,37 +124,41 @@ class TableRun:
     def _looked(self, keys: Sequence[Key], here: Open, target: LakeSide) -> tuple[Seen, bool]:
         if not keys:
             return Seen(), False
-        section = self._control.config.pipeline[self._pipeline]
         snapshot = self._control.snapshot(self._pipeline)
-        format_ = make_format(
-            section.format, section.format_options(), TopicFormats(snapshot.formats)
-        )
-        changes = LogChanges(
-            format_,
-            Router(self._control.config.routes(self._pipeline)),
-            self._control.source(self._pipeline).reader(),
-            str(self._compared.target),
-            here.shape.keys,
-        )
         lookout = LiveLookout(
             self._control,
             self._pipeline,
-            str(self._compared.target),
+            str(self.compared.target),
             (here.source, target),
             here.database,
-            moments_of(self._control, self._pipeline, snapshot, str(self._compared.target)),
-            changes,
-            self._settings,
+            self.moments(snapshot),
+            self.changes(snapshot, here),
+            self.settings,
             self._say,
         )
         return looked(keys, lookout), lookout.assumed
 
     # --- what it takes
 
+    def moments(self, snapshot: Snapshot) -> LogMoments:
+        """The log of the partitions that may hold the table."""
+        return moments_of(self._control, self._pipeline, snapshot, str(self.compared.target))
+
+    def changes(self, snapshot: Snapshot, here: Open) -> LogChanges:
+        """What the log changes in the target."""
+        topics = TopicFormats(snapshot.formats)
+        return LogChanges(
+            make_format(self.section.format, self.section.format_options(), topics),
+            Router(self._control.config.routes(self._pipeline)),
+            self._control.source(self._pipeline).reader(),
+            str(self.compared.target),
+            here.shape.keys,
+        )
+
     @contextmanager
-    def _open(self) -> Iterator[Open]:
-        snapshot = self._control.snapshot(self._pipeline)
-        target = self._compared.target
+    def opened(self, snapshot: Snapshot, grid: Grid | None = None) -> Iterator[Open]:
+        """The table on both sides. Raises NotComparable, and what both raise."""
+        target = self.compared.target
         if sinks_of(self._control.config)[target.sink].catalog() is None:
             raise NotComparable(f"tables of sink {target.sink} can't be read back yet")
         if (why := not_following(snapshot, str(target))) is not None:
@@ -159,16 +168,15 @@ class TableRun:
             raise NotComparable("there is no such table: the stream has brought no row of it yet")
         if state.mode is Mode.APPEND:
             raise NotComparable("it is a changelog: its rows are what happened, not what is")
-        database = open_database(self._control.config, self._compared.database)
+        database = open_database(self._control.config, self.compared.database)
         try:
-            described = database.describe(self._compared.table)
-            kind = self._section.address.kind
+            described = database.describe(self.compared.table)
+            kind = self._database.address.kind
             streamed = self._streamed(described, kind, snapshot, state.schema)
             shape = shape_of(described, streamed, state.schema)
-            yield Open(
-                database, described, shape,
-                SourceSide(database, kind, described, shape, self._told),
-            )  # fmt: skip
+            source = SourceSide(database, kind, described, shape, self._told)
+            stored = self._target(shape, grid, lambda: False)
+            yield Open(database, described, state, streamed, shape, source, stored)
         finally:
             database.close()
 
@@ -178,27 +186,27 @@ class TableRun:
         """The texts that the stream's values have, by format."""
         format_ = self._control.config.pipeline[self._pipeline].format
         if format_ == AUTO:
-            lanes = snapshot.targets[str(self._compared.target)].hwms
+            lanes = snapshot.targets[str(self.compared.target)].hwms
             known = [f for lane in lanes if (f := snapshot.formats.get(lane.topic)) is not None]
             if not known:
                 raise NotComparable("the format of its topics is not known yet")
             format_ = known[0]
         stored = {column.name: iceberg_type(column.type) for column in target.columns}
-        return as_streamed(described, kind, format_, self._compared.types, stored)
+        return as_streamed(described, kind, format_, self.compared.types, stored)
 
-    def _target(self, here: Open, grid: Grid | None, failed: Callable[[], bool]) -> LakeSide:
+    def _target(self, shape: Shape, grid: Grid | None, failed: Callable[[], bool]) -> LakeSide:
         return LakeSide(
             self._control.spark,
             lambda: bool(self._control.asked) or failed(),
-            self._compared.target,
-            here.shape,
+            self.compared.target,
+            shape,
             grid,
         )
 
     def _definition(self) -> str:
-        database = open_database(self._control.config, self._compared.database)
+        database = open_database(self._control.config, self.compared.database)
         try:
-            return database.describe(self._compared.table).definition
+            return database.describe(self.compared.table).definition
         finally:
             database.close()
 
@@ -208,10 +216,10 @@ class TableRun:
         self._pacer.read(rows)
         if self._control.asked:
             raise Interrupted
-        self._control.tell(self._progress(), f"compares {self._compared.target}")
+        self._control.tell(self._progress(), f"compares {self.compared.target}")
 
     def _say(self, message: str) -> None:
-        self._control.tell(self._progress(), f"{self._compared.target}: {message}")
+        self._control.tell(self._progress(), f"{self.compared.target}: {message}")
 
     def _progress(self) -> Progress:
         total = self._job.progress.total

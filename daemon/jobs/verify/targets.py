@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from changes.model import ColumnTypes, Mode, TableName, TargetName
+from changes.model import ColumnTypes, Mode, SinkOptions, TableName, TargetName
 from changes.routing import RouteConflict, Router, TargetRoute
 from changes.shaping.shape import NO_SHAPE
 from daemon.config.config import Config
@@ -17,13 +17,15 @@ from daemon.databases.opening import open_database
 class Compared:
     """A target, the source's table that it is of, and that one's database by its section's name.
 
-    ``types``: of the route, of columns whose messages declare none.
+    ``types``: of the route, of columns whose messages declare none. ``options``: the route's, for
+    its kind of sink.
     """
 
     target: TargetName
     table: TableName
     database: str
     types: ColumnTypes = ()
+    options: SinkOptions = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def chosen(config: Config, pipeline: str, patterns: Sequence[str]) -> Chosen:
                 continue
             why = _unfit(router, table, route)
             if why is None:
-                tables.append(Compared(route.name, table, database, route.types))
+                tables.append(Compared(route.name, table, database, route.types, route.options))
             else:
                 refused.append((str(route.name), why))
     return Chosen(tuple(sorted(tables, key=lambda one: str(one.target))), tuple(refused))
@@ -68,7 +70,7 @@ def named(config: Config, pipeline: str, target: str, table: str) -> Compared:
     router = Router(config.routes(pipeline))
     for route in router.targets(source):
         if str(route.name) == target and (why := _unfit(router, source, route)) is None:
-            return Compared(route.name, source, database, route.types)
+            return Compared(route.name, source, database, route.types, route.options)
         if str(route.name) == target:
             raise ValueError(why)
     raise ValueError(f"no route leads {table} to it any more")

@@ -199,7 +199,19 @@ class Rig:
         wanted = Wanted("verify", "p", (f"lake.{self.schema}.*",), params)
         plan = VerifyKind().plan(self.control, wanted)
         assert not plan.refusals, plan
-        return new_job(plan.wanted[0], 0)
+        job = new_job(plan.wanted[0], 0)
+        self.job_id = job.id
+        return job
+
+    def change(self, id_: int, more: Mapping[str, Any]) -> None:
+        """A change of a row in the log, by Canal or by Debezium."""
+        now_ms = round(time.time() * 1000)
+        source = {"db": self.schema, "schema": self.schema, "table": "t", "ts_ms": now_ms,
+                  "connector": "postgresql", "name": "x"}  # fmt: skip
+        canal = {"isDdl": False, "es": now_ms, "pkNames": ["id"], "mysqlType": {"id": "bigint"},
+                 "data": [{"id": str(id_)}], "old": [{}]}  # fmt: skip
+        debezium = {"op": "u", "before": None, "after": {"id": id_}, "source": source}
+        self.log.produce(json.dumps({**canal, **debezium, **more}).encode())
 
     def verified(self, **params: Any) -> dict[str, Any]:
         """The result of a whole job, whose memory is written and read between the steps."""
