@@ -12,14 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, TypeVar
 
-from offsets.position import (
-    NO_OFFSET,
-    Step,
-    TopicPartition,
-    is_job_lane,
-    is_repair_lane,
-    still_open,
-)
+from offsets.position import NO_OFFSET, Step, TopicPartition, is_job_lane, is_load, still_open
 
 V = TypeVar("V")
 
@@ -265,8 +258,7 @@ def check_jobs(marks: Mapping[TopicPartition, int], write: FencedWrite) -> None:
     write names each lane of the stream where that stands, so nothing has come in between.
     """
     streams = of_streams(marks)
-    loads = [lane for lane in write.lanes if is_job_lane(lane) and not is_repair_lane(lane)]
-    if streams and loads:
+    if streams and any(map(is_load, write.lanes)):
         changes = ", ".join(map(str, sorted(streams)))
         raise Fenced(f"{write.target}: holds changes of {changes}: a loaded row never overwrites")
 

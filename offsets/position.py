@@ -37,9 +37,9 @@ def repair_lane(job: str) -> TopicPartition:
     return TopicPartition(f"repair/{job}", 0)
 
 
-def is_repair_lane(lane: TopicPartition) -> bool:
-    """Whether a lane is that of a repair."""
-    return lane.topic.startswith("repair/")
+def is_load(lane: TopicPartition) -> bool:
+    """Whether a lane is that of a load, whose rows overwrite none of the stream's."""
+    return lane.topic.startswith("load/")
 
 
 def is_job_lane(lane: TopicPartition) -> bool:

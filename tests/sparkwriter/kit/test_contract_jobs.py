@@ -9,7 +9,7 @@ import pytest
 
 from actors.contract.writes import StagedBatch
 from offsets.fence import Fenced, Span
-from offsets.position import NO_OFFSET, job_lane
+from offsets.position import NO_OFFSET, job_lane, repair_lane
 from sparkwriter.kit.writer import TargetWriter
 from tests.sparkwriter.conftest import LANE
 
@@ -108,3 +108,39 @@ def test_no_chunk_comes_beside_a_stream_that_began_too_early(
     with pytest.raises(Fenced):
         writer.write(chunk(1, 2))
     assert rows(target) == [(1, "loaded", 1), (2, "stream", 2)]
+
+
+@pytest.fixture
+def repair(staging, orders) -> Any:
+    """Makes the repair of the row 1, for a stream that stands at a mark."""
+
+    def made(mark: int, job: str = "r1") -> StagedBatch:
+        batch = staging.batch(orders(("U", 1, "repaired", 9)), 0, after=NO_OFFSET)
+        lanes = {repair_lane(job): Span(NO_OFFSET, 0), LANE: Span(mark, mark)}
+        return replace(batch, lanes=lanes)
+
+    return made
+
+
+def test_a_repair_overwrites_a_row_of_the_stream_once(
+    writer, staging, orders, repair, rows, target
+) -> None:
+    """Beside the stream's marks, which stay. The stream then goes on over it."""
+    writer.write(staging.batch(orders(("U", 1, "stream", 1)), 3, after=NO_OFFSET))
+    assert writer.write(repair(3)).hwms == {LANE: 3}
+    assert writer.write(repair(3)).covered
+    assert rows(target) == [(1, "repaired", 9)]
+    state = writer.write(staging.batch(orders(("U", 1, "later", 2)), 5, after=3))
+    assert state.hwms == {LANE: 5}
+    assert rows(target) == [(1, "later", 2)]
+
+
+def test_a_repair_is_refused_where_the_stream_has_gone_on(
+    writer, staging, orders, repair, rows, target
+) -> None:
+    """The row that it brings may be older than what came meanwhile."""
+    writer.write(staging.batch(orders(("U", 1, "stream", 1)), 3, after=NO_OFFSET))
+    writer.write(staging.batch(orders(("U", 1, "newer", 2)), 4, after=3))
+    with pytest.raises(Fenced):
+        writer.write(repair(3))
+    assert rows(target) == [(1, "newer", 2)]
