@@ -64,6 +64,15 @@ class Dialect(Protocol):
         """The statements that make the temporary table of (name, type), by the table's key."""
         ...
 
+    def filled(self) -> list[str]:
+        """The statements that are of use once the stage is filled."""
+        ...
+
+    def or_update(self, sets: Sequence[tuple[str, str]]) -> str:
+        """The end of an INSERT that changes the row, where one of the same primary key is there:
+        empty where that is not to be had, or costs no less."""
+        ...
+
     def update(
         self, table: str, on: str, sets: Sequence[tuple[str, str]], of: Literal["t", "s"]
     ) -> str:

@@ -97,18 +97,29 @@ class Plan:
             same += f" AND s.{self._quote('__binlogd_done')} IS NULL"
         yield self._dialect.update(shape.table, f"{same} AND {self._lives}", sets, "s")
 
-    def apply(self, deletes: bool = True) -> Iterator[str]:
-        """Delete, update, insert: each row that stays is changed where it is."""
+    def delete(self) -> str:
+        """Delete the rows that are gone."""
         same = self._match(self._key_names)
-        if deletes:
-            yield self._dialect.delete(self._shape.table, f"{same} AND NOT ({self._lives})")
-        sets = [(c.name, f"s.{self._quote(c.name)}") for c in self._written if not self._is_key(c)]
-        if sets:
-            yield self._dialect.update(self._shape.table, f"{same} AND {self._lives}", sets, "t")
-        where = (
-            f"{self._lives} AND NOT EXISTS (SELECT 1 FROM {self._shape.table} AS t WHERE {same})"
-        )
+        return self._dialect.delete(self._shape.table, f"{same} AND NOT ({self._lives})")
+
+    def update(self) -> str | None:
+        """Change the rows that are there, where they are; None where the key is all they have."""
+        if not (sets := self._sets()):
+            return None
+        on = f"{self._match(self._key_names)} AND {self._lives}"
+        return self._dialect.update(self._shape.table, on, sets, "t")
+
+    def insert(self) -> Iterator[str]:
+        """Add the rows that are not there."""
+        same, table = self._match(self._key_names), self._shape.table
+        where = f"{self._lives} AND NOT EXISTS (SELECT 1 FROM {table} AS t WHERE {same})"
         yield from self._inserts(where)
+
+    def merge(self) -> Iterator[str]:
+        """Both at once, by the primary key. Only where that is the one unique key."""
+        sets = self._sets() or [(name, f"s.{self._quote(name)}") for name in self._key_names[:1]]
+        for statement in self._inserts(self._lives):
+            yield statement + self._dialect.or_update(sets)
 
     def replace(self) -> Iterator[str]:
         """Delete and insert all of the batch's rows: where unique values change places."""
@@ -130,6 +141,9 @@ class Plan:
         values = ", ".join(f"s.{self._quote(column.name)}" for column in columns)
         table = self._shape.table
         return f"INSERT INTO {table} ({names}) SELECT {values} FROM {STAGE} AS s WHERE {where}"
+
+    def _sets(self) -> list[tuple[str, str]]:
+        return [(c.name, f"s.{self._quote(c.name)}") for c in self._written if not self._is_key(c)]
 
     def _completions(self) -> Iterator[tuple[str, str]]:
         shape = self._shape

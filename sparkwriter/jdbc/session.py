@@ -87,6 +87,10 @@ class Session(Protocol):
         """Whether another table's foreign key points to it."""
         ...
 
+    def has_one_unique(self, target: TargetName) -> bool:
+        """Whether the primary key is, now, the table's only unique one: as of ``DbTable``."""
+        ...
+
     def triggers(self, target: TargetName) -> list[str]:
         """The names of its triggers."""
         ...

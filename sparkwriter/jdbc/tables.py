@@ -38,14 +38,16 @@ class DbColumn:
 class DbTable:
     """A table. ``primary``: the columns of its primary key.
 
-    ``acting``: its foreign keys that change its rows by themselves. ``by_row``: those to itself
-    that are checked amid a statement. ``deferrable``: it has constraints that can be checked at
-    the commit. ``comment``: its own.
+    ``one_unique``: the primary key is known to be its only unique one. ``acting``: its foreign keys
+    that change its rows by themselves. ``by_row``: those to itself that are checked amid a
+    statement. ``deferrable``: it has constraints that can be checked at the commit. ``comment``:
+    its own.
     """
 
     columns: tuple[DbColumn, ...]
     primary: tuple[str, ...] = ()
     primary_name: str = ""
+    one_unique: bool = False
     acting: tuple[str, ...] = ()
     by_row: tuple[str, ...] = ()
     deferrable: bool = False

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import structlog
 
-from actors.contract.ports import TargetRefused
+from actors.contract.ports import LostRace, TargetRefused
 from actors.contract.writes import StagedBatch
 from changes.model import FROM, FROM_PREFIX, OP, Mode
 from sparkwriter.jdbc.dialect import STAGE, target_name
@@ -90,21 +90,38 @@ class RowWriter:
             session.run(statement)
         columns = [column for column in plan.columns() if column.source is not None]
         keys = {key.name for key in map(self._column, self.seen.table.keys)}
+        live = 0
         for part in file.iter_batches(ROWS_AT_ONCE):
             session.load(STAGE, [_staged(part, column, texts, keys) for column in columns])
+            live += pc.sum(pc.not_equal(part.column(OP), "D")).as_py()
         if self.table.deferrable:
             session.run("SET CONSTRAINTS ALL DEFERRED")
-        for statement in plan.complete():
-            session.run(statement)
+        _run_all(session, session.dialect.filled())
+        _run_all(session, plan.complete())
         session.run("SAVEPOINT before_rows")
         try:
-            _run_all(session, plan.apply(self.batch.has_deletes))
+            self._apply(plan, live)
         except DbError as error:
             if error.cause is not Cause.UNIQUE:
                 raise
             session.run("ROLLBACK TO SAVEPOINT before_rows")
             self._may_replace(plan, error)
             _run_all(session, plan.replace())
+
+    def _apply(self, plan: Plan, live: int) -> None:
+        """Each row that stays is changed where it is. ``live``: how many rows are not deletes."""
+        session, target = self.session, self.seen.target
+        if self.batch.has_deletes:
+            session.run(plan.delete())
+        if self.table.one_unique and session.dialect.or_update([]):
+            _run_all(session, plan.merge())
+            # From the first statement on nobody can add a key; before that, somebody may have.
+            if not session.has_one_unique(target):
+                raise LostRace("somebody has added a unique key meanwhile")
+            return
+        update = plan.update()
+        if update is None or session.run(update) < live:
+            _run_all(session, plan.insert())
 
     def _may_replace(self, plan: Plan, error: DbError) -> None:
         """Whether rows may go and come back, so that unique values can change places."""

@@ -124,6 +124,13 @@ def mariadb_server() -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def mysql_server() -> Iterator[Server]:
+    """MySQL, in `make test-long` alone."""
+    with running("mysql") as server:
+        yield server
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Whatever is tested with staged batches is tested in both ways to write them, unless the
     test names its own. In the tier of every change one way is enough, but for what batches do."""

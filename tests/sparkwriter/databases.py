@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from changes.model import TargetName
+from demo.servers.program import ServerMissing
 from sparkwriter.jdbc.connect import connect
 from sparkwriter.jdbc.session import Session
 from sparkwriter.jdbc.store import JdbcStore
@@ -21,9 +22,13 @@ from sparkwriter.kit.store import Absent
 from sparkwriter.ledgered.store import LedgeredWriter
 from sparkwriter.sql.schema import arrow_type
 from tests.live.mariadb import MariaDb
+from tests.live.mysql import MySql
 from tests.live.postgres import Postgres
 from tests.live.program import LiveError
 from tests.needs import missing
+
+AnyServer = MariaDb | MySql | Postgres
+KINDS: dict[str, type[AnyServer]] = {"postgres": Postgres, "mariadb": MariaDb, "mysql": MySql}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +37,17 @@ class Server:
 
     url: str
     user: str
-    program: MariaDb | Postgres
+    program: AnyServer
 
     @property
     def is_postgres(self) -> bool:
         return self.url.startswith("jdbc:postgresql")
+
+    @property
+    def exact_text(self) -> str:
+        """A type of MySQL's that keys can be compared by."""
+        name = "nopad" if self.url.startswith("jdbc:mariadb") else "0900"
+        return f"varchar(20) COLLATE utf8mb4_{name}_bin"
 
     def connect(self) -> Session:
         """One more connection."""
@@ -49,17 +60,19 @@ def running(kind: str) -> Iterator[Server]:
     folder = Path(tempfile.mkdtemp(prefix=f"binlogd-{kind}-"))
     folder.chmod(0o755)  # PostgreSQL runs as a user of its own
     try:
-        made: MariaDb | Postgres
-        made = Postgres(folder / "server") if kind == "postgres" else MariaDb(folder / "server")
+        made = KINDS[kind](folder / "server")
+    except ServerMissing:
+        shutil.rmtree(folder)
+        raise
     except LiveError as error:
         shutil.rmtree(folder)
         missing(kind, str(error))
     try:
         made.start()
-        if isinstance(made, Postgres):
+        if kind == "postgres":
             yield Server(f"jdbc:postgresql://127.0.0.1:{made.port}/postgres", "postgres", made)
         else:
-            yield Server(f"jdbc:mariadb://127.0.0.1:{made.port}/", "root", made)
+            yield Server(f"jdbc:{kind}://127.0.0.1:{made.port}/", "root", made)
     finally:
         made.program.kill()
         shutil.rmtree(folder)

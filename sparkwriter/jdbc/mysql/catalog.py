@@ -19,9 +19,9 @@ CHARACTER_SET_NAME, COLLATION_NAME, CHARACTER_MAXIMUM_LENGTH
 FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
 ORDER BY ORDINAL_POSITION
 """
-PRIMARY = """
-SELECT COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
-WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX
+UNIQUE = """
+SELECT COLUMN_NAME, SUB_PART, INDEX_NAME = 'PRIMARY' FROM information_schema.STATISTICS
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND NON_UNIQUE = 0 ORDER BY INDEX_NAME, SEQ_IN_INDEX
 """
 FOREIGN = """
 SELECT CONSTRAINT_NAME, UNIQUE_CONSTRAINT_SCHEMA = CONSTRAINT_SCHEMA
@@ -55,7 +55,7 @@ _EXACT = {
 Rows = Sequence[tuple[Any, ...]]
 
 
-def table_of(table: Rows, columns: Rows, primary: Rows, foreign: Rows) -> DbTable | None:
+def table_of(table: Rows, columns: Rows, unique: Rows, foreign: Rows) -> DbTable | None:
     """The table that the queries above tell of. Raises TargetRefused for what is none."""
     if not table:
         return None
@@ -64,14 +64,16 @@ def table_of(table: Rows, columns: Rows, primary: Rows, foreign: Rows) -> DbTabl
         raise TargetRefused(f"there is a {str(kind).lower()} of that name, which is no table")
     if str(engine).lower() != "innodb":
         raise TargetRefused(f"its engine is {engine}, which has no transactions: make it InnoDB")
+    primary = [(name, part) for name, part, is_primary in unique if is_primary]
     prefixes = {name for name, part in primary if part is not None}
     kept = ("NO ACTION", "RESTRICT")
     return DbTable(
         tuple(_column(prefixes, *column) for column in columns),
         tuple(name for name, _ in primary),
-        "PRIMARY",
-        tuple(name for name, _, *rules in foreign if any(rule not in kept for rule in rules)),
-        tuple(name for name, own, *_ in foreign if own),
+        "PRIMARY" if primary else "",
+        one_unique=bool(primary) and len(primary) == len(unique),
+        acting=tuple(name for name, _, *rules in foreign if any(r not in kept for r in rules)),
+        by_row=tuple(name for name, own, *_ in foreign if own),
         comment=comment or "",
     )
 

@@ -98,12 +98,17 @@ class MySqlSession:
         table = self.rows(catalog.TABLE, name)
         if not table:
             return None
-        others = (catalog.COLUMNS, catalog.PRIMARY, catalog.FOREIGN)
+        others = (catalog.COLUMNS, catalog.UNIQUE, catalog.FOREIGN)
         return catalog.table_of(table, *(self.rows(query, name) for query in others))
 
     def is_referenced(self, target: TargetName) -> bool:
         """See ``Session``."""
         return bool(self.rows(catalog.REFERENCED, (target.namespace, target.table)))
+
+    def has_one_unique(self, target: TargetName) -> bool:
+        """See ``Session``."""
+        found = self.rows(catalog.UNIQUE, (target.namespace, target.table))
+        return all(is_primary for _, _, is_primary in found)
 
     def triggers(self, target: TargetName) -> list[str]:
         """See ``Session``."""

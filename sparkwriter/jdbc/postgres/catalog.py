@@ -81,7 +81,7 @@ def table_of(row: tuple[Any, ...] | None) -> DbTable | None:
         tuple(_column(*column) for column in columns or []),
         primary,
         primary_name,
-        acting,
+        acting=acting,
         deferrable=any(deferrable for _, _, deferrable, _, _, _ in found),
     )
 

@@ -86,6 +86,10 @@ class PostgresSession:
         """See ``Session``."""
         return bool(self.rows(REFERENCED, (target.namespace, target.table)))
 
+    def has_one_unique(self, target: TargetName) -> bool:
+        """Nobody asks."""
+        return False
+
     def triggers(self, target: TargetName) -> list[str]:
         """See ``Session``."""
         return [name for (name,) in self.rows(TRIGGERS, (target.namespace, target.table))]

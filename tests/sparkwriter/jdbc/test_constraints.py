@@ -93,19 +93,20 @@ def items(sql, target, staging, tmp_path, writer, orders) -> Staging:
     """A table whose rows point to orders."""
     sql(f"CREATE TABLE shop.{target.table} (id bigint PRIMARY KEY, note text, n int)")
     sql(
-        f"CREATE TABLE shop.{target.table}_items (id bigint PRIMARY KEY, of bigint,"
-        f" FOREIGN KEY (of) REFERENCES shop.{target.table} (id))"
+        f"CREATE TABLE shop.{target.table}_items (id bigint PRIMARY KEY, parent bigint,"
+        f" FOREIGN KEY (parent) REFERENCES shop.{target.table} (id))"
     )
     writer.write(staging.batch(orders(("U", 1, "a", 1)), 1))
-    columns = (Column("id", pa.int64()), Column("of", pa.int64()))
+    columns = (Column("id", pa.int64()), Column("parent", pa.int64()))
     return Staging(
         tmp_path, target._replace(table=f"{target.table}_items"), TableSchema(columns, ("id",))
     )
 
 
 def item(*changes: tuple[str, int, int | None]) -> pa.Table:
-    ops, ids, of = zip(*changes, strict=True)
-    return pa.table({OP: ops, "id": pa.array(ids, pa.int64()), "of": pa.array(of, pa.int64())})
+    ops, ids, parents = zip(*changes, strict=True)
+    numbers = pa.array(ids, pa.int64())
+    return pa.table({OP: ops, "id": numbers, "parent": pa.array(parents, pa.int64())})
 
 
 def test_a_row_waits_for_the_one_that_it_points_to(

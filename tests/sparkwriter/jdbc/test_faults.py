@@ -130,7 +130,8 @@ def test_a_deadlock_is_tried_again(server, table, writer, asking, rows_of, order
     asking.run(f"UPDATE {name} SET n = 21 WHERE id = 2")
     batch = table.batch(orders(("U", 1, "z", 1), ("U", 2, "z", 2)), 2)
     thread, raised = in_thread(lambda: writer.write(batch))
-    until(waits(server, watching))
+    waiting = waits(server, watching)
+    until(lambda: waiting() or not thread.is_alive())
     try:
         asking.run(f"UPDATE {name} SET n = 11 WHERE id = 1")
         asking.run("COMMIT")
@@ -194,7 +195,8 @@ def limited(server: Server, sql: Any) -> Any:
         )
     else:
         sql(
-            "CREATE OR REPLACE USER writer@'127.0.0.1'",
+            "DROP USER IF EXISTS writer@'127.0.0.1'",
+            "CREATE USER writer@'127.0.0.1'",
             "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX,"
             " CREATE TEMPORARY TABLES ON *.* TO writer@'127.0.0.1'",
         )

@@ -28,7 +28,7 @@ def make(sql, target, server):
     """Make the table; ``{key}`` in its columns is a text that keys can be compared by."""
 
     def run(columns: str, end: str = "") -> None:
-        key = "text" if server.is_postgres else "varchar(20) COLLATE utf8mb4_nopad_bin"
+        key = "text" if server.is_postgres else server.exact_text
         sql(f"CREATE TABLE shop.{target.table} ({columns.format(key=key)}) {end}")
 
     return run

