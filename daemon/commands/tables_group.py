@@ -1,4 +1,4 @@
-"""``binlogd tables``: list, retry, rebuild, verify, discard."""
+"""``binlogd tables``: list, retry, rebuild, load, verify, discard."""
 
 from __future__ import annotations
 
@@ -59,6 +59,24 @@ def tables_rebuild(
 
     flags = {"force": force, "keep_old": keep_old, "cancel": cancel}
     sys.exit(rebuild(load_config(config), target, flags))
+
+
+@app.command("load")
+def tables_load(
+    targets: Annotated[
+        list[str],
+        typer.Argument(help="Targets, or tables of the source; * and ? stand for any signs."),
+    ],
+    config: ConfigOption = Path("config.toml"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it takes.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Until the tables are there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The plan as JSON.")] = False,
+) -> None:
+    """Fill tables from the source's own database, beside the stream. Status 2: refused."""
+    from daemon.jobs.load.command import load
+
+    flags = {"dry_run": dry_run, "wait": wait, "json": as_json}
+    sys.exit(load(load_config(config), make_console(), targets, flags))
 
 
 @app.command("verify")

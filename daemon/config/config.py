@@ -15,6 +15,7 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from changes.routing import Route
+from daemon.config.load import LoadSection
 from daemon.config.owners import shared_targets
 from daemon.config.pipelines import PipelineSection, check_kafka
 from daemon.config.secrets import Redactor, secrets_in
@@ -50,6 +51,7 @@ class Config(Section):
     log: LogSection = Field(default_factory=LogSection)
     metrics: MetricsSection = Field(default_factory=MetricsSection)
     jobs: JobsSection = Field(default_factory=JobsSection)
+    load: LoadSection = Field(default_factory=LoadSection)
     batch: BatchSection = Field(default_factory=BatchSection)
     memory: MemorySection = Field(default_factory=MemorySection)
     spark: SparkSection = Field(default_factory=SparkSection)

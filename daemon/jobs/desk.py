@@ -40,7 +40,7 @@ class JobsDesk:
         self._config = config
         self._log: Any = structlog.get_logger().bind(actor="jobs")
         self._store = JobStore(config.daemon.state_dir)
-        self._kinds = kinds_of()
+        self._kinds = kinds_of(config)
         self.runner = JobRunner(self._store, self._kinds, daemon, self._send, config.jobs.keep)
         self._topic: NotificationTopic | None = None
         self._signals: SignalReader | None = None

@@ -46,8 +46,8 @@ class RebuildRequest:
             load = snapshot.rebuilds[self.target].load
             if load is not None and not self.force:
                 raise EditRefused(
-                    f"{self.target} is being loaded: `binlogd jobs cancel {load.job}` gives that up. "
-                    "With --force it is given up here, for a job whose record is lost"
+                    f"{self.target} is being loaded: `binlogd jobs cancel {load.job}` gives that "
+                    "up. With --force it is given up here, for a job whose record is lost"
                 )
             return cancelled(snapshot, self.target)
         if self.target in snapshot.rebuilds:

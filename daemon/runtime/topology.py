@@ -239,6 +239,7 @@ class Topology:
             group=parts.group,
             ddl=config.pipeline[address.pipeline].ddl.policy,
             loads=loads_of(parts.recorded),
+            load_spill_bytes=config.load.spill_bytes,
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
         known = spills, parts.recorded.targets

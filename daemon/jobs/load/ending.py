@@ -38,7 +38,8 @@ def _begun(step: Step, targets: list[str]) -> Ending:
     sources = sorted(_sources(step.snapshot(), step, targets))
     # Whatever lies beyond these ends is looked at; what lies before them is not needed.
     scanned = step.log.ends(sources)
-    moment = step.tables.moment()
+    filled = step.memory.at("filled")
+    moment = step.tables.moment([filled[name].source for name in targets])
     return Ending(targets, moment.unix_us // 1000 + 1, step.now_ms, texts(scanned))
 
 

@@ -68,8 +68,9 @@ class Tables(Protocol):
         """Their files are not needed any more."""
         ...
 
-    def moment(self) -> Moment:
-        """The database's now: every read before it saw only what is at or below it."""
+    def moment(self, tables: Sequence[TableName]) -> Moment:
+        """The now of the tables' database: every read of them before it saw only what is at or
+        below it. Of several databases the latest."""
         ...
 
 

@@ -72,7 +72,7 @@ class FakeTables:
         for chunk in chunks:
             self.files.pop(chunk.path, None)
 
-    def moment(self) -> Moment:
+    def moment(self, tables: Sequence[TableName]) -> Moment:
         self._away()
         return Moment(self._clockwork.visible * 1_000_000, None)
 

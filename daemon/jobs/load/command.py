@@ -1,0 +1,136 @@
+"""``binlogd tables load``: plans loads, has the daemon carry them out, follows them if wanted."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from daemon.config.config import Config
+from daemon.databases.port import DatabaseAway, DatabaseRefused
+from daemon.jobs.load.kind import KIND, LoadKind
+from daemon.jobs.offline import OfflineLook
+from daemon.jobs.port import Plan
+from daemon.jobs.record import Wanted
+from daemon.observe import control
+from daemon.runtime.lifecycle import Exit
+from daemon.source.port import BrokerUnreachable, NotAnswered, TopicMissing
+from offsets.store import StoreError
+
+LOOK_EVERY_S = 0.5
+
+FINAL = ("cancelled", "failed", "done")
+
+
+def load(
+    settings: Config, console: Console, patterns: Sequence[str], flags: Mapping[str, bool]
+) -> int:
+    """Load what the patterns choose, in each pipeline that has it. Returns the exit status.
+
+    ``flags``: dry_run, wait, json. Status 0: it is recorded, or with ``wait`` done; 1: it failed or
+    something is away; 2: it can't be done.
+    """
+    try:
+        plans = planned(settings, patterns)
+    except (
+        DatabaseAway, DatabaseRefused, NotAnswered, BrokerUnreachable, TopicMissing, StoreError,
+    ) as error:  # fmt: skip
+        return _failed(settings, str(error), Exit.PIPELINE_FAILED)
+    _show(console, plans, flags["json"])
+    refusals = [line for plan in plans for line in plan.refusals]
+    for line in refusals:
+        _failed(settings, line, Exit.UNUSABLE)
+    if refusals:
+        return Exit.UNUSABLE.value
+    if flags["dry_run"]:
+        return Exit.OK.value
+    try:
+        wanted = [one for plan in plans for one in plan.wanted]
+        jobs = [_added(settings, one) for one in wanted]
+        for job in jobs:
+            line = f"job {job} is recorded: binlogd jobs show {job}"
+            console.print(line, markup=False, highlight=False)
+        if not flags["wait"]:
+            return Exit.OK.value
+        return _ended(settings, console, [_followed(settings, console, job) for job in jobs])
+    except control.NotRunning as error:
+        return _failed(settings, f"{error}: the running daemon loads", Exit.NOT_RUNNING)
+    except control.ControlError as error:
+        return _failed(settings, str(error), Exit.PIPELINE_FAILED)
+
+
+def planned(settings: Config, patterns: Sequence[str]) -> list[Plan]:
+    """A plan for each pipeline that has one of the tables; if none has, all their refusals."""
+    look, kind = OfflineLook(settings), LoadKind()
+    plans = [kind.plan(look, Wanted(KIND, name, tuple(patterns))) for name in settings.pipeline]
+    usable = [plan for plan in plans if plan.document.get("patterns")]
+    if not usable:
+        return plans
+    chosen = {name for plan in usable for name in plan.document["patterns"]}
+    left = [f"{one}: no table is called so" for one in patterns if one not in chosen]
+    if left:
+        return [Plan((), refusals=tuple(left))]
+    unmatched = {f"{one}: no table of pipeline" for one in patterns}
+    return [
+        Plan(plan.wanted, plan.lines, plan.document, _own(plan.refusals, unmatched))
+        for plan in usable
+    ]
+
+
+def _own(refusals: Sequence[str], unmatched: set[str]) -> tuple[str, ...]:
+    """Without those of patterns that another pipeline has."""
+    return tuple(line for line in refusals if not any(line.startswith(u) for u in unmatched))
+
+
+def _show(console: Console, plans: Sequence[Plan], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([dict(plan.document) for plan in plans], ensure_ascii=False, indent=1))
+        return
+    for plan in plans:
+        for line in plan.lines:
+            console.print(line, markup=False, highlight=False)
+
+
+def _added(settings: Config, wanted: Wanted) -> str:
+    request = {
+        "ask": "jobs-add",
+        "kind": wanted.kind,
+        "pipeline": wanted.pipeline,
+        "targets": list(wanted.targets),
+        "params": dict(wanted.params),
+    }
+    return str(control.ask(settings.daemon.state_dir, request)["job"])
+
+
+def _followed(settings: Config, console: Console, job: str) -> dict[str, Any]:
+    """Wait for a job's end. Leaving the command leaves the job as it is."""
+    said = ""
+    while True:
+        request = {"ask": "jobs-show", "job": job}
+        found: dict[str, Any] | None = control.ask(settings.daemon.state_dir, request)
+        if found is None:
+            raise control.ControlError(f"job {job} is not listed any more: raise jobs.keep")
+        progress = found["progress"]
+        line = f"{job}: {found['state']}, {progress['done']:,} rows: {found['message']}"
+        if line != said:
+            said = line
+            console.print(line, markup=False, highlight=False)
+        if found["state"] in FINAL:
+            return found
+        time.sleep(LOOK_EVERY_S)
+
+
+def _ended(settings: Config, console: Console, jobs: Sequence[Mapping[str, Any]]) -> int:
+    bad = [job for job in jobs if job["state"] != "done"]
+    for job in bad:
+        _failed(settings, f"job {job['job']}: {job['state']}: {job['message']}", Exit.UNUSABLE)
+    return Exit.PIPELINE_FAILED.value if bad else Exit.OK.value
+
+
+def _failed(settings: Config, reason: str, status: Exit) -> int:
+    print(f"binlogd: {settings.redactor.text(reason)}", file=sys.stderr)
+    return status.value

@@ -1,0 +1,107 @@
+"""``tables load`` as a kind of job."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from daemon.config.config import Config
+from daemon.jobs.load.attempts import undo
+from daemon.jobs.load.log import PipelineLog
+from daemon.jobs.load.memory import Memory
+from daemon.jobs.load.plan import planned
+from daemon.jobs.load.ports import LoadSettings
+from daemon.jobs.load.rule import LoadSteps, new_memory
+from daemon.jobs.load.source_tables import SourceTables
+from daemon.jobs.load.step import Step
+from daemon.jobs.port import Advanced, Control, Look, Outcome, Plan
+from daemon.jobs.record import Job, Wanted
+from daemon.jobs.window import Window
+
+KIND = "load"
+
+
+class LoadKind:
+    """See ``JobKind``. Connections and staged files of a job are kept from step to step."""
+
+    name = KIND
+    can_pause = True
+
+    def __init__(self, config: Config | None = None) -> None:
+        """Without ``config`` it only plans."""
+        section = None if config is None else config.load
+        self.concurrent = 1 if section is None else section.concurrent
+        hours = None if section is None else section.window
+        self.window = None if hours is None else Window.parse(hours)
+        self._open: dict[str, SourceTables] = {}
+        self._lock = threading.Lock()
+
+    def plan(self, look: Look, wanted: Wanted) -> Plan:
+        """What would be loaded, and what it takes."""
+        return planned(look, wanted)
+
+    def step(self, job: Job, control: Control) -> Outcome:
+        """See ``JobKind``."""
+        if not job.memory:
+            return Advanced(_first(job).json(), message="begins")
+        pipeline = job.wanted.pipeline
+        tables = self._tables(job, control)
+        log = PipelineLog(control, pipeline)
+        steps = LoadSteps(tables, log, settings_of(control.config, pipeline), time.time)
+        outcome: Outcome | None = None
+        try:
+            outcome = steps.step(job, control)
+            return outcome
+        finally:
+            if not isinstance(outcome, Advanced):
+                self._closed(job)
+
+    def undo(self, job: Job, control: Control) -> str:
+        """Give all of it up: the old tables get what came meanwhile."""
+        self._closed(job)
+        memory = Memory.of(job.memory) if job.memory else _first(job)
+        log = PipelineLog(control, job.wanted.pipeline)
+        settings = settings_of(control.config, job.wanted.pipeline)
+        tables = SourceTables(control, job.wanted.pipeline)
+        step = Step(job, control, memory, tables, log, settings, time.time)
+        found = undo(step, set(memory.targets))
+        if not found:
+            return "nothing of it is left"
+        return f"{', '.join(found)}: the table stays as it was, and gets what came meanwhile"
+
+    def _tables(self, job: Job, control: Control) -> SourceTables:
+        with self._lock:
+            if job.id not in self._open:
+                self._open[job.id] = SourceTables(control, job.wanted.pipeline)
+            return self._open[job.id]
+
+    def _closed(self, job: Job) -> None:
+        with self._lock:
+            tables = self._open.pop(job.id, None)
+        if tables is not None:
+            tables.close()
+
+
+def settings_of(config: Config, pipeline: str) -> LoadSettings:
+    """The configuration's, with the bounds of the pipeline's databases."""
+    section = config.load
+    names = {name for _, name in config.pipeline[pipeline].named_databases()}
+    databases = [config.database[name] for name in sorted(names)]
+    rates = [section.rows_per_s, *(found.rows_per_s for found in databases)]
+    bounded = [rate for rate in rates if rate is not None]
+    return LoadSettings(
+        margin_s=section.margin_s,
+        settle_s=section.settle_s,
+        quiet_s=section.quiet_s,
+        chunk_rows=section.chunk_rows,
+        parallel=min((found.connections for found in databases), default=1),
+        rows_per_s=min(bounded, default=None),
+        attempts_per_hour=section.attempts_per_hour,
+    )
+
+
+def _first(job: Job) -> Memory:
+    tables = dict(zip(job.wanted.targets, job.wanted.params["tables"], strict=True))
+    named = {target: tuple(str(table).split(".", 1)) for target, table in tables.items()}
+    expected = job.wanted.params.get("rows", {})
+    return new_memory(named, {name: int(rows) for name, rows in expected.items()})  # type: ignore[arg-type]

@@ -1,0 +1,144 @@
+"""The dry run of a load: what would be loaded, what it takes, and why it can't be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from changes.model import TargetName
+from changes.routing import Router
+from daemon.databases.opening import open_database
+from daemon.databases.port import DatabaseRefused
+from daemon.jobs.load.estimates import SECOND_ROWS, Flow, flow_of, shown_bytes, shown_time
+from daemon.jobs.load.source_tables import fitted, format_name
+from daemon.jobs.port import Look, Plan
+from daemon.jobs.record import Wanted
+from daemon.jobs.verify.targets import Compared, chosen, unmatched
+from daemon.operate.offset_reset import instance_ids, refuse_members
+from daemon.runtime.edits import EditRefused
+from offsets.snapshot import Snapshot
+
+MOST_TARGETS = 100
+"""Of one job: all of its tables stand in spills until the last one is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """One table of a plan, by the database's estimates."""
+
+    target: str
+    table: str
+    rows: int
+    bytes: int
+
+
+def planned(look: Look, wanted: Wanted) -> Plan:
+    """Raises what ``Look`` and databases raise. ``wanted.targets`` are patterns."""
+    config, pipeline = look.config, wanted.pipeline
+    if not config.pipeline[pipeline].named_databases():
+        line = f'pipeline {pipeline}: set database = "NAME", of a [database.NAME] with its url'
+        return Plan((wanted,), refusals=(line,))
+    found = chosen(config, pipeline, wanted.targets)
+    missing = unmatched(wanted.targets, found)
+    refusals = [f"{one}: no table of pipeline {pipeline} is called so" for one in missing]
+    refusals += [f"{name}: {why}" for name, why in found.refused]
+    snapshot = look.snapshot(pipeline)
+    refusals += list(_not_now(look, pipeline, snapshot))
+    tables: list[Loaded] = []
+    for one in found.tables:
+        try:
+            tables.append(_loaded(look, pipeline, one, snapshot))
+        except DatabaseRefused as error:
+            refusals.append(f"{one.target}: {error}")
+    flow = flow_of(look, pipeline) if tables and not refusals else Flow(0.0, 0)
+    lines = [*_lines(tables), *_total(look, tables, flow)]
+    groups = [tables[at : at + MOST_TARGETS] for at in range(0, len(tables), MOST_TARGETS)]
+    jobs = tuple(_wanted(wanted, group) for group in groups) or (wanted,)
+    document = {
+        "pipeline": pipeline,
+        "patterns": [pattern for pattern in wanted.targets if pattern not in missing],
+        "tables": [
+            {"target": t.target, "table": t.table, "rows": t.rows, "bytes": t.bytes} for t in tables
+        ],
+        "messages_per_s": round(flow.messages_per_s, 1),
+        "spill_bytes": _spill(look, tables, flow),
+        "seconds": round(_seconds(look, tables)),
+    }
+    return Plan(jobs, tuple(lines), document, tuple(refusals))
+
+
+def _wanted(wanted: Wanted, group: list[Loaded]) -> Wanted:
+    params = {
+        **wanted.params,
+        "tables": [each.table for each in group],
+        "rows": {each.target: each.rows for each in group},
+    }
+    return replace(wanted, targets=tuple(each.target for each in group), params=params)
+
+
+def _not_now(look: Look, pipeline: str, snapshot: Snapshot) -> Iterator[str]:
+    """What is in the way of any load of the pipeline."""
+    if not look.config.pipeline[pipeline].remembers:
+        yield f"pipeline {pipeline} has no store that keeps a snapshot (file, kafka-topic)"
+    try:
+        refuse_members(look.config, pipeline, instance_ids(look.config, pipeline), 1)
+    except EditRefused as error:
+        yield f"a table is loaded by a daemon that has all partitions: {error}"
+
+
+def _loaded(look: Look, pipeline: str, one: Compared, snapshot: Snapshot) -> Loaded:
+    config, target = look.config, str(one.target)
+    if (rebuild := snapshot.rebuilds.get(target)) is not None:
+        what = "rebuilt" if rebuild.load is None else f"loaded by job {rebuild.load.job}"
+        raise DatabaseRefused(f"it is being {what} already")
+    if TargetName.parse(target).sink not in config.sink:
+        raise DatabaseRefused(f"the configuration has no sink {one.target.sink}")
+    database = open_database(config, one.database)
+    try:
+        source = database.describe(one.table)
+    finally:
+        database.close()
+    router = Router(config.routes(pipeline))
+    route = next(route for route in router.targets(one.table) if route.name == one.target)
+    format_ = format_name(config, pipeline, snapshot.formats)
+    # The present target's types are looked at when the job begins: here no sink is open.
+    fitted(config, pipeline, source, route, format_, None)
+    return Loaded(target, str(one.table), source.rows, source.bytes)
+
+
+def _lines(tables: list[Loaded]) -> Iterator[str]:
+    for each in tables:
+        size = shown_bytes(each.bytes)
+        yield f"{each.target}: from {each.table}, about {each.rows:,} rows, {size} there"
+
+
+def _seconds(look: Look, tables: list[Loaded]) -> float:
+    rows, rate = sum(each.rows for each in tables), look.config.load.rows_per_s
+    return look.config.load.margin_s + rows / min(rate or SECOND_ROWS, SECOND_ROWS)
+
+
+def _spill(look: Look, tables: list[Loaded], flow: Flow) -> int:
+    return round(_seconds(look, tables) * flow.messages_per_s * flow.bytes_each)
+
+
+def _total(look: Look, tables: list[Loaded], flow: Flow) -> Iterator[str]:
+    if not tables:
+        return
+    section, seconds = look.config.load, _seconds(look, tables)
+    rows, size = sum(each.rows for each in tables), sum(each.bytes for each in tables)
+    yield (
+        f"{rows:,} rows take about {shown_time(seconds)} ({section.margin_s:g} s until all that is "
+        f"in the log is visible, then {min(section.rows_per_s or SECOND_ROWS, SECOND_ROWS):,} "
+        "rows/s)"
+    )
+    yield (
+        f"old and new tables are there until the end: up to {shown_bytes(size)} more in the sink"
+    )
+    spill = _spill(look, tables, flow)
+    yield (
+        f"the log brings {flow.messages_per_s:,.0f} messages/s of {flow.bytes_each:,} bytes: at "
+        f"most {shown_bytes(spill)} are kept in state_dir meanwhile (load.spill_bytes: "
+        f"{shown_bytes(section.spill_bytes)} a table)"
+    )
+    if spill > section.spill_bytes:
+        yield "that may be too much for one table: raise load.spill_bytes, or load when it is quiet"
