@@ -48,7 +48,7 @@ class Load:
         is younger than the rest."""
         if self.ends is None or self.broken is not None:
             return False
-        return all(frontiers.get(source, 0) >= end for source, end in self.ends.items())
+        return all(frontiers.get(s, 0) >= end for s, end in self.ends.items())
 
     def is_before_end(self, source: TopicPartition, offset: int) -> bool:
         """Whether what a message changes may be in the loaded rows already."""

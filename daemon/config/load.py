@@ -16,7 +16,7 @@ class LoadSection(Section):
     chunk_rows: int = Field(200_000, ge=1000, le=10_000_000)
     margin_s: float = Field(60.0, ge=0, le=3600, strict=False)
     settle_s: float = Field(30.0, ge=0, le=3600, strict=False)
-    quiet_s: float | None = Field(None, gt=0, strict=False)
+    idle_s: float | None = Field(None, gt=0, strict=False)
     spill_bytes: int = Field(8 << 30, ge=1 << 20)
     attempts_per_hour: int = Field(3, ge=1, le=100)
     window: str | None = None

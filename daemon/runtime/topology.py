@@ -242,10 +242,8 @@ class Topology:
             load_spill_bytes=config.load.spill_bytes,
         )
         mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
-        known = spills, parts.recorded.targets
-        logic = ProcessorLogic(
-            address, format_, router, settings, self._run_id, random.random, *known
-        )
+        known = self._run_id, random.random, spills, parts.recorded.targets
+        logic = ProcessorLogic(address, format_, router, settings, *known)
         stager = self._stagers.of(address.pipeline, address.number)
         self._start(address, logic, mailbox, _just(ProcessorEffects(stager, own)))
         mailbox.tell(Tick())  # a loaded target's spill is released without any message

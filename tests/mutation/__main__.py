@@ -10,8 +10,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+from tests.mutation.loads import OF_LOADS
+from tests.mutation.mutation import Mutation
 
 CHECKOUT = Path(__file__).parents[2]
 COPIED = (
@@ -26,19 +28,9 @@ COPIED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Mutation:
-    """A rule, the text that keeps it, what stands there without it, and where to look first."""
-
-    rule: str
-    file: str
-    text: str
-    without: str
-    tests: tuple[str, ...]
-
-
 SIMULATION = "tests/simulation"
 MUTATIONS = (
+    *OF_LOADS,
     Mutation(
         "a target that stands elsewhere fences a write",
         "offsets/fence.py",

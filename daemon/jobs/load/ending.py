@@ -64,8 +64,8 @@ def _look(step: Step, ending: Ending) -> None:
         ending.proved_ms = step.now_ms
     # The producer has passed the moment: what it still had of a quiet partition has come by then.
     since_ms, patience_s = ending.proved_ms, settings.settle_s
-    if since_ms is None and settings.quiet_s is not None:
-        since_ms, patience_s = ending.since_ms, settings.quiet_s
+    if since_ms is None and settings.idle_s is not None:
+        since_ms, patience_s = ending.since_ms, settings.idle_s
         by_time = True
     else:
         by_time = False
@@ -81,7 +81,7 @@ def _waits(ending: Ending, missing: list[str]) -> str:
         return f"waits for what is left of {said}"
     return (
         f"waits for any change in {said} that happened after the rows were read: a quiet source "
-        "needs one, of any table there (load.quiet_s takes the end by time)"
+        "needs one, of any table there (load.idle_s takes the end by time)"
     )
 
 

@@ -92,7 +92,7 @@ def settings_of(config: Config, pipeline: str) -> LoadSettings:
     return LoadSettings(
         margin_s=section.margin_s,
         settle_s=section.settle_s,
-        quiet_s=section.quiet_s,
+        idle_s=section.idle_s,
         chunk_rows=section.chunk_rows,
         parallel=min((found.connections for found in databases), default=1),
         rows_per_s=min(bounded, default=None),

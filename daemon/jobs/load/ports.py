@@ -18,7 +18,7 @@ class LoadSettings:
     margin_s: float = 60.0
     skew_s: float = 5.0
     settle_s: float = 30.0
-    quiet_s: float | None = None
+    idle_s: float | None = None
     chunk_rows: int = 200_000
     parallel: int = 2
     rows_per_s: int | None = None

@@ -1,0 +1,50 @@
+"""Rules of loads: rows of the database first, the stream over them."""
+
+from __future__ import annotations
+
+from tests.mutation.mutation import Mutation
+
+OF_LOADS = (
+    Mutation(
+        "a loaded row never overwrites",
+        "offsets/fence.py",
+        "    if streams and any(map(is_job_lane, write.lanes)):\n",
+        "    if False:\n",
+        ("tests/sparkwriter/kit/test_contract_jobs.py",),
+    ),
+    Mutation(
+        "a load reads once all that is below its beginning is visible",
+        "daemon/jobs/load/filling.py",
+        "    if left_s > 0:\n",
+        "    if False:\n",
+        ("tests/simulation/loads/test_loads.py",),
+    ),
+    Mutation(
+        "nothing of the stream is written before a load's rows are there",
+        "offsets/load.py",
+        "        return self.ends is None\n",
+        "        return False\n",
+        ("tests/actors/processor/test_loads.py", "tests/simulation/loads/test_loads.py"),
+    ),
+    Mutation(
+        "a load begins again behind a statement",
+        "actors/processor/loads.py",
+        "        if what is None:\n",
+        "        if True:\n",
+        ("tests/actors/processor/test_loads.py",),
+    ),
+    Mutation(
+        "a load begins again behind a changed key without the whole row",
+        "actors/processor/loads.py",
+        "        if load is None or closing is None or not staged.moves:\n",
+        "        if True:\n",
+        ("tests/actors/processor/test_loads.py",),
+    ),
+    Mutation(
+        "a loaded table takes its name once the stream has passed what was read",
+        "offsets/load.py",
+        "        return all(frontiers.get(s, 0) >= end for s, end in self.ends.items())\n",
+        "        return True\n",
+        ("tests/offsets/test_load_steps.py",),
+    ),
+)
