@@ -75,11 +75,12 @@ class MySqlWords:
             raise DatabaseRefused(f"column {column.name}: {column.refused}")
         name = self.quote(column.name)
         made = _TEXT_OF[column.form](name, column.type)
-        if column.zero is not None and column.form in DATED:
-            return f"IF({_no_day(name)}, '{column.zero}', {made})"
-        if column.zero is not None:
-            return f"IF({name} = 0, '{column.zero}', {made})"
-        return made
+        if column.zero is None:
+            return made
+        base = base_of(column.type)[0]
+        zero = _no_day(name) if base in ("date", "datetime", "timestamp") else f"{name} + 0 = 0"
+        shown = f"'{column.zero}'" if column.zero else "NULL"
+        return f"IF({zero}, {shown}, {made})"
 
     def sent(self, column: SourceColumn) -> str:
         """See ``selects.Dialect``."""

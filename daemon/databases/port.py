@@ -47,7 +47,8 @@ class SourceColumn:
     generated: bool = False
     refused: str = ""
     zero: str | None = None
-    """What stands in place of a zero date, where the stream has something else than null for it."""
+    """What stands in place of a zero date, a year of zero or an enumeration's invalid value, where
+    the stream has something else for it; empty: null. Digits and signs of a date alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,8 +84,16 @@ def as_streamed(
         except ValueError as error:
             refused.append(f"{table.name}, column {column.name}: {error}")
         else:
-            columns.append(StreamedColumn(own.column, type_))
+            columns.append(StreamedColumn(_as_text(own.column, format_, type_), type_))
     return Streamed(tuple(columns), tuple(refused))
+
+
+def _as_text(column: SourceColumn, format_: str, type_: str) -> SourceColumn:
+    """A date in a column of text, of a format without types: what MySQL prints, zero dates too."""
+    zeros = {Form.DATE: "0000-00-00", Form.LOCAL: "0000-00-00 00:00:00", Form.TIME: None}
+    if format_ not in _UNTYPED or type_ != "string" or column.form not in zeros:
+        return column
+    return replace(column, form=Form.TEXT, zero=zeros[column.form])
 
 
 def _own(column: SourceColumn, kind: str, format_: str) -> StreamedColumn:
@@ -117,8 +125,17 @@ def _own_of_mysql(column: SourceColumn, format_: str) -> StreamedColumn:
         whole = replace(column, form=Form.WHOLE) if base == "bit" else column
         return StreamedColumn(whole, _ALIYUN.get(base, by_words))
     if format_ in _UNTYPED:
-        return StreamedColumn(column, "string")
+        return StreamedColumn(_untyped(column, base), "string")
     raise ValueError(f"format {format_} is not known here")
+
+
+def _untyped(column: SourceColumn, base: str) -> SourceColumn:
+    """Maxwell has null for an enumeration's invalid value, and a quote in a label twice."""
+    if base == "enum":
+        if any("'" in label or not label for label in from_mysql(column.type).labels):
+            raise ValueError("Maxwell writes a label with a quote, or without a sign, otherwise")
+        return replace(column, zero="")
+    return column
 
 
 def _debezium_mysql(column: SourceColumn, base: str, by_words: str) -> StreamedColumn:

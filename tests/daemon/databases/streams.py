@@ -19,7 +19,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from changes.formats import FORMATS
 from changes.formats.base import pack
-from changes.model import FormatOptions, Mode, TableName
+from changes.model import ColumnTypes, FormatOptions, Mode, TableName
 from demo.broker import DevBroker
 from tests.daemon.databases.samples import (
     MYSQL,
@@ -34,6 +34,7 @@ from tests.daemon.databases.samples import (
 from tests.daemon.databases.servers import SERVERS, Server
 from tests.live.canal import Canal
 from tests.live.connect import Connect
+from tests.live.maxwell import Maxwell
 from tests.live.program import HOST, LiveError
 from tests.live.topic import Topic
 
@@ -47,7 +48,7 @@ SAMPLES: dict[str, tuple[Sample, ...]] = {
 }
 WAYS = (
     ("mariadb", "debezium-json"), ("postgresql", "debezium-json"), ("mysql", "debezium-json"),
-    ("mariadb", "canal-json"),
+    ("mariadb", "canal-json"), ("mariadb", "maxwell-json"),
 )  # fmt: skip
 """Databases, and the formats in which their samples are read. Canal 1.1.7 does not read MySQL 9: it
 asks with statements that are gone."""
@@ -57,6 +58,18 @@ NOT_READ = {
     # Its server's log does not name character sets, and Canal takes each for UTF-8. Of 65 digits
     # it prints 62.
     ("mariadb", "canal-json"): ("UUID", "DECIMAL(65,30)", *_OTHER_CHARSETS),
+    # It ends itself at MariaDB's JSON, shows a time below zero or beyond a day otherwise, and loses
+    # the digits of a second in tables that were there before it.
+    ("mariadb", "maxwell-json"): (
+        "UUID",
+        "JSON",
+        "TIME",
+        "TIME(3)",
+        "TIME(6)",
+        "DATETIME(3)",
+        "DATETIME(6)",
+        "TIMESTAMP(6) NULL",
+    ),
 }
 """Types that a reader does not read rightly."""
 
@@ -71,6 +84,19 @@ def samples(server: str, format_: str) -> tuple[Sample, ...]:
     """The columns that a reader reads."""
     left_out = NOT_READ.get((server, format_), ())
     return tuple(sample for sample in SAMPLES[server] if sample.sql not in left_out)
+
+
+_DECLARED = {
+    "FLOAT": "float", "DOUBLE": "double", "DECIMAL(38,10)": "decimal(38,10)",
+    "BINARY(4)": "binary", "VARBINARY(16)": "binary", "BLOB": "binary",
+    "DATETIME": "timestamp", "TIMESTAMP NULL": "timestamptz", "BIT(1)": "boolean",
+}  # fmt: skip
+
+
+def declared(server: str, format_: str) -> ColumnTypes:
+    """Types that a configuration would declare for columns whose messages have none."""
+    chosen = enumerate(samples(server, format_))
+    return tuple((f"c{n}", _DECLARED[one.sql]) for n, one in chosen if one.sql in _DECLARED)
 
 
 def fill(server: Server, format_: str, *, rows: bool = True, table: bool = True) -> None:
@@ -96,9 +122,8 @@ class Record:
 def read_now(server: Server, format_: str, folder: Path) -> list[Record]:
     """Run the reader beside a server that has the samples' table, add the rows, take messages."""
     with DevBroker(folder / "broker") as broker:
-        reader = (Canal if format_ == "canal-json" else Connect)(
-            folder / "reader", broker.bootstrap
-        )
+        kinds = {"canal-json": Canal, "maxwell-json": Maxwell}
+        reader = kinds.get(format_, Connect)(folder / "reader", broker.bootstrap)
         reader.start()
         topic = Topic(broker.bootstrap, "samples")
         try:
@@ -153,7 +178,7 @@ class _Source:
         }  # fmt: skip
 
 
-def _await_reader(server: Server, reader: Connect | Canal) -> None:
+def _await_reader(server: Server, reader: Connect | Canal | Maxwell) -> None:
     deadline, pause = time.monotonic() + _WITHIN_S, threading.Event()
     while not server.readers():
         if failure := reader.failure("samples"):
@@ -179,7 +204,9 @@ def _messages(bootstrap: str, end: int) -> list[Record]:
         consumer.close()
 
 
-def decoded(server: str, format_: str, records: Sequence[Record]) -> pa.Table:
+def decoded(
+    server: str, format_: str, records: Sequence[Record], types: ColumnTypes = ()
+) -> pa.Table:
     """The rows of the samples' table as the project's decoder has them."""
     made = FORMATS[format_](FormatOptions())
     values = [pack(record.key, record.value) if made.keyed else record.value for record in records]
@@ -188,7 +215,7 @@ def decoded(server: str, format_: str, records: Sequence[Record]) -> pa.Table:
         for value, head in zip(values, made.heads(values), strict=True)
         if head.table == TABLE[server] and head.kind.value == "rows"
     ]
-    changes = made.table_decoder(Mode.UPSERT, None).decode(0, range(len(own)), own)
+    changes = made.table_decoder(Mode.UPSERT, None, types).decode(0, range(len(own)), own)
     assert changes is not None
     return changes.table
 
