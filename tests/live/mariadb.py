@@ -29,15 +29,16 @@ class MariaDb:
 
     name = "mariadb"
 
-    def __init__(self, folder: Path, row_image: str = "FULL") -> None:
-        """``row_image``: FULL, NOBLOB or MINIMAL. Nothing runs yet; raises LiveError."""
+    def __init__(self, folder: Path, row_image: str = "FULL", number: int = 2) -> None:
+        """``row_image``: FULL, NOBLOB or MINIMAL; ``number``: its ``server_id``. Nothing runs yet;
+        raises LiveError."""
         self._server = shutil.which("mariadbd", path="/usr/sbin:/usr/bin:/usr/local/bin")
         self._client, self._install = shutil.which("mariadb"), shutil.which("mariadb-install-db")
         if not (self._server and self._client and self._install):
             raise LiveError(MISSING)
         self._folder = folder
         self._data, self._socket = folder / "data", folder / "s"
-        self._image = row_image
+        self._image, self._number = row_image, number
         self.port = free_port()
         folder.mkdir(parents=True, exist_ok=True)
         self.program = Program("MariaDB", folder / "mariadb.log")
@@ -59,8 +60,8 @@ class MariaDb:
         self.program.launch([
             self._server, "--no-defaults", "--user=root", f"--datadir={self._data}",
             f"--bind-address={HOST}", f"--port={self.port}", f"--socket={self._socket}",
-            f"--tmpdir={self._folder}", "--server-id=2", f"--log-bin={self._folder}/bin",
-            "--binlog-format=ROW",
+            f"--tmpdir={self._folder}", f"--server-id={self._number}",
+            f"--log-bin={self._folder}/bin", "--binlog-format=ROW",
             # Of another row metadata Canal 1.1.7 reads signs where MariaDB has none, and stops.
             f"--binlog-row-image={self._image}", "--binlog-row-metadata=NO_LOG",
             "--binlog-annotate-row-events=OFF",

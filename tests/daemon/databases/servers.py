@@ -62,7 +62,8 @@ _BINLOG_READERS = "SELECT id FROM information_schema.processlist WHERE command L
 _SLOTS = "SELECT slot_name FROM pg_replication_slots WHERE active"
 
 
-def _users(rights: Sequence[str]) -> list[str]:
+def users(rights: Sequence[str]) -> list[str]:
+    """The statements that make the user for jobs, with these rights, and the readers'."""
     password = PASSWORD.replace("'", "''")
     return [
         f"CREATE USER jobs@'%' IDENTIFIED BY '{password}'",
@@ -81,7 +82,7 @@ def mariadb(folder: Path) -> Iterator[Server]:
     server.start()
     try:
         started = Server("mariadb", server.port, server.run, _BINLOG_READERS)
-        started.run(_users(("SELECT, PROCESS, BINLOG MONITOR, REPLICA MONITOR",)))
+        started.run(users(("SELECT, PROCESS, BINLOG MONITOR, REPLICA MONITOR",)))
         yield started
     finally:
         server.program.kill()
@@ -94,7 +95,7 @@ def mysql(folder: Path) -> Iterator[Server]:
     server.start()
     try:
         started = Server("mysql", server.port, server.run, _BINLOG_READERS)
-        started.run(_users(("SELECT, PROCESS, REPLICATION CLIENT",)))
+        started.run(users(("SELECT, PROCESS, REPLICATION CLIENT",)))
         yield started
     finally:
         server.program.kill()
