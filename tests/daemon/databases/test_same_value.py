@@ -147,7 +147,8 @@ def test_a_load_has_the_value_of_the_stream_that_is_read_beside_it(
     streamed = decoded(kind, format_, records)
     read = loaded(spark, fresh_server, format_, folder)
     assert_same(streamed, read, whole=format_ != "maxwell-json")
-    assert streamed.equals(decoded(kind, format_, load(RECORDED / f"{kind}-{format_}.gz")))
+    kept = decoded(kind, format_, load(RECORDED / f"{kind}-{format_}.gz"))
+    assert repr(streamed.to_pylist()) == repr(kept.to_pylist())  # a NaN equals none
 
 
 def test_records_are_kept_as_they_are(tmp_path: Path) -> None:
