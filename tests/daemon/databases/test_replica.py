@@ -45,7 +45,8 @@ def test_a_replica_tells_the_primarys_position(servers: dict[str, Server]) -> No
         file, offset = end_of_log(primary)
         source = (
             f"CHANGE MASTER TO MASTER_HOST='{HOST}', MASTER_PORT={primary.port},"
-            f" MASTER_USER='repl', MASTER_PASSWORD='r', MASTER_LOG_FILE='{file}', MASTER_LOG_POS={offset}"
+            " MASTER_USER='repl', MASTER_PASSWORD='r',"
+            f" MASTER_LOG_FILE='{file}', MASTER_LOG_POS={offset}"
         )
         assert replica.run([source, "START SLAVE"]) == ""
         assert primary.run(["CREATE SCHEMA s", "CREATE TABLE s.t (id INT PRIMARY KEY)"]) == ""
