@@ -31,12 +31,17 @@ DEFAULT_SCALE = 0.1
 """For an hour on two cores; 1 is what docs/performance.md calls the full sizes."""
 DEFAULT_MINUTES = 55.0
 """What is left of the hour is for the first runs of the last workload."""
+DATABASES = "databases"
+"""All workloads into databases, which are run only where they are named."""
 
 
 def chosen(scale: float, only: str, contestants: str, peers: str) -> list[Workload]:
     """The workloads asked for, each with who takes part. Raises ValueError for unknown names."""
     every = workloads(scale)
-    wanted = set(only.split()) or set(every)
+    wanted = set(only.split()) or {one.name for one in every.values() if not one.database}
+    if DATABASES in wanted:
+        wanted.remove(DATABASES)
+        wanted |= {one.name for one in every.values() if one.database}
     named = set(contestants.split()) or {
         c.name for c in CONTESTANTS.values() if peers == "all" or not c.big
     }
@@ -54,7 +59,11 @@ def chosen(scale: float, only: str, contestants: str, peers: str) -> list[Worklo
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.compare", description=__doc__)
     parser.add_argument("--scale", type=float, default=DEFAULT_SCALE)
-    parser.add_argument("--only", default="", help="names of workloads (all)")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="names of workloads (all into a lake; databases: all into databases)",
+    )
     parser.add_argument("--contestants", default="", help="names of contestants (all)")
     parser.add_argument("--peers", default="", help="all: those whose files are large, too")
     parser.add_argument("--lake", default="", choices=PLACES, help="s3: REST catalog over S3")

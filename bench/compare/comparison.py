@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from bench.compare import report
 from bench.compare.contestants import BASES, CONTESTANTS, Contestant, turns
+from bench.compare.databases import Database
 from bench.compare.job import Job
 from bench.compare.lake import Lake, Prepare, Verdict, Verify
 from bench.compare.places import Place, Served
@@ -54,6 +55,8 @@ class Comparison:
     results: Results = field(default_factory=dict)
     _filled: set[str] = field(default_factory=set)
     _number: int = 0
+    _here: Place = field(init=False)
+    """Where the workload's tables are."""
 
     def __enter__(self) -> Comparison:
         return self
@@ -94,6 +97,7 @@ class Comparison:
             self.say(f"{workload.topic}: {workload.messages:,} messages into the topic")
             fill(self.bootstrap, workload)
             self._filled.add(workload.topic)
+        self._here = Database(self.var, workload) if workload.database else self.place
         self._prepare(workload)
         taking_part = [self.contestants[name] for name in workload.contestants]
         for contestant, number in turns(taking_part, min(self.runs, workload.runs)):
@@ -135,16 +139,16 @@ class Comparison:
         def make(catalog: dict[str, str]) -> None:
             self._lake.prepare(Prepare(catalog, workload.specs, workload.preload))
 
-        self.place.prepare(make if _is_prepared(workload) else None)
+        self._here.prepare(make if _is_prepared(workload) else None)
 
     def _one(self, workload: Workload, contestant: Contestant, entry: Entry) -> None:
         """One run. Raises NoFigure, also where the tables differ."""
         self._number += 1
         folder = self.var / f"{self._number}-{workload.name}-{contestant.name}"
         folder.mkdir()
-        with self.place.lake(not contestant.makes_tables) as catalog:
+        with self._here.lake(not contestant.makes_tables) as catalog:
             run = _Place(folder, catalog)
-            outcome, served = self._measured(workload, contestant, run), self.place.served()
+            outcome, served = self._measured(workload, contestant, run), self._here.served()
             verdict = Verdict([])
             if workload.sink:
                 verdict = self._verdict(workload, run, outcome.reached)
@@ -168,6 +172,8 @@ class Comparison:
             producer.stop()
 
     def _verdict(self, workload: Workload, run: _Place, reached: int) -> Verdict:
+        if isinstance(self._here, Database):
+            return self._here.verdict(reached)
         expected = run.folder / "expected"
         expected.mkdir()
         for table, rows in zip(workload.specs, fold(workload, reached), strict=True):
@@ -185,6 +191,10 @@ def _is_prepared(workload: Workload) -> bool:
     return workload.sink and workload.mode == "upsert"
 
 
+def _each_million(count: int | None, rows: int) -> int | None:
+    return None if count is None else round(count / rows * 1e6)
+
+
 def _figures(workload: Workload, outcome: Outcome, verdict: Verdict, served: Served | None) -> Run:
     rows = outcome.reached * workload.rows
     if not rows:
@@ -199,7 +209,7 @@ def _figures(workload: Workload, outcome: Outcome, verdict: Verdict, served: Ser
         rss_mb=round(outcome.used.rss_mb, 1),
         jvm_rss_mb=round(outcome.used.jvm_rss_mb, 1),
         scan_s=round(verdict.scan_s, 3) if workload.sink else None,
-        requests_per_million=round(served.requests / rows * 1e6) if served else None,
+        requests_per_million=_each_million(served.requests if served else None, rows),
         lake_cpu_s_per_million=round(served.cpu_s / rows * 1e6, 2) if served else None,
         p50_s=percentile(delays, 0.50) if delays else None,
         p95_s=percentile(delays, 0.95) if delays else None,

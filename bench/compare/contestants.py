@@ -78,6 +78,18 @@ CONTESTANTS = {
             makes_tables=True,
         ),
         Contestant(
+            "debezium-jdbc",
+            "Debezium's JDBC sink connector on Kafka Connect, standalone",
+            "bench.peers.debezium_jdbc",
+            runs=3,
+        ),
+        Contestant(
+            "expert-jdbc",
+            "Spark Structured Streaming into a database as an expert writes it",
+            "bench.peers.streaming_jdbc",
+            runs=3,
+        ),
+        Contestant(
             "bare-consume", "consume() alone: the limit", "bench.peers.bare_consume", runs=3
         ),
         Contestant(

@@ -15,6 +15,8 @@ import msgspec
 CATALOG = "lake"
 """The catalog's name, which Iceberg's JdbcCatalog keeps in its tables: the same for everybody."""
 NAMESPACE = "bench"
+DATABASES = ("postgresql", "mariadb")
+"""What a job's catalog may be where it is none of Iceberg's."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -37,7 +39,7 @@ class Job(msgspec.Struct, frozen=True):
     """One run of one contestant on one workload."""
 
     workload: str
-    format: Literal["canal-json", "tencent-dts"]
+    format: Literal["canal-json", "tencent-dts", "debezium-json"]
     mode: Literal["upsert", "append"]
     bootstrap: str
     topic: str
@@ -49,7 +51,8 @@ class Job(msgspec.Struct, frozen=True):
     all there before."""
     tables: tuple[TableSpec, ...]
     catalog: dict[str, str]
-    """The properties of the Iceberg catalog."""
+    """The properties of the Iceberg catalog. Of a database ``url``, ``user``, and as ``type`` what
+    it is, one of DATABASES."""
     prepared: bool
     """The tables are there already, as binlogd makes them (format v3, merge-on-read), some with
     rows; else the contestant makes them, before its ``begin``."""

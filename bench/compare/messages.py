@@ -1,4 +1,4 @@
-"""A workload's changes as messages: Canal's flat JSON, Tencent DTS's protobuf."""
+"""A workload's changes as messages: Canal's flat JSON, Tencent DTS's protobuf, Debezium's JSON."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from bench.compare.debezium import debezium_json, key_of
 from bench.compare.job import NAMESPACE, Column
 from bench.compare.rows import JDBC_TYPES, KEY, SENT, changing, texts
 from bench.compare.workloads import Change, Group, Workload, stream
@@ -25,14 +26,27 @@ def encoder(workload: Workload) -> Encode:
     """How the workload's changes are written."""
     names = [table.name for table in workload.specs]
     columns = workload.specs[0].columns
-    make = canal_json if workload.format == "canal-json" else tencent_dts
-    return make(names, columns)
+    return _ENCODERS[workload.format](names, columns)
+
+
+def keys(workload: Workload) -> Callable[[Group], bytes | None]:
+    """How a message's key is written: of Debezium alone, the others have none."""
+    if workload.format == "debezium-json":
+        return key_of([table.name for table in workload.specs])
+    return lambda _group: None
 
 
 def messages(workload: Workload) -> Iterator[bytes]:
     """Every message of a workload that is not live."""
-    encode = encoder(workload)
-    return (encode(number, group, None) for number, group in enumerate(stream(workload)))
+    return (value for _, value in records(workload))
+
+
+def records(workload: Workload) -> Iterator[tuple[bytes | None, bytes]]:
+    """The same with their keys."""
+    encode, key = encoder(workload), keys(workload)
+    return (
+        (key(group), encode(number, group, None)) for number, group in enumerate(stream(workload))
+    )
 
 
 def canal_json(names: list[str], columns: tuple[Column, ...]) -> Encode:
@@ -129,3 +143,10 @@ def _frame(table: str, op: int, columns: tuple[Column, ...]) -> Any:
             name=column.name, originalType=column.mysql, isKey=column.name in KEY
         )
     return frame
+
+
+_ENCODERS: dict[str, Callable[[list[str], tuple[Column, ...]], Encode]] = {
+    "canal-json": canal_json,
+    "tencent-dts": tencent_dts,
+    "debezium-json": debezium_json,
+}

@@ -24,7 +24,8 @@ _REQUEST = re.compile(r'"(?:GET|HEAD|PUT|POST|DELETE) [^"]* HTTP/1')
 class Served(NamedTuple):
     """What the lake's own servers did for a run so far."""
 
-    requests: int = 0
+    requests: int | None = 0
+    """Of the object store; None where there is none."""
     cpu_s: float = 0.0
 
 
@@ -124,8 +125,10 @@ class RestOnS3(Place):
                 self._servers = None
 
     def served(self) -> Served | None:
-        now = self._done()
-        return Served(now.requests - self._before.requests, now.cpu_s - self._before.cpu_s)
+        (now, now_s), (before, before_s) = self._done(), self._before
+        assert now is not None
+        assert before is not None
+        return Served(now - before, now_s - before_s)
 
     def _done(self) -> Served:
         """Since the servers were started. The object store's requests alone: the catalog keeps no

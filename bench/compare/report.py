@@ -44,7 +44,7 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     requests_per_million: float | None = None
     """Of the object store, where there is one."""
     lake_cpu_s_per_million: float | None = None
-    """Of the object store and the catalog, which are no part of the contestant."""
+    """Of the object store and the catalog, or of the database: no part of the contestant."""
     p50_s: float | None = None
     p95_s: float | None = None
     p99_s: float | None = None
@@ -129,7 +129,7 @@ def write(path: Path, scale: float, results: Results) -> None:
 _HEADS = {
     "rows_per_s": "rows/s", "cpu_s_per_million": "CPU s/M rows", "rss_mb": "RSS MB",
     "jvm_rss_mb": "JVM MB", "scan_s": "scan s", "requests_per_million": "requests/M",
-    "lake_cpu_s_per_million": "lake CPU s/M",
+    "lake_cpu_s_per_million": "servers CPU s/M",
     "p50_s": "p50 s", "p99_s": "p99 s",
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from bench.compare.messages import encoder, messages
+from bench.compare.messages import encoder, keys, records
 from bench.compare.workloads import Workload, stream
 from demo.produce import ProduceError, create_topic
 
@@ -21,7 +21,7 @@ def fill(bootstrap: str, workload: Workload) -> int:
     """Make the topic and write every message; gives its end offset. Raises ProduceError."""
     create_topic(bootstrap, workload.topic)
     sender = _Sender(bootstrap, workload.topic)
-    sender.send(messages(workload))
+    sender.send(records(workload))
     sender.close()
     end = end_offset(bootstrap, workload.topic)
     if end != workload.messages:
@@ -63,13 +63,15 @@ class LiveProducer:
 
     def _run(self) -> None:
         try:
-            encode, began = encoder(self._workload), time.monotonic()
+            encode, key = encoder(self._workload), keys(self._workload)
+            began = time.monotonic()
             for sent, group in enumerate(stream(self._workload)):
                 # Ahead of its time: wait for it, unless all is over.
                 while sent >= (time.monotonic() - began) * self._workload.per_second:
                     if self._stopping.wait(_TICK_S):
                         return
-                self._sender.send([encode(sent, group, time.time_ns() // 1_000_000)])
+                now_ms = time.time_ns() // 1_000_000
+                self._sender.send([(key(group), encode(sent, group, now_ms))])
             self._sender.close()
         except Exception as problem:  # told by stop()
             self.error = problem
@@ -93,13 +95,13 @@ class _Sender:
             }
         )
 
-    def send(self, values: Iterable[bytes]) -> None:
-        """Hand them over; waits for room. Raises ProduceError."""
-        for value in values:
+    def send(self, records: Iterable[tuple[bytes | None, bytes]]) -> None:
+        """Hand keys and values over; waits for room. Raises ProduceError."""
+        for key, value in records:
             while True:
                 try:
                     self._producer.produce(
-                        self._topic, value, partition=0, on_delivery=self._delivered
+                        self._topic, value, key, partition=0, on_delivery=self._delivered
                     )
                     break
                 except BufferError:

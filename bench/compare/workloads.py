@@ -47,7 +47,7 @@ class Workload:
     changes: int
     tables: int = 20
     rows: int = 1
-    format: Literal["canal-json", "tencent-dts"] = "canal-json"
+    format: Literal["canal-json", "tencent-dts", "debezium-json"] = "canal-json"
     mode: Literal["upsert", "append"] = "upsert"
     ops: tuple[float, float, float] = (0.5, 0.4, 0.1)
     zipf: bool = False
@@ -66,6 +66,8 @@ class Workload:
     """At most so many of each contestant."""
     topic_of: str = ""
     """The workload whose topic this one reads, where it has none of its own."""
+    database: Literal["", "postgresql", "mariadb"] = ""
+    """What its tables are in; empty: a lake."""
 
     @property
     def messages(self) -> int:
@@ -198,6 +200,7 @@ def fold(workload: Workload, end: int) -> list[Expected]:
 
 SPARK = ("binlogd", "binlogd-equality", "expert")
 FULL = (*SPARK, "tutorial", "naive")
+JDBC = ("binlogd", "debezium-jdbc", "expert-jdbc")
 NO_SINK = ("bare-consume", "binlogd-no-sink", "parallel-consumer")
 ROWS = 8
 """Rows of a message where it has several."""
@@ -255,5 +258,21 @@ def workloads(scale: float) -> dict[str, Workload]:
                  per_second=500, contestants=SPARK),
         replace(wide, name="memory", what="wide again, a tenth as long",
                 changes=size(200_000), contestants=("binlogd", "binlogd-equality"), runs=1),
+        *_into_databases(size(2_000_000), seconds),
     ]  # fmt: skip
     return {workload.name: workload for workload in every}
+
+
+def _into_databases(changes: int, seconds: int) -> list[Workload]:
+    """One topic for both databases. Who has what freshness PostgreSQL alone can tell."""
+    first = Workload(
+        "databases-postgresql", "8 tables of PostgreSQL, Debezium JSON with schemas", changes,
+        tables=8, format="debezium-json", database="postgresql", contestants=JDBC,
+    )  # fmt: skip
+    return [
+        first,
+        replace(first, name="databases-mariadb", what="the same into MariaDB",
+                database="mariadb", topic_of=first.name),
+        replace(first, name="databases-fresh", changes=500 * seconds, per_second=500,
+                what=f"500 changes/s over 8 tables of PostgreSQL for {seconds} s"),
+    ]  # fmt: skip

@@ -16,15 +16,12 @@
 from __future__ import annotations
 
 import os
-import socket
 import sqlite3
 import subprocess
 import time
-import urllib.error
-import urllib.request
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +29,6 @@ import msgspec
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from bench.compare.dying import die_with_parent
 from bench.compare.job import (
     CATALOG,
     NAMESPACE,
@@ -44,19 +40,22 @@ from bench.compare.job import (
     read_job,
     tell,
 )
+from bench.peers.connect_worker import ANSWER_WITHIN_S, LIST, ask, check_tasks, lines, running
 from bench.peers.copied_topic import copied_topic
 from bench.peers.jars import classpath, fetch_peer
 from bench.peers.java_program import JavaFailed, compile_class, run_class
 from sparkwriter.session.jars import JarsError
-from sparkwriter.session.java import find_java
 
-LIST = "connect"
 COMMIT_INTERVAL_MS = 5000
 _LOOK_EVERY_S = 0.1
 """How late the end may be seen: small against the commit interval, and no load."""
-_UP_WITHIN_S = 180.0
-"""Scanning the plugins takes 10 s, on a busy machine ten times as long."""
-_ANSWER_WITHIN_S = 60.0
+POLLED = {
+    "value.converter.schemas.enable": "false",
+    "consumer.max.poll.records": "200000",
+    "consumer.max.partition.fetch.bytes": str(64 << 20),
+    "consumer.fetch.max.bytes": str(64 << 20),
+}
+"""What the worker has beside its defaults."""
 
 _TYPES = {"BIGINT": "long", "INT": "int", "STRING": "string", "TIMESTAMP_NTZ": "timestamp"}
 """Iceberg's names of types, where they are not Spark's in small letters."""
@@ -73,22 +72,6 @@ def flat(value: bytes) -> Iterator[tuple[None, bytes]]:
     """A Canal message's rows, a message for each."""
     for row in _rows.decode(value).data:
         yield None, bytes(row)
-
-
-def worker(job: Job, port: int, plugins: Path) -> dict[str, str]:
-    """The standalone worker's properties."""
-    return {
-        "bootstrap.servers": job.bootstrap,
-        "listeners": f"http://127.0.0.1:{port}",
-        "plugin.path": str(plugins),
-        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
-        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
-        "value.converter.schemas.enable": "false",
-        "offset.storage.file.filename": f"{job.folder}/offsets",
-        "consumer.max.poll.records": "200000",
-        "consumer.max.partition.fetch.bytes": str(64 << 20),
-        "consumer.fetch.max.bytes": str(64 << 20),
-    }
 
 
 def connector(job: Job, topic: str, name: str) -> dict[str, str]:
@@ -154,13 +137,13 @@ def main() -> None:
     _make_table(job, compiler, os.pathsep.join([sink, libraries]))
     with (
         copied_topic(job, flat) as (topic, count),
-        _worker(job, libraries, sink) as (port, process),
+        running(job, libraries, sink, POLLED) as (port, process),
     ):
         name = f"connect-{uuid.uuid4().hex[:8]}"
         admin = AdminClient({"bootstrap.servers": job.bootstrap})
-        admin.create_topics([NewTopic(name, 1, 1)])[name].result(_ANSWER_WITHIN_S)
+        admin.create_topics([NewTopic(name, 1, 1)])[name].result(ANSWER_WITHIN_S)
         tell(Begin(process.pid))
-        _ask(port, "/connectors", {"name": name, "config": connector(job, topic, name)})
+        ask(port, "/connectors", {"name": name, "config": connector(job, topic, name)})
         _await_rows(job, count, port, name, process)
         tell(End(job.end, {"commit_interval_ms": COMMIT_INTERVAL_MS}))
 
@@ -173,59 +156,13 @@ def _make_table(job: Job, compiler: str, libraries: str) -> None:
     folder = Path(job.folder)
     compile_class("MakeTables", compiler, libraries, folder)
     properties, (table,) = folder / "catalog.properties", job.tables
-    properties.write_text(_lines(job.catalog))
+    properties.write_text(lines(job.catalog))
     described = folder / f"{table.name}.json"
     described.write_bytes(msgspec.json.encode(schema(table)))
     path = os.pathsep.join([str(folder), libraries])
     arguments = (CATALOG, NAMESPACE, properties, described)
     for line in run_class("MakeTables", path, arguments, folder / "tables.log"):
         raise JavaFailed(f"MakeTables said: {line}")
-
-
-def _lines(properties: Mapping[str, str]) -> str:
-    return "".join(f"{name}: {value}\n" for name, value in properties.items())
-
-
-@contextmanager
-def _worker(job: Job, libraries: str, sink: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-    """A worker without connectors, up; gives the port of its interface."""
-    folder, port = Path(job.folder), _free_port()
-    plugin = folder / "plugins" / "iceberg"
-    plugin.mkdir(parents=True)
-    for jar in map(Path, sink.split(os.pathsep)):
-        (plugin / jar.name).symlink_to(jar)
-    properties = folder / "worker.properties"
-    properties.write_text(_lines(worker(job, port, plugin.parent)))
-    command = [
-        str(find_java().java), "-Xmx2g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-        f"-Djava.io.tmpdir={folder}",
-        "-cp", libraries, "org.apache.kafka.connect.cli.ConnectStandalone", str(properties),
-    ]  # fmt: skip
-    with (folder / "worker.log").open("wb") as log:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            preexec_fn=die_with_parent,
-        )
-    try:
-        _await_up(port, process, folder / "worker.log")
-        yield port, process
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _await_up(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + _UP_WITHIN_S
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            _ask(port, "/connectors")
-            return
-        except urllib.error.URLError:  # it doesn't listen yet, or isn't ready
-            time.sleep(_LOOK_EVERY_S)
-    raise JavaFailed(f"the worker is not up: {log.read_text(errors='replace')[-2000:]}")
 
 
 def _await_rows(
@@ -237,27 +174,7 @@ def _await_rows(
         time.sleep(_LOOK_EVERY_S)
         if process.poll() is not None:
             raise JavaFailed(f"the worker ended with code {process.returncode}")
-        for task in _ask(port, f"/connectors/{name}/status")["tasks"]:
-            if task["state"] == "FAILED":
-                raise JavaFailed(f"the sink failed: {task['trace']}")
-
-
-def _ask(port: int, path: str, body: object = None) -> Any:
-    """Ask the worker's interface; raises URLError."""
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}{path}",
-        None if body is None else msgspec.json.encode(body),
-        {"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request, timeout=_ANSWER_WITHIN_S) as answer:
-        return msgspec.json.decode(answer.read())
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        check_tasks(port, name)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ PLACES = (Column("op", "", "STRING"), Column("offset", "", "BIGINT"), Column("in
 """What a changelog's rows have before the source's columns."""
 
 Write = Callable[[DataFrame, Job, str], None]
-"""Applies a batch of (offset, value) to the tables in the catalog of this name."""
+"""Applies a batch of (offset, value) to the tables in the catalog, or namespace, of this name."""
 
 
 def changes(batch: DataFrame, job: Job) -> DataFrame:
@@ -55,7 +55,7 @@ def run(job: Job, conf: Mapping[str, str], options: Mapping[str, str], write: Wr
     _make_tables(spark, job)
     _warm_up(spark, job, write)
     tell(Begin())
-    tell(End(_apply(spark, job, options, write)))
+    tell(End(apply(spark, job, options, write, CATALOG)))
     spark.stop()
 
 
@@ -78,7 +78,9 @@ def _warm_up(spark: SparkSession, job: Job, write: Write) -> None:
         write(batch, job, WARM)
 
 
-def _apply(spark: SparkSession, job: Job, options: Mapping[str, str], write: Write) -> int:
+def apply(
+    spark: SparkSession, job: Job, options: Mapping[str, str], write: Write, into: str
+) -> int:
     """Run the query until the end, or until the time box is over; gives the offset reached."""
     checkpoint = Path(job.folder) / "checkpoint"
     finished = threading.Event()
@@ -89,7 +91,7 @@ def _apply(spark: SparkSession, job: Job, options: Mapping[str, str], write: Wri
         nonlocal reached
         if finished.is_set():
             return  # the query is being stopped
-        write(batch.select("offset", "value"), job, CATALOG)
+        write(batch.select("offset", "value"), job, into)
         reached = end_of(checkpoint, number, job.topic)
         if reached >= job.end or (until is not None and time.monotonic() > until):
             finished.set()

@@ -29,16 +29,22 @@ class MariaDb:
 
     name = "mariadb"
 
-    def __init__(self, folder: Path, row_image: str = "FULL", number: int = 2) -> None:
-        """``row_image``: FULL, NOBLOB or MINIMAL; ``number``: its ``server_id``. Nothing runs yet;
-        raises LiveError."""
+    def __init__(
+        self,
+        folder: Path,
+        row_image: str = "FULL",
+        number: int = 2,
+        options: Sequence[str] = (),
+    ) -> None:
+        """``row_image``: FULL, NOBLOB or MINIMAL; ``number``: its ``server_id``. ``options`` come
+        after its own. Nothing runs yet; raises LiveError."""
         self._server = shutil.which("mariadbd", path="/usr/sbin:/usr/bin:/usr/local/bin")
         self._client, self._install = shutil.which("mariadb"), shutil.which("mariadb-install-db")
         if not (self._server and self._client and self._install):
             raise LiveError(MISSING)
         self._folder = folder
         self._data, self._socket = folder / "data", folder / "s"
-        self._image, self._number = row_image, number
+        self._image, self._number, self._options = row_image, number, options
         self.port = free_port()
         folder.mkdir(parents=True, exist_ok=True)
         self.program = Program("MariaDB", folder / "mariadb.log")
@@ -68,6 +74,7 @@ class MariaDb:
             "--character-set-server=utf8mb4", "--innodb-flush-log-at-trx-commit=2",
             "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M",
             "--skip-name-resolve=0", "--lower-case-table-names=0",
+            *self._options,
         ])  # fmt: skip
         self.program.await_ready(lambda: not self.ask("SELECT 1").error, _START_WITHIN_S)
 

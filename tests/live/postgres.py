@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.live.mariadb import Answer
@@ -20,8 +20,9 @@ _USER = "postgres"
 class Postgres:
     """One server with logical decoding, on the loopback interface. One thread's."""
 
-    def __init__(self, folder: Path) -> None:
-        """Nothing runs yet; raises LiveError."""
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+        """``settings`` come after its own. Nothing runs yet; raises LiveError."""
+        self._settings = dict(settings or {})
         found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
         client = shutil.which("psql")
         if not found or client is None:
@@ -51,6 +52,7 @@ class Postgres:
             "listen_addresses": HOST, "port": self.port, "wal_level": "logical",
             "unix_socket_directories": self._folder, "max_replication_slots": 40,
             "max_wal_senders": 40, "timezone": "UTC",
+            **self._settings,
         }  # fmt: skip
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         self.program.launch([*self._as, self._bin / "postgres", "-D", self._data, *options])

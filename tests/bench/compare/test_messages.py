@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 from dataclasses import replace
@@ -9,8 +10,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from bench.compare.debezium import row
 from bench.compare.job import NAMESPACE
-from bench.compare.messages import encoder, messages
+from bench.compare.messages import encoder, keys, messages
 from bench.compare.rows import SENT, texts
 from bench.compare.workloads import Workload, stream, workloads
 from changes.formats import FORMATS
@@ -18,7 +20,7 @@ from changes.formats.base import pack
 from changes.model import FormatOptions, Mode
 
 EVERY = workloads(0.001)
-SMALL = {name: EVERY[name] for name in ("wide", "wide-multi", "wide-dts")}
+SMALL = {name: EVERY[name] for name in ("wide", "wide-multi", "wide-dts", "databases-postgresql")}
 
 
 def decoded(workload: Workload, count: int) -> pa.Table:
@@ -26,8 +28,9 @@ def decoded(workload: Workload, count: int) -> pa.Table:
     format_ = FORMATS[workload.format](FormatOptions())
     groups = itertools.islice(stream(workload), count)
     encode = encoder(workload)
-    values = [encode(n, g, None) for n, g in enumerate(groups) if g.table == 0]
-    given = [pack(None, value) for value in values] if format_.keyed else values
+    key = keys(workload)
+    values = [(key(g), encode(n, g, None)) for n, g in enumerate(groups) if g.table == 0]
+    given = [pack(k, value) if format_.keyed else value for k, value in values]
     changes = format_.table_decoder(Mode.UPSERT, None).decode(0, list(range(len(given))), given)
     assert changes is not None
     return changes.table
@@ -70,3 +73,31 @@ def test_a_live_row_tells_when_it_was_sent() -> None:
     message = json.loads(encoder(fresh)(0, next(stream(fresh)), 1_767_225_600_000))
     assert message["data"][0][SENT.name] == "1767225600000"
     assert SENT.name in message["mysqlType"]
+
+
+def test_debeziums_values_are_the_texts() -> None:
+    """Also decimals and times, which are numbers there: the expectation is made of the texts."""
+    workload = replace(SMALL["databases-postgresql"], tables=1)
+    found = decoded(workload, 200).select(["id", "amount", "created", "city"]).to_pylist()
+    groups = itertools.islice(stream(workload), 200)
+    rows = [texts(g.rows[0].key, g.rows[0].after) if g.rows[0].after else None for g in groups]
+    assert len(found) == len(rows)
+    assert [
+        row["amount"] and (str(row["amount"]), str(row["created"]), row["city"]) for row in found
+    ] == [text and (text["amount"], text["created"], text["city"]) for text in rows]
+
+
+@pytest.mark.parametrize("version", [0, 1, 127, 128, 255, 256, 32_768, 9_999_999, 10_000_000])
+def test_a_decimals_bytes_are_signed(version: int) -> None:
+    """None of them is read as a number below zero."""
+    bytes_ = base64.b64decode(row(1, version)["amount"])
+    assert int.from_bytes(bytes_, "big", signed=True) == version % 10_000_000
+
+
+def test_a_live_record_tells_when_it_was_sent() -> None:
+    """In its image, and in the schema of it."""
+    fresh = EVERY["databases-fresh"]
+    told = json.loads(encoder(fresh)(0, next(stream(fresh)), 1_767_225_600_000))
+    assert told["payload"]["after"][SENT.name] == 1_767_225_600_000
+    after = next(one for one in told["schema"]["fields"] if one["field"] == "after")
+    assert [field["field"] for field in after["fields"]] == list(told["payload"]["after"])

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.peers.connect_sink import connector, flat, schema, visible_rows, worker
+from bench.peers.connect_sink import connector, flat, schema, visible_rows
+from bench.peers.connect_worker import properties
 from tests.bench.peers.jobs import COLUMNS, job
 
 
@@ -36,7 +37,7 @@ def test_the_connector_writes_to_the_jobs_catalog(tmp_path: Path) -> None:
 
 def test_the_worker_listens_here_only(tmp_path: Path) -> None:
     """And keeps its offsets in the job's folder."""
-    told = worker(job(tmp_path), 8083, tmp_path / "plugins")
+    told = properties(job(tmp_path), 8083, tmp_path / "plugins")
     assert told["listeners"] == "http://127.0.0.1:8083"
     assert told["plugin.path"] == f"{tmp_path}/plugins"
     assert told["offset.storage.file.filename"] == f"{tmp_path}/scratch/offsets"

@@ -1,0 +1,36 @@
+"""What ONLY names."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.compare.__main__ import chosen
+
+
+def names(only: str) -> list[str]:
+    return [workload.name for workload in chosen(0.1, only, "", "")]
+
+
+def test_databases_are_three_workloads() -> None:
+    """Both databases, and freshness."""
+    assert names("databases") == [
+        "databases-postgresql", "databases-mariadb", "databases-fresh",
+    ]  # fmt: skip
+    assert names("databases many") == ["many", *names("databases")]
+
+
+def test_without_a_word_only_lakes_are_compared() -> None:
+    """A machine needs no database for it."""
+    assert "wide" in names("")
+    assert not [name for name in names("") if name.startswith("databases")]
+
+
+def test_one_of_them_can_be_named() -> None:
+    """By its own name."""
+    assert names("databases-mariadb") == ["databases-mariadb"]
+
+
+def test_an_unknown_name_is_refused() -> None:
+    """Aloud."""
+    with pytest.raises(ValueError, match="no workload is named database"):
+        names("database")
