@@ -17,6 +17,12 @@ from tests.needs import missing
 EVERY = workloads(0.001)
 KINDS = ("databases-postgresql", "databases-mariadb")
 
+BUSY = (
+    "SELECT count(*) FROM bench.t0 a, bench.t0 b, bench.t0 c, bench.t1 d"
+    " WHERE d.id < 20 AND a.qty + b.qty > c.qty + d.qty;"
+)
+"""A tenth of a second of work and more: processor time is told in hundredths."""
+
 
 def of(*rows: tuple[int, int]) -> Expected:
     expected = Expected()
@@ -78,6 +84,7 @@ def test_a_run_begins_with_empty_tables_and_its_rows_are_read_as_they_are(
             place.ask("\n".join(inserted(workload)))
             found = place.verdict(workload.messages)
             assert (found.differences, found.scan_s > 0) == ([], True)
+            place.ask(BUSY)
             assert place.served().requests is None
             assert place.served().cpu_s > 0
             key = fold(workload, workload.messages)[1].keys[0]
