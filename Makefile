@@ -8,6 +8,7 @@ VENV := .venv/bin
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
 	@echo "             LAKE=s3: into an object store behind a REST catalog"
+	@echo "             SINK=postgres or mariadb: into a database of this machine's"
 	@echo "make test    the tests that every change must pass; 10 minutes on 2 cores"
 	@echo "make test-long  the others: 10,000 seeds, deaths, deadlines, comparisons; 20 minutes"
 	@echo "make test-lake  the sink's tests on REST + S3, Hive + HDFS, PostgreSQL; local and a cluster"
@@ -46,8 +47,9 @@ setup-s3:
 	@$(VENV)/python -m demo.servers.jars fetch rest
 
 # LAKE=s3: the tables are behind a REST catalog over an object store, both on this machine.
+# SINK=postgres or mariadb: they are in a server of this machine's packages.
 demo: $(if $(filter s3,$(LAKE)),setup-s3,setup)
-	@$(VENV)/python -m demo $(if $(LAKE),--lake $(LAKE))
+	@$(VENV)/python -m demo $(if $(LAKE),--lake $(LAKE)) $(if $(SINK),--sink $(SINK))
 
 # Files of tests are shared out between two processes, each with a broker and a Spark session of
 # its own (docs/decisions/0021-two-test-workers.md). WORKERS=0 runs all in one, e.g. to debug.

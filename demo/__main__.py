@@ -1,7 +1,7 @@
 """``python -m demo``: a change stream in a real broker becomes tables in a lake, and it is proved.
 
 Starts the dev broker, produces the shop's stream into one partition, runs the daemon until it has
-caught up, reads every table back with Spark and compares it row by row with the shop's own state.
+caught up, reads every table back and compares it row by row with the shop's own state.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from actors.contract.ports import SinkUnavailable
 from demo.broker import BrokerError, DevBroker
 from demo.compare import compare_all
 from demo.expected import expected_tables, keys_of
-from demo.lake import open_session, read_tables
-from demo.lakes import CHANGES, LAKES
+from demo.lakes import CHANGES, LAKES, DemoLake
 from demo.produce import ProduceError, create_topic, produce
 from demo.servers.program import ServerError
-from demo.shop import DATABASE, Shop
+from demo.shop import Shop
 from demo.steps import Steps, TooLong
+from sparkwriter.jdbc.session import DbError
 from sparkwriter.session.jars import JarsError
 from sparkwriter.session.java import CHECKOUT, JavaMissing
 from sparkwriter.session.java_failures import JavaFailure, reason
@@ -71,7 +71,7 @@ def run(var: Path, config: Path | None, changes: int, seed: int, lake_name: str)
         applied, seconds = caught_up(var / "log" / "binlogd.log")
         broker.stop()
         with steps.step("every table read back", 150):
-            found = _read_back(var, lake.catalog)
+            found = _read_back(lake)
     with steps.step("compared row by row", 100):
         differences = compare_all(expected_tables(shop, offsets), found, keys_of(shop))
     if applied != changes:
@@ -135,14 +135,13 @@ def caught_up(log: Path) -> tuple[int, float]:
     return int(told["changes"]), float(told["seconds"])
 
 
-def _read_back(var: Path, catalog: Mapping[str, str]) -> dict[str, pa.Table]:
-    session = open_session(var, catalog)
+def _read_back(lake: DemoLake) -> dict[str, pa.Table]:
     try:
-        return read_tables(session, DATABASE)
+        return lake.read()
     except JavaFailure as problem:
         raise DemoFailed(f"the tables can't be read back: {reason(problem)}") from problem
-    finally:
-        session.stop()
+    except DbError as problem:
+        raise DemoFailed(f"the tables can't be read back: {problem}") from problem
 
 
 def _sizes() -> str:
@@ -159,7 +158,9 @@ def main() -> int:
     parser.add_argument("--changes", type=int, help=f"row changes ({_sizes()})")
     parser.add_argument("--seed", type=int, default=1, help="another seed, another stream")
     parser.add_argument("--var", type=Path, default=CHECKOUT / "var" / "demo", help="made anew")
-    parser.add_argument("--lake", choices=LAKES, default="folder", help="where the tables are")
+    parser.add_argument(
+        "--lake", "--sink", choices=LAKES, default="folder", help="where the tables are"
+    )
     parser.add_argument("--config", type=Path, help="another than the lake's own")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _interrupted)

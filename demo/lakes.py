@@ -1,35 +1,40 @@
-"""The lakes that the demo can fill: a folder of this machine, or object store and REST catalog."""
+"""What the demo can fill: a lake in a folder or behind a REST catalog on S3, or a database."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from demo.lake import embedded
+import pyarrow as pa
+
+from demo.databases import KINDS, database, read_database
+from demo.lake import embedded, open_session, read_tables
 from demo.servers.s3_lake import S3Lake
+from demo.shop import DATABASE
 from sparkwriter.session.java import CHECKOUT
 
 
 class DemoLake(NamedTuple):
-    """A lake that can be written."""
+    """A lake, or a database, that can be written. ``read`` gives its tables."""
 
-    catalog: Mapping[str, str]
+    read: Callable[[], dict[str, pa.Table]]
     config: Path
     """The daemon's configuration for it."""
     environment: Mapping[str, str]
     """What that configuration takes from the environment."""
 
 
-CHANGES = {"folder": 600_000, "s3": 60_000}
+CHANGES = {"folder": 600_000, "s3": 60_000, "postgres": 200_000, "mariadb": 200_000}
 """How many changes the demo makes for each: moto, a store in Python, takes a share of the machine
 that grows with every file."""
 
 
 @contextmanager
 def _folder(var: Path) -> Iterator[DemoLake]:
-    yield DemoLake(embedded(var), CHECKOUT / "config.toml", {})
+    yield DemoLake(partial(_read, var, embedded(var)), CHECKOUT / "config.toml", {})
 
 
 @contextmanager
@@ -41,11 +46,29 @@ def _s3(var: Path) -> Iterator[DemoLake]:
             "AWS_ACCESS_KEY_ID": lake.store.properties()["s3.access-key-id"],
             "AWS_SECRET_ACCESS_KEY": lake.store.properties()["s3.secret-access-key"],
         }
-        yield DemoLake(lake.catalog(), CHECKOUT / "demo" / "s3.toml", addresses)
+        read = partial(_read, var, lake.catalog())
+        yield DemoLake(read, CHECKOUT / "demo" / "s3.toml", addresses)
+
+
+def _read(var: Path, catalog: Mapping[str, str]) -> dict[str, pa.Table]:
+    session = open_session(var, catalog)
+    try:
+        return read_tables(session, DATABASE)
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _database(kind: str, var: Path) -> Iterator[DemoLake]:
+    with database(kind) as (url, user):
+        environment = {"BINLOGD_URL": url, "BINLOGD_USER": user}
+        read = partial(read_database, url, user, DATABASE)
+        yield DemoLake(read, CHECKOUT / "demo" / "database.toml", environment)
 
 
 LAKES: Mapping[str, Callable[[Path], AbstractContextManager[DemoLake]]] = {
     "folder": _folder,
     "s3": _s3,
+    **{kind: partial(_database, kind) for kind in KINDS},
 }
 """By name: each starts the servers that it needs, and ends them. Raises ServerError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +15,12 @@ import pyarrow as pa
 from changes.model import TargetName
 from demo.servers.program import ServerMissing
 from sparkwriter.jdbc.connect import connect
+from sparkwriter.jdbc.read import read_table
 from sparkwriter.jdbc.session import Session
 from sparkwriter.jdbc.store import JdbcStore
 from sparkwriter.jdbc.url import parse_url
 from sparkwriter.kit.store import Absent
 from sparkwriter.ledgered.store import LedgeredWriter
-from sparkwriter.sql.schema import arrow_type
 from tests.live.mariadb import MariaDb
 from tests.live.mysql import MySql
 from tests.live.postgres import Postgres
@@ -97,26 +97,8 @@ class JdbcTables:
         store = self.store()
         seen = store.look(target)
         assert not isinstance(seen, Absent)
-        quote = store.session.dialect.quote
-        fields = seen.stored.columns
-        # MySQL prints fewer digits of a FLOAT than it keeps.
-        exact = "" if self.server.is_postgres else " + 0e0"
-        names = ", ".join(
-            quote(field.name) + (exact if field.type == "float" else "") for field in fields
-        )
-        table = f"{quote(target.namespace)}.{quote(target.table)}"
-        rows = store.session.rows(f"SELECT {names} FROM {table}")
-        columns = zip(*rows, strict=True) if rows else [() for _ in fields]
-        arrays = [
-            pa.array(_truths(values) if field.type == "boolean" else values, arrow_type(field.type))
-            for field, values in zip(fields, columns, strict=True)
-        ]
-        return pa.table(arrays, [field.name for field in fields])
+        return read_table(store.session, seen)
 
     def close(self) -> None:
         for store in self._made:
             store.close()
-
-
-def _truths(values: Iterable[object]) -> list[bool | None]:
-    return [None if value is None else bool(value) for value in values]
