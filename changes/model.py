@@ -244,7 +244,7 @@ TruncatePolicy = Literal["follow", "keep", "stop"]
 RenameTablePolicy = Literal["follow", "stop"]
 NotUnderstoodPolicy = Literal["report", "stop"]
 UnknownDefaultPolicy = Literal["null", "stop"]
-LossyChangePolicy = Literal["report", "stop", "quarantine"]
+LossyChangePolicy = Literal["report", "stop", "quarantine", "reload"]
 
 
 @dataclass(frozen=True, slots=True)

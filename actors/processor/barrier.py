@@ -148,7 +148,7 @@ class BarrierPlanner:
         first = not wanted.ddl[1:]
         found = tuple(doubts_of(statement, known, stored, place, first=first))
         if found and self._policy.lossy_change != "report":
-            raise Rewrites(statement, found, self._policy.lossy_change == "quarantine")
+            raise Rewrites(statement, found, self._policy.lossy_change != "stop")
         wanted.doubts += found
         if len(wanted.doubts) > before and not merges and wanted.becomes is None:
             wanted.acts(statement.table)

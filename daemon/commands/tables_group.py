@@ -70,12 +70,15 @@ def tables_load(
     config: ConfigOption = Path("config.toml"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it takes.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Until the tables are there.")] = False,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="With the types of the stream, not of the old table.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The plan as JSON.")] = False,
 ) -> None:
     """Fill tables from the source's own database, beside the stream. Status 2: refused."""
     from daemon.jobs.load.command import load
 
-    flags = {"dry_run": dry_run, "wait": wait, "json": as_json}
+    flags = {"dry_run": dry_run, "wait": wait, "json": as_json, "anew": anew}
     sys.exit(load(load_config(config), make_console(), targets, flags))
 
 

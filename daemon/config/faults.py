@@ -17,7 +17,7 @@ class FaultSection(Section):
     dead_letters: str = "file"
     dead_letter_retry_s: float = Field(60.0, ge=0, strict=False)
     max_bad_records_per_hour: int = Field(1000, ge=1)
-    on_refused_target: Literal["stop", "quarantine"] = "stop"
+    on_refused_target: Literal["stop", "quarantine", "reload"] = "stop"
     quarantine_bytes: int = Field(1 << 30, ge=1 << 20)
     on_quarantine_full: Literal["pause", "stop"] = "pause"
 

@@ -18,6 +18,7 @@ class LoadSection(Section):
     settle_s: float = Field(30.0, ge=0, le=3600, strict=False)
     idle_s: float | None = Field(None, gt=0, strict=False)
     spill_bytes: int = Field(8 << 30, ge=1 << 20)
+    max_rows_unasked: int = Field(10_000_000, ge=0)
     attempts_per_hour: int = Field(3, ge=1, le=100)
     window: str | None = None
 

@@ -96,6 +96,7 @@ class PipelineSection(FaultSection):
     databases: dict[str, str] = Field(default_factory=dict)
     ddl: DdlSection = Field(default_factory=DdlSection)
     verify: VerifySection = Field(default_factory=VerifySection)
+    load: Literal["when-asked", "on-first-sight"] = "when-asked"
     kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -205,11 +206,26 @@ class PipelineSection(FaultSection):
             yield f"offset_topic: {self.offset_topic!r} is one of the topics that are read"
         if self.dead_letter_topic in self.topics:
             yield f"dead_letters: {self.dead_letter_topic!r} is one of the topics that are read"
-        if self.on_refused_target == "quarantine" and "file" not in stores:
+        if self.on_refused_target != "stop" and "file" not in stores:
             yield (
                 "on_refused_target: a quarantine's spill is a file of this machine, so "
                 "offset_stores must have file, which lists it"
             )
+
+    @property
+    def loads_unasked(self) -> bool:
+        """Whether tables are loaded without a command."""
+        reloads = "reload" in (self.on_refused_target, self.ddl.lossy_change)
+        return reloads or self.load != "when-asked"
+
+    @model_validator(mode="after")
+    def _has_a_database(self) -> Self:
+        if self.loads_unasked and not self.named_databases():
+            raise ValueError(
+                'load = "on-first-sight", on_refused_target = "reload" and ddl.lossy_change = '
+                '"reload" read the source: set database = "NAME", of a [database.NAME]'
+            )
+        return self
 
     @property
     def remembers(self) -> bool:

@@ -13,6 +13,7 @@ import structlog
 from daemon.jobs.figures import figures_of, in_full
 from daemon.jobs.hands import Daemon, DaemonLook
 from daemon.jobs.kinds import kinds_of
+from daemon.jobs.load.unasked import UnaskedLoads
 from daemon.jobs.notifications import notification
 from daemon.jobs.record import Job, Wanted
 from daemon.jobs.runner import JobRunner, JobsClosed
@@ -46,6 +47,7 @@ class JobsDesk:
         self._signals: SignalReader | None = None
         self._asked_to_stop = False
         self._schedule = VerifySchedule(config, self.runner, lambda: DaemonLook(daemon))
+        self._unasked = UnaskedLoads(config, self.runner, lambda: DaemonLook(daemon))
 
     @property
     def answers(self) -> dict[str, Answer]:
@@ -85,6 +87,7 @@ class JobsDesk:
             self._topic = NotificationTopic(settings, section.notifications_topic)
         self.runner.start()
         self._schedule.start()
+        self._unasked.start()
         if section.signals_topic:
             desk = SignalDesk(self.runner, self._kinds, lambda: DaemonLook(self._daemon))
             log = SignalTopic(settings, section.signals_topic)
@@ -95,6 +98,7 @@ class JobsDesk:
         """A stop was requested. Returns at once."""
         self._asked_to_stop = True
         self._schedule.close()
+        self._unasked.close()
         self.runner.prepare_stop()
 
     def stop(self) -> None:

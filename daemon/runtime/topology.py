@@ -229,7 +229,7 @@ class Topology:
             batch_age_s=config.batch.max_age_s,
             writers=config.daemon.writers,
             dead_letters=section.on_bad_record == "dead-letter",
-            quarantine=section.on_refused_target == "quarantine",
+            quarantine=section.on_refused_target != "stop",
             quarantine_bytes=section.quarantine_bytes,
             quarantine_full_stops=section.on_quarantine_full == "stop",
             processors=config.daemon.processors,

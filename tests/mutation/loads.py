@@ -8,7 +8,7 @@ OF_LOADS = (
     Mutation(
         "a loaded row never overwrites",
         "offsets/fence.py",
-        "    if streams and any(map(is_job_lane, write.lanes)):\n",
+        "    if streams and any(map(is_load, write.lanes)):\n",
         "    if False:\n",
         ("tests/sparkwriter/kit/test_contract_jobs.py",),
     ),

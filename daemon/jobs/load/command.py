@@ -31,11 +31,11 @@ def load(
 ) -> int:
     """Load what the patterns choose, in each pipeline that has it. Returns the exit status.
 
-    ``flags``: dry_run, wait, json. Status 0: it is recorded, or with ``wait`` done; 1: it failed or
-    something is away; 2: it can't be done.
+    ``flags``: dry_run, wait, json, anew. Status 0: it is recorded, or with ``wait`` done; 1: it
+    failed, or something is away; 2: it can't be done.
     """
     try:
-        plans = planned(settings, patterns)
+        plans = planned(settings, patterns, anew=flags["anew"])
     except (
         DatabaseAway, DatabaseRefused, NotAnswered, BrokerUnreachable, TopicMissing, StoreError,
     ) as error:  # fmt: skip
@@ -63,10 +63,13 @@ def load(
         return _failed(settings, str(error), Exit.PIPELINE_FAILED)
 
 
-def planned(settings: Config, patterns: Sequence[str]) -> list[Plan]:
+def planned(settings: Config, patterns: Sequence[str], *, anew: bool = False) -> list[Plan]:
     """A plan for each pipeline that has one of the tables; if none has, all their refusals."""
     look, kind = OfflineLook(settings), LoadKind()
-    plans = [kind.plan(look, Wanted(KIND, name, tuple(patterns))) for name in settings.pipeline]
+    params = {"anew": True} if anew else {}
+    plans = [
+        kind.plan(look, Wanted(KIND, name, tuple(patterns), params)) for name in settings.pipeline
+    ]
     usable = [plan for plan in plans if plan.document.get("patterns")]
     if not usable:
         return plans

@@ -72,7 +72,8 @@ class LoadKind:
     def _tables(self, job: Job, control: Control) -> SourceTables:
         with self._lock:
             if job.id not in self._open:
-                self._open[job.id] = SourceTables(control, job.wanted.pipeline)
+                anew = job.wanted.params.get("anew") is True
+                self._open[job.id] = SourceTables(control, job.wanted.pipeline, anew=anew)
             return self._open[job.id]
 
     def _closed(self, job: Job) -> None:

@@ -51,8 +51,10 @@ class Wanted:
 class SourceTables:
     """See ``ports.Tables``. One thread's; ``close`` ends it."""
 
-    def __init__(self, control: Control, pipeline: str) -> None:
+    def __init__(self, control: Control, pipeline: str, *, anew: bool = False) -> None:
+        """``anew``: the new table has the types that the stream has now, not the target's."""
         self._control = control
+        self._anew = anew
         self._pipeline = pipeline
         self._databases: dict[str, Database] = {}
         self._folder: RunFolder | None = None
@@ -161,6 +163,8 @@ class SourceTables:
 
     def _present(self, target: str) -> TableSchema | None:
         """What the target has now: it is what the new table has to be able to replace."""
+        if self._anew:
+            return None
         if target not in self._stored:
             name = TargetName.parse(target)
             state = self._control.sinks()[name.sink].open(name)

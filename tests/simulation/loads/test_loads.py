@@ -10,6 +10,7 @@ import random
 import traceback
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 
 import pytest
@@ -17,7 +18,7 @@ import pytest
 from changes.model import DdlPolicy
 from tests.simulation.loads.durable import LoadDurable
 from tests.simulation.loads.history import random_history
-from tests.simulation.loads.world import Driver
+from tests.simulation.loads.world import SETTINGS, Driver
 from tests.simulation.shape import Shape
 from tests.simulation.source import CHANGELOG
 from tests.simulation.stream import Stream
@@ -65,10 +66,10 @@ def assert_loaded(durable: LoadDurable, stream: Stream) -> None:
         columns = {column for row in rows.values() for column in row}
         shown = {
             key: {column: row.get(column) for column in columns}
-            for key, row in sink.tables[name].shown().items()
+            for key, row in (sink.tables[name].shown() if name in sink.tables else {}).items()
         }
         assert shown == rows, name
-        assert not any("/" in lane.topic for lane in sink.tables[name].marks.offsets), name
+        assert not any("/" in lane.topic for lane in sink.marks(name)), name
     entries = sink.tables[CHANGELOG].entries if CHANGELOG in sink.tables else []
     for source, log in stream.changelog.items():
         assert [entry for entry in entries if entry[1] == source.partition] == log, source
@@ -80,6 +81,32 @@ def assert_loaded(durable: LoadDurable, stream: Stream) -> None:
 def test_a_load_beside_the_stream_is_equal(seed: int) -> None:
     """Crash anywhere, lose replies, see commits late or early: the rows are the source's."""
     one_seed(seed)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_load_that_is_given_up_leaves_the_table_as_the_stream_makes_it(seed: int) -> None:
+    """Cancelled at any moment: what came meanwhile is applied to the old table."""
+    rng = random.Random(seed)
+    history = random_history(rng, 0, rng.choice((10, 40)), 2, Shape(minimal=rng.random() < 0.5))
+    durable = LoadDurable.with_history(history, (0.1, 0.1))
+    driver = Driver(durable, rng, ["t0", "t1"], {"sink_fails": 0.2}, crashes=2)
+    driver.cancel_at = rng.randrange(2, 40)
+    driver.run()
+    assert driver.ended in ("done", "cancelled")
+    assert_loaded(durable, history.stream)
+
+
+def test_too_many_attempts_in_an_hour_end_it_by_name() -> None:
+    """Each had begun to read; then the old table goes on."""
+    rng = random.Random(5)
+    history = random_history(rng, 0, 80, 1, Shape(ddl=0.3))
+    durable = LoadDurable.with_history(history, (0.02, 0.02))
+    settings = replace(SETTINGS, attempts_per_hour=1)
+    driver = Driver(durable, rng, ["t0"], {}, settings)
+    driver.run()
+    assert driver.ended is not None
+    assert "1 attempts in an hour" in driver.ended
+    assert not durable.snapshot.rebuilds
 
 
 def seeds_that_fail(seeds: range) -> list[tuple[int, str]]:

@@ -13,8 +13,11 @@ from actors.contract.ports import LostRace, SinkUnavailable
 from actors.contract.writes import StagedBatch, TargetState
 from actors.runtime.mailbox import Tick
 from daemon.databases.port import DatabaseAway
+from daemon.jobs.load.attempts import undo
+from daemon.jobs.load.memory import Memory
 from daemon.jobs.load.ports import LoadSettings
 from daemon.jobs.load.rule import LoadSteps, new_memory
+from daemon.jobs.load.step import Step
 from daemon.jobs.port import Advanced, Finished, JobFailed
 from daemon.jobs.record import Job, Wanted
 from daemon.runtime.edits import EditFailed
@@ -104,6 +107,9 @@ class Driver:
         self.counts: Counter[str] = Counter()
         """What happened how often."""
         self._due = rng.random() * 5
+        self.cancel_at: int | None = None
+        """Before which step the job is cancelled."""
+        self._steps = 0
 
     # --- Control
 
@@ -185,7 +191,11 @@ class Driver:
             self.tables, FakeLog(self.durable.clockwork), self.settings, lambda: self.durable.now
         )
         self.trace.append(f"{self.durable.now:.3f} step {_stages(self.job)}")
+        self._steps += 1
         try:
+            if self.cancel_at is not None and self._steps >= self.cancel_at:
+                self._cancel(steps)
+                return
             outcome = steps.step(self.job, self)  # type: ignore[arg-type]
         except (SinkUnavailable, LostRace, DatabaseAway, EditFailed) as error:
             self.trace.append(f"{self.durable.now:.3f} away: {error}")
@@ -204,6 +214,15 @@ class Driver:
         self.job = replace(self.job, memory=outcome.memory)
         self.trace.append(f"{self.durable.now:.3f} {outcome.message}")
         self._due = self.durable.now + min(outcome.wait_s, 2.0)
+
+    def _cancel(self, steps: LoadSteps) -> None:
+        memory = Memory.of(self.job.memory)
+        log = FakeLog(self.durable.clockwork)
+        clock = steps._clock
+        undo(
+            Step(self.job, self, memory, self.tables, log, self.settings, clock), {*memory.targets}
+        )  # type: ignore[arg-type]
+        self.ended = "cancelled"
 
     def _count(self, outcome: Advanced) -> None:
         """Why attempts ended."""

@@ -1,0 +1,142 @@
+"""Loads that nobody asked for: of tables that appear, and of targets that can't be followed."""
+
+from __future__ import annotations
+
+import glob
+import json
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+import structlog
+
+from daemon.config.config import Config
+from daemon.config.pipelines import PipelineSection
+from daemon.jobs.load.kind import KIND, LoadKind
+from daemon.jobs.port import Look, Plan
+from daemon.jobs.record import Job, Wanted
+from daemon.jobs.runner import JobRunner, JobsClosed
+from daemon.jobs.store import write_durably
+from daemon.jobs.thread import AWAY, REFUSED
+from daemon.source.port import NotAnswered
+from offsets.snapshot import Snapshot
+from sparkwriter.private_files import make_private_folder
+
+FIRST_SIGHT, RELOAD = "first sight", "reload"
+"""The origins of such jobs."""
+
+LOOK_EVERY_S = 10.0
+
+HOUR_MS = 3_600_000
+
+
+def due(
+    snapshot: Snapshot,
+    section: PipelineSection,
+    jobs: Iterable[Job],
+    known: Collection[str],
+    now_ms: int,
+) -> Iterator[tuple[str, str]]:
+    """The targets that are to be loaded now, each with why. ``known``: those that are not new."""
+    own = [
+        job for job in jobs if (job.wanted.kind, job.wanted.pipeline) == (KIND, snapshot.pipeline)
+    ]
+    under_way = {name for job in own if not job.state.is_final for name in job.wanted.targets}
+    busy = under_way | snapshot.rebuilds.keys()
+    stand_ins = {rebuild.into for rebuild in snapshot.rebuilds.values()}
+    if "reload" in (section.on_refused_target, section.ddl.lossy_change):
+        for target in sorted(snapshot.spills.keys() - busy - stand_ins):
+            if often(own, target, now_ms) < 3:
+                yield target, RELOAD
+    if section.load == "on-first-sight":
+        there = {name for name, mark in snapshot.targets.items() if mark.hwms}
+        yield from ((name, FIRST_SIGHT) for name in sorted(there - busy - stand_ins - set(known)))
+
+
+def often(jobs: Iterable[Job], target: str, now_ms: int) -> int:
+    """How many reloads of a target were recorded in the last hour: after three it stays in
+    quarantine."""
+    return sum(
+        job.wanted.origin == RELOAD
+        and target in job.wanted.targets
+        and job.created_ms > now_ms - HOUR_MS
+        for job in jobs
+    )
+
+
+class UnaskedLoads:
+    """A thread of its own: planning asks databases, which may be away."""
+
+    def __init__(self, config: Config, runner: JobRunner, look: Callable[[], Look]) -> None:
+        self._config = config
+        self._pipelines = [name for name, each in config.pipeline.items() if each.loads_unasked]
+        self._runner = runner
+        self._look = look
+        self._ended = threading.Event()
+        self._told: dict[str, str] = {}
+        self._thread = threading.Thread(target=self._run, name="unasked-loads", daemon=True)
+        self._log: Any = structlog.get_logger().bind(actor="jobs")
+
+    def start(self) -> None:
+        """Begin, if any pipeline wants it."""
+        if self._pipelines:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Record no more. Returns at once; a planning under way is left behind."""
+        self._ended.set()
+
+    def _run(self) -> None:
+        while not self._ended.wait(LOOK_EVERY_S):
+            for pipeline in self._pipelines:
+                try:
+                    self.look_at(pipeline)
+                except (JobsClosed, NotAnswered, *AWAY, *REFUSED) as error:
+                    self._log.warning("loads_not_looked_for", pipeline=pipeline, reason=str(error))
+
+    def look_at(self, pipeline: str) -> None:
+        """Record the loads that are due. Raises what planning raises."""
+        look = self._look()
+        snapshot, known = look.snapshot(pipeline), self._known(pipeline)
+        if known is None:
+            # What is there when this is switched on has not just appeared.
+            known = {name for name, mark in snapshot.targets.items() if mark.hwms}
+            self._keep(pipeline, known)
+        section, now_ms = self._config.pipeline[pipeline], time.time_ns() // 1_000_000
+        for target, origin in due(snapshot, section, self._runner.jobs, known, now_ms):
+            params = {"anew": True} if origin == RELOAD else {}
+            asked = Wanted(KIND, pipeline, (glob.escape(target),), params, origin)
+            plan = LoadKind().plan(look, asked)
+            if (why := self._refusal(plan)) is None:
+                self._runner.add(plan.wanted[0]).result()
+                self._log.info("load_recorded", pipeline=pipeline, target=target, origin=origin)
+            elif self._told.get(target) != why:
+                self._told[target] = why
+                way = f"binlogd tables load {target}"
+                fields = {"pipeline": pipeline, "target": target, "origin": origin}
+                self._log.warning("not_loaded_unasked", **fields, reason=why, command=way)
+            if origin == FIRST_SIGHT:
+                known.add(target)
+                self._keep(pipeline, known)
+
+    def _refusal(self, plan: Plan) -> str | None:
+        if plan.refusals:
+            return plan.refusals[0]
+        rows = sum(each["rows"] for each in plan.document["tables"])
+        most = self._config.load.max_rows_unasked
+        if rows > most:
+            return f"about {rows:,} rows are more than load.max_rows_unasked ({most:,})"
+        return None
+
+    # --- the targets that were seen, durable
+
+    def _known(self, pipeline: str) -> set[str] | None:
+        """None: this was never looked at before."""
+        path = self._config.daemon.state_dir / "seen" / f"{pipeline}.json"
+        return set(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+
+    def _keep(self, pipeline: str, known: set[str]) -> None:
+        folder = self._config.daemon.state_dir / "seen"
+        make_private_folder(folder)
+        write_durably(folder / f"{pipeline}.json", json.dumps(sorted(known), indent=1))
