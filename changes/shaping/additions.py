@@ -8,7 +8,7 @@ key, so it takes them from earlier rows of its key, or from what is stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -17,13 +17,16 @@ import pyarrow.compute as pc
 from changes.decoding.assemble import letters
 from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, POSITION, Changes, Column, TableSchema
 from changes.shaping.compute import ShapeRefused
+from changes.shaping.history import ENDED_AT, HISTORY, happened, with_history
 from changes.shaping.shape import Shape
+from changes.types import TIMESTAMP_UTC
 
 DELETED = Column("_DELETED", pa.bool_())
 """Iceberg keeps the name in small letters for itself; Spark SQL finds ``_deleted``."""
 
 METADATA = {
     "_op": Column("_op", pa.string()),
+    "_source_ts": Column("_source_ts", TIMESTAMP_UTC),
     "_partition": Column("_partition_number", pa.int32()),
     "_offset": Column("_offset", pa.int64()),
     "_position": Column("_position", pa.string()),
@@ -39,6 +42,8 @@ class Read(NamedTuple):
     offsets: Sequence[int]
     shards: Sequence[str] = ()
     """Of each record, where the shape has a shard."""
+    times: Sequence[int | None] = ()
+    """Of each record when its change happened, in milliseconds since 1970; where that is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +54,15 @@ class Additions:
     metadata: tuple[str, ...]
     keys: tuple[str, ...]
     shard: str = ""
+    history: bool = False
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns, behind all others."""
         shard = (Column(self.shard, pa.string()),) if self.shard else ()
         metadata = tuple(METADATA[name] for name in self.metadata)
-        return ((DELETED,) if self.soft else ()) + metadata + shard
+        history = HISTORY if self.history else ()
+        return ((DELETED,) if self.soft else ()) + metadata + shard + history
 
     def added(self, changes: Changes, schema: TableSchema, read: Read) -> pa.Table:
         """The table of shaped changes with these columns. Raises ShapeRefused."""
@@ -64,7 +71,17 @@ class Additions:
             table = self._sharded(changes, table, read)
         for name in self.metadata:
             table = table.append_column(METADATA[name].name, _of_rows(name, changes, read))
+        if self.history:
+            return self._versions(replace(changes, table=table), read)
         return self._kept(changes, table, schema) if self.soft else table
+
+    def _versions(self, changes: Changes, read: Read) -> pa.Table:
+        """Each version that a change ends, beside the next one."""
+        times = [each for each in read.times if each is not None]
+        if len(times) < len(read.times):
+            raise ShapeRefused("history: a record does not say when its change happened")
+        when = happened(changes, read.partition, read.offsets, times)
+        return with_history(changes, [key for key in self.keys if key != ENDED_AT], when)
 
     def _sharded(self, changes: Changes, table: pa.Table, read: Read) -> pa.Table:
         """A row never changes its table, so its old key is of the same shard."""
@@ -110,6 +127,9 @@ def _of_rows(name: str, changes: Changes, read: Read) -> pa.Array:
     match name:
         case "_op":
             return letters(origins.ops)
+        case "_source_ts":
+            times = pa.array([read.times[record] for record in origins.records], pa.int64())
+            return pc.cast(pc.multiply(times, 1000), TIMESTAMP_UTC)
         case "_partition":
             return pa.repeat(pa.scalar(read.partition, pa.int32()), changes.table.num_rows)
         case "_offset":
@@ -121,9 +141,9 @@ def _of_rows(name: str, changes: Changes, read: Read) -> pa.Array:
 def additions_of(shape: Shape, schema: TableSchema, keys: tuple[str, ...]) -> Additions | None:
     """What the shape adds to a table of that schema, None where nothing. Raises ShapeRefused."""
     soft = shape.delete == "soft"
-    if not (soft or shape.metadata or shape.shard):
+    if not (soft or shape.metadata or shape.shard or shape.history):
         return None
-    if not schema.keys and (soft or shape.metadata):
-        key = "delete" if soft else "metadata"
+    if not schema.keys and (soft or shape.metadata or shape.history):
+        key = "delete" if soft else "history" if shape.history else "metadata"
         raise ShapeRefused(f"{key}: the table has no key, and a changelog shows each change itself")
-    return Additions(soft, shape.metadata, keys, shape.shard)
+    return Additions(soft, shape.metadata, keys, shape.shard, shape.history)

@@ -21,8 +21,9 @@ from changes.model import (
 )
 from changes.shaping.additions import METADATA, Additions, Read, additions_of
 from changes.shaping.compute import Compute, ShapeRefused, compute_of
+from changes.shaping.history import ENDED_AT
 from changes.shaping.masks import Mask, masked
-from changes.shaping.shape import Shape
+from changes.shaping.shape import HISTORY_NAMES, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ def plan_of(shape: Shape, schema: TableSchema) -> Plan:
     names = {name.lower(): each.column.name for name, each in shown.items()}
     named = tuple(names[key.lower()] for key in schema.keys)
     named += (shape.shard,) if shape.shard and named else ()
+    named += (ENDED_AT,) if shape.history and named else ()
     additions = additions_of(shape, schema, named)
     columns = (*(each.column for each in shown.values()), *compute.added)
     columns += () if additions is None else additions.columns
@@ -120,11 +122,13 @@ def source_view(shape: Shape, stored: TableSchema) -> TableSchema:
     computed = {name.lower() for name, _ in shape.computed}
     computed |= {"_deleted"} if shape.delete == "soft" else set()
     computed |= {METADATA[name].name.lower() for name in shape.metadata} | {shape.shard.lower()}
+    computed |= set(HISTORY_NAMES) if shape.history else set()
     columns = tuple(
         Column(name, column.type)
         for column in stored.columns
         if shape.mask_of(name := old.get(column.name.lower(), column.name)) is None
         if name.lower() not in computed
     )
-    keys = (key for key in stored.keys if key.lower() != shape.shard.lower())
+    own = {shape.shard.lower(), ENDED_AT} if shape.history else {shape.shard.lower()}
+    keys = (key for key in stored.keys if key.lower() not in own)
     return TableSchema(columns, tuple(old.get(key.lower(), key) for key in keys))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
+from typing import Protocol
 
 from changes.column_changes import ColumnChange
 from changes.formats.base import TableDecoder
@@ -12,6 +13,18 @@ from changes.shaping.additions import Read
 from changes.shaping.columns import Plan, plan_of, source_view
 from changes.shaping.compute import ShapeRefused
 from changes.shaping.shape import Shape
+
+
+class Records(Protocol):
+    """What records say beside their rows. Raises ShapeRefused."""
+
+    def tables(self, values: Sequence[bytes]) -> Sequence[TableName | None]:
+        """Their tables; None of one that has several, or names none."""
+        ...
+
+    def times(self, values: Sequence[bytes]) -> Sequence[int | None]:
+        """When their changes happened, in milliseconds since 1970, as far as they say."""
+        ...
 
 
 class ShapedDecoder:
@@ -24,12 +37,12 @@ class ShapedDecoder:
         self,
         inner: TableDecoder,
         shape: Shape,
-        tables: Callable[[Sequence[bytes]], Iterable[TableName | None]],
+        records: Records,
     ) -> None:
-        """``tables`` names the tables of records; it is asked where the shape has a shard."""
+        """``records`` is asked where the shape needs more than rows."""
         self._inner = inner
         self._shape = shape
-        self._tables = tables
+        self._records = records
         self._plan: Plan | None = None
         self._of: TableSchema | None = None
         self._known: frozenset[str] | None = None
@@ -65,9 +78,11 @@ class ShapedDecoder:
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
     ) -> Changes | None:
         before, known = copy(self._inner), (self._plan, self._of, self._known)
-        if self._shape.delete == "soft" and self.positions is not None:
+        soft = self._shape.delete == "soft"
+        if (soft or self._shape.history) and self.positions is not None:
             raise ShapeRefused(
-                'delete = "soft": rows with source positions are whole, and a deleted row is not'
+                f"{'delete' if soft else 'history'}: rows with source positions are whole, and a "
+                "row that is kept is not"
             )
         if "_position" in self._shape.metadata and self.positions is None:
             raise ShapeRefused(
@@ -78,19 +93,23 @@ class ShapedDecoder:
             return None
         try:
             return self._planned(changes.schema).shaped(
-                changes, known[2] or frozenset(), Read(partition, offsets, self._shards(values))
+                changes, known[2] or frozenset(), self._read(partition, offsets, values)
             )
         except BadRecord:
             # The records before the bad one are decoded again, as if it had not come.
             self._inner, (self._plan, self._of, self._known) = before, known
             raise
 
+    def _read(self, partition: int, offsets: Sequence[int], values: Sequence[bytes]) -> Read:
+        times = self._records.times(values) if self._shape.asks_times else ()
+        return Read(partition, offsets, self._shards(values), times)
+
     def _shards(self, values: Sequence[bytes]) -> list[str]:
         if not self._shape.shard:
             return []
         shards: dict[TableName | None, str] = {}
         found = []
-        for table in self._tables(values):
+        for table in self._records.tables(values):
             if table not in shards:
                 shard = None if table is None else self._shape.shard_of_table(table)
                 if shard is None:

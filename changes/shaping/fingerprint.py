@@ -47,5 +47,10 @@ def only_adds(held: str, wanted: str) -> bool:
     return True
 
 
+def keeps_history(held: str) -> bool:
+    """Whether a target of that fingerprint keeps each version of a row."""
+    return bool(_read(held).get("history"))
+
+
 def _read(text: str) -> dict[str, Any]:
     return dict(json.loads(text)) if text else {}

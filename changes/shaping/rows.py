@@ -37,8 +37,9 @@ def shaped_rows(
     ``rows`` have the columns of ``schema``, by the source's names. Raises ShapeRefused, also for a
     row for which an expression has no result: there is no record that could be set aside.
     """
-    if shape.metadata:
-        raise ShapeRefused("metadata: rows that are read from the database come from no record")
+    if shape.metadata or shape.history:
+        key = "metadata" if shape.metadata else "history"
+        raise ShapeRefused(f"{key}: rows that are read from the database come from no record")
     marked = rows.select([column.name for column in schema.columns])
     marked = marked.add_column(0, OP, pa.repeat(pa.scalar("U"), rows.num_rows))
     shard = shape.shard_of_table(table) if shape.shard else ""
@@ -51,7 +52,7 @@ def shaped_rows(
     try:
         shaped = plan.shaped(changes, frozenset(), Read(0, (), shards))
     except BadRecord as bad:
-        key = {name: rows[name][bad.index].as_py() for name in schema.keys}
-        raise ShapeRefused(f"{bad.reason}, in the row {key}") from bad
+        row = {name: rows[name][bad.index].as_py() for name in schema.keys}
+        raise ShapeRefused(f"{bad.reason}, in the row {row}") from bad
     living = shaped.table.filter(pc.equal(shaped.table[OP], "U")).drop_columns([OP])
     return plan.schema, living

@@ -23,13 +23,16 @@ OWN_COLUMNS = frozenset(
     {
         *(name for name, _ in CHANGELOG_COLUMNS),
         *("_ts", "_source_ts", "_position", "_deleted", "_partition_number"),
-        *("_valid_from", "_valid_to", "_is_current"),
+        *("_valid_from", "_valid_to", "_is_current", "_ended_at"),
     }
 )
 """Columns that binlogd adds to targets: no route gives another one such a name."""
 
-METADATA_NAMES = ("_op", "_partition", "_offset", "_position")
+METADATA_NAMES = ("_op", "_source_ts", "_partition", "_offset", "_position")
 """What may be shown of where a row comes from."""
+
+HISTORY_NAMES = ("_valid_from", "_valid_to", "_is_current", "_ended_at")
+"""What each version of a row says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class Shape:
     ``filter`` is an expression (``changes.expressions``), ``computed`` one for each new column.
     ``masks`` by column in the configuration's words; ``salt`` is a secret. ``columns``: these alone
     are shown; ``drop``: these are not. ``delete`` soft: deleted rows stay, and say so.
+    ``history``: each version of a row stays.
     ``metadata`` are columns that tell where a row comes from. ``shard``: a column of the key that
     has the part of the table's name which the group of a pattern in ``shard_of`` takes.
     """
@@ -51,6 +55,7 @@ class Shape:
     drop: tuple[str, ...] = ()
     delete: Literal["hard", "soft"] = "hard"
     metadata: tuple[str, ...] = ()
+    history: bool = False
     shard: str = ""
     shard_of: tuple[str, ...] = ()
     salt: str = field(default="", repr=False)
@@ -74,6 +79,7 @@ class Shape:
             "delete": "" if self.delete == "hard" else self.delete,
             "metadata": sorted(self.metadata),
             "shard": self.shard,
+            "history": self.history,
             "mask": {name.lower(): mask_of(words).text for name, words in self.masks},
             "mask_salt": salt_digest(self.salt),
             "rename": {name.lower(): new for name, new in self.rename},
@@ -112,6 +118,7 @@ class Shape:
         made = {new.lower(): "rename" for _, new in self.rename}
         made |= dict.fromkeys(self.metadata, "metadata")
         made |= {self.shard.lower(): "shard"} if self.shard else {}
+        made |= dict.fromkeys(HISTORY_NAMES, "history") if self.history else {}
         made |= {"_deleted": "delete"} if self.delete == "soft" else {}
         return made | {name.lower(): "computed" for name, _ in self.computed}
 
@@ -126,6 +133,11 @@ class Shape:
         if self.columns is not None:
             return any(lower == name.lower() for name in self.columns)
         return all(lower != name.lower() for name in self.drop)
+
+    @property
+    def asks_times(self) -> bool:
+        """Whether it shows when changes happened."""
+        return self.history or "_source_ts" in self.metadata
 
     def name_of(self, column: str) -> str:
         """How a source's column is named in the target."""
@@ -177,6 +189,9 @@ def _problems(shape: Shape) -> Iterator[str]:
     yield from _unfit_shard(shape)
     if unknown := [name for name in shape.metadata if name not in METADATA_NAMES]:
         yield f"metadata: {unknown[0]} is unknown; allowed: {', '.join(METADATA_NAMES)}"
+    if shape.history and (shape.filter or shape.delete == "soft"):
+        key = "filter" if shape.filter else 'delete = "soft"'
+        yield f"history and {key} contradict each other: a history shows what was there"
     if shape.filter and shape.delete == "soft":
         yield (
             'filter and delete = "soft" contradict each other: a row that leaves the filter goes, '

@@ -13,6 +13,7 @@ from changes.model import (
     DropColumn,
     Redefined,
     RenameColumn,
+    TruncateTable,
 )
 from changes.shaping.shape import Shape
 
@@ -40,6 +41,8 @@ def _steps(shape: Shape, steps: tuple[DdlStep, ...]) -> Iterator[DdlStep]:
                 _check_new(shape, f"ADD COLUMN {column.name}", column.name)
                 if shape.shows(column.name):
                     yield step
+            case TruncateTable() if shape.history:
+                raise NamedByShape("TRUNCATE of a table whose history is kept")
             case DropColumn(name):
                 if (key := named.get(name.lower())) is not None:
                     raise NamedByShape(f"dropping {name}, which the route's {key} names,")

@@ -27,6 +27,7 @@ class RouteSection(Section):
     rename: dict[str, str] = Field(default_factory=dict)
     delete: Literal["hard", "soft"] = "hard"
     metadata: list[str] = Field(default_factory=list)
+    history: bool = False
     shard: str | None = Field(None, min_length=1)
     mask: dict[str, str] = Field(default_factory=dict)
     mask_salt: str = ""
@@ -39,9 +40,9 @@ class RouteSection(Section):
                 'filter: whether a change is kept in a changelog (mode = "append") depends on the '
                 "row before it, too, which its messages may lack: filter where it is read"
             )
-        if self.mode == "append" and (self.metadata or self.delete == "soft"):
+        if self.mode == "append" and (self.metadata or self.history or self.delete == "soft"):
             raise ValueError(
-                'delete and metadata: a changelog (mode = "append") shows each change itself'
+                'delete, history, metadata: a changelog (mode = "append") shows each change itself'
             )
         return self
 
@@ -57,6 +58,7 @@ class RouteSection(Section):
             drop=tuple(self.drop_columns),
             delete=self.delete,
             metadata=tuple(self.metadata),
+            history=self.history,
             shard=self.shard or "",
             shard_of=tuple(self.tables or ()) if self.shard else (),
             salt=self.mask_salt,

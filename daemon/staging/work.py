@@ -22,16 +22,15 @@ from changes.model import (
     CHANGELOG_COLUMNS,
     FROM,
     HAS_PREFIX,
-    BadMessage,
     BadRecord,
     Changes,
     Mode,
-    TableName,
     TargetName,
 )
 from changes.net.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
 from changes.shaping.compute import ShapeRefused
 from changes.shaping.decoder import ShapedDecoder
+from changes.shaping.records import FormatRecords
 from sparkwriter.private_files import make_private_file
 from sparkwriter.sql.ways import ROWS_A_TASK
 
@@ -137,19 +136,12 @@ class StageWork:
         if decoder is None or generation != request.generation:
             decoder = self._format.table_decoder(route.mode, route.keys, route.types)
             if route.shape:
-                decoder = ShapedDecoder(decoder, route.shape, self._tables_of)
+                decoder = ShapedDecoder(decoder, route.shape, FormatRecords(self._format))
             if request.stored is not None:
                 decoder.use_stored_schema(request.stored)
             self._decoders[target] = request.generation, decoder
             self._declared.pop(target, None)
         return decoder
-
-    def _tables_of(self, values: Sequence[bytes]) -> list[TableName | None]:
-        """The tables of records of rows; None of one that has several, or names none."""
-        try:
-            return [head.table for head in self._format.heads(values)]
-        except BadMessage as error:
-            raise ShapeRefused(f"shard: {error}") from error
 
     def _table(
         self, files: Sequence[str], decoded: Sequence[Changes], keys: Sequence[str]

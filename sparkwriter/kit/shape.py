@@ -7,9 +7,12 @@ too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from actors.contract.ports import TargetRefused
 from actors.contract.writes import StagedBatch
-from changes.shaping.fingerprint import differing, only_adds
+from changes.shaping.fingerprint import differing, keeps_history, only_adds
+from offsets.position import TopicPartition
 from sparkwriter.kit.store import E, TableStore
 
 
@@ -25,6 +28,19 @@ def check_shape(batch: StagedBatch, held: str) -> None:
         f"its rows were shaped by another route than that of now ({keys}): fill it again with"
         f" `binlogd tables rebuild {batch.target}`, or give the route its former keys"
     )
+
+
+def check_reset(
+    held: str, before: Mapping[TopicPartition, int], after: Mapping[TopicPartition, int]
+) -> None:
+    """Raise TargetRefused where marks are lowered under a history: what was written once would end
+    versions of today."""
+    lowered = any(mark < before[source] for source, mark in after.items())
+    if lowered and keeps_history(held):
+        raise TargetRefused(
+            "it keeps the history of its rows, which can't be written a second time: fill it again"
+            " with `binlogd tables rebuild`"
+        )
 
 
 def check_whole(store: TableStore[E], batch: StagedBatch, seen: E) -> None:

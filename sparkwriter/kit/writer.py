@@ -16,7 +16,7 @@ from offsets.moves import MarkMoves
 from offsets.snapshot import TargetMark
 from sparkwriter.kit.capable import check_capable
 from sparkwriter.kit.doubts import mark_after, mark_of_new
-from sparkwriter.kit.shape import check_shape, check_whole, shape_after
+from sparkwriter.kit.shape import check_reset, check_shape, check_whole, shape_after
 from sparkwriter.kit.source import check_source, source_after
 from sparkwriter.kit.statements import Statements
 from sparkwriter.kit.store import Absent, Delivery, E, Existing, Facts, TableStore
@@ -71,6 +71,8 @@ class TargetWriter(Generic[E]):
             before, after = here.marks.offsets, moves.of(here.marks.offsets)
             if after == before:
                 return replace(here.state, covered=True)
+            if not isinstance(here, Absent):
+                check_reset(here.shape, before, after)
             marks = here.marks.at(after)
             if isinstance(here, Absent):
                 store.bury(target, marks)

@@ -69,6 +69,8 @@ class Source:
     def __init__(self, minimal: bool, table: TableName = TABLE) -> None:
         self.rows: Rows = {}
         self._minimal = minimal
+        self.clock_s = 0
+        """When the last change happened."""
         self._table = table
 
     def message(self, change: Change) -> bytes | None:
@@ -96,8 +98,10 @@ class Source:
     def _message(self, kind: str, data: list[Texts], old: list[Texts] | None = None) -> bytes:
         database, table = self._table
         body = {"database": database, "table": table, "type": kind, "isDdl": False}
+        self.clock_s += 1
+        times = {"es": 1000 * self.clock_s, "ts": 1}
         columns = {"mysqlType": TYPES, "pkNames": ["id"]}
-        return msgspec.json.encode({**body, **columns, "data": data, "old": old, "es": 1, "ts": 1})
+        return msgspec.json.encode({**body, **columns, "data": data, "old": old, **times})
 
 
 def _text(key: int, row: Row) -> Texts:

@@ -101,7 +101,7 @@ def test_a_row_that_was_never_seen_is_deleted_by_its_key(tmp_path: Path) -> None
     ("said", "why"),
     [
         ({"delete": "soft", "filter": "n > 0"}, "contradict each other"),
-        ({"metadata": ("_ts",)}, "metadata: _ts is unknown; allowed: _op, _partition, _offset"),
+        ({"metadata": ("_ts",)}, "metadata: _ts is unknown; allowed: _op, _source_ts, _partition"),
         ({"metadata": ("_op", "_op")}, "metadata: column _op is there twice"),
     ],
 )

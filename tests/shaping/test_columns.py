@@ -62,6 +62,22 @@ def test_the_target_is_the_shape_of_the_table(
             store.close()
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_a_row_with_a_masked_key_moves_with_what_it_had(together: bool, tmp_path: Path) -> None:
+    """Its old key is masked, too: a partial image takes its other columns from there."""
+    shape = Shape(masks=(("id", "sha256"),), rename=(("id", "key"),), salt=SALT)
+    store = SqliteStore(tmp_path / "sink.db")
+    source, flow = Source(True), Flow(route_of(shape), tmp_path, lambda: TargetWriter(store))
+    made = [
+        Change("I", 1, 1, {"n": 1, "phone": "1", "note": "x"}, ()),
+        Change("M", 1, 2, {"n": 2, "phone": "2", "note": "y"}, ("n",)),
+    ]
+    bring(flow, source, made, [4] if together else [0])
+    assert store.read(flow.route.name).to_pylist() == shown(shape, source.rows)
+    assert source.rows == {2: {"n": 2, "phone": "1", "note": "x"}}
+    store.close()
+
+
 @pytest.mark.parametrize(
     ("shape", "said"),
     [

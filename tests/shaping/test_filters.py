@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.contract.ports import TargetRefused
 from changes.shaping.shape import Shape
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore
@@ -109,6 +111,40 @@ def test_rows_that_lack_what_decides_refuse_the_target(
     flow.write(0, values)
     assert flow.refused is not None
     assert said in flow.refused
+
+
+def without(value: bytes, *names: str) -> bytes:
+    """A message of a table that has not these columns (yet, or any more)."""
+    said = msgspec.json.decode(value)
+    for row in [*said["data"], *(said["old"] or [])]:
+        for name in names:
+            row.pop(name, None)
+    types = {name: words for name, words in said["mysqlType"].items() if name not in names}
+    return msgspec.json.encode({**said, "mysqlType": types})
+
+
+def test_rows_of_before_a_column_are_whole(tmp_path: Path) -> None:
+    """No row before them had it, and the target has not either: there they are NULL."""
+    one, two = messages(False, *(Change("I", key, key, ROW, ()) for key in (1, 2)))
+    flow = flow_of(Shape(filter="n > 0"), tmp_path)
+    flow.write(0, [without(one, "note"), two])
+    assert flow.refused is None
+    rows = SqliteStore(tmp_path / "sink.db").read(flow.route.name).to_pylist()
+    assert sorted((row["id"], row["note"]) for row in rows) == [(1, None), (2, "x")]
+
+
+def test_rows_that_lack_a_column_of_the_target_are_not(tmp_path: Path) -> None:
+    """Beside rows that have it, or alone."""
+    values = messages(False, *(Change("I", key, key, ROW, ()) for key in (1, 2, 3)))
+    flow = flow_of(Shape(filter="n > 0"), tmp_path)
+    flow.write(0, values[:1])
+    flow.write(1, [without(values[1], "note"), values[2]])
+    assert flow.refused is not None
+    assert "rows come without column note, and a filter needs whole rows" in flow.refused
+    flow.refused = None
+    flow.restart()
+    with pytest.raises(TargetRefused, match="without column note, which the target has"):
+        flow.write(1, [without(values[1], "note")])
 
 
 def test_columns_that_decide_nothing_may_be_missing(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tests.shaping import oracle, test_filters
 from tests.shaping.rig import SALT, Change, Flow, bring, route_of
 from tests.shaping.test_additions import Remembering
 from tests.shaping.test_additions import shown as last_shown
+from tests.shaping.test_history import Versions, identity
 
 pytestmark = pytest.mark.integration
 
@@ -31,6 +32,12 @@ KEPT = Shape(
     masks=(("phone", "redact"),),
     rename=(("id", "key"),),
 )
+SHAPES = {
+    "filtered": FILTERED,
+    "masked": MASKED,
+    "kept": KEPT,
+    "history": Shape(history=True, rename=(("phone", "tel"),)),
+}
 
 
 def random_changes(rng: random.Random, count: int) -> list[Change]:
@@ -50,14 +57,14 @@ def random_changes(rng: random.Random, count: int) -> list[Change]:
 
 @pytest.mark.parametrize("write", ["merge", pytest.param("equality", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
-    "name", ["filtered", pytest.param("masked", marks=pytest.mark.long), "kept"]
+    "name", ["filtered", pytest.param("masked", marks=pytest.mark.long), "kept", "history"]
 )
 def test_the_lakes_table_is_the_shape_of_the_sources(
     spark: Any, shared_staging: Any, tmp_path: Path, name: str, write: str
 ) -> None:
     """Rows enter and leave, keys move, members come and go; masks and kept rows of partial images,
     too."""
-    shape = {"filtered": FILTERED, "masked": MASKED, "kept": KEPT}[name]
+    shape = SHAPES[name]
     route = route_of(shape, options=[("write", write)])
     target = route.name._replace(namespace=f"shaped_{write}", table=name)
     flow = Flow(
@@ -66,19 +73,23 @@ def test_the_lakes_table_is_the_shape_of_the_sources(
         lambda: IcebergWriter(spark, shared_staging=shared_staging),
     )
     rng = random.Random(name)
-    source = Remembering(minimal=name != "filtered")
+    minimal = name != "filtered"
+    source = Versions(minimal) if name == "history" else Remembering(minimal)
     bring(flow, source, random_changes(rng, 70), [rng.randrange(12) for _ in range(9)])
     assert flow.refused is None
     rows = spark.newSession().table(f"lake.shaped_{write}.{name}").toArrow().to_pylist()
-    if name == "kept":
+    if isinstance(source, Versions):
+        wanted = source.versions()
+    elif name == "kept":
         every = {**source.rows, **source.gone}
         wanted = [last_shown(key, row, source, True, True) for key, row in every.items()]
     elif name == "masked":
         wanted = oracle.shown(shape, source.rows)
     else:
         wanted = test_filters.shown(shape, source.rows)
-    assert sorted(rows, key=repr) == sorted(wanted, key=repr)
+    order = identity if name == "history" else repr
+    assert sorted(rows, key=order) == sorted(wanted, key=order)
     assert rows
-    if name == "kept":
+    if name == "kept" and isinstance(source, Remembering):
         query = f"SELECT count(*) FROM lake.shaped_{write}.{name} WHERE _deleted"
         assert spark.newSession().sql(query).first()[0] == len(source.gone) > 0

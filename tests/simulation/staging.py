@@ -60,20 +60,24 @@ class RealStaging:
     def __init__(self, disk_full: Callable[[], bool], shape: Shape) -> None:
         self.files: dict[str, Any] = {}
         self._disk_full = disk_full
+        self._keys: dict[str, tuple[str, ...]] = {}
         made = make_format(shape.format, shape.options)
         if shape.several:
             made = SeveralCanalJson(shape.options)
         self._work = StageWork(made, self)
 
     def stage(self, request: Stage, path: str) -> Staged | StageFailed:
-        return self._work.stage(request, path)
+        staged = self._work.stage(request, path)
+        if isinstance(staged, Staged) and staged.schema is not None:
+            self._keys[path] = staged.schema.keys
+        return staged
 
     def rows(self, path: str) -> Content:
         table: pa.Table = self.files[path]
         if OP not in table.column_names:
             marks = [column for column, _ in CHANGELOG_COLUMNS]
             return [tuple(row[column] for column in marks) for row in table.to_pylist()]
-        return [_net(row) for row in table.to_pylist()]
+        return [_net(row, self._keys[path]) for row in table.to_pylist()]
 
     def read(self, path: str) -> pa.Table:
         return self.files[path]
@@ -85,9 +89,9 @@ class RealStaging:
         return int(table.nbytes)
 
 
-def _net(row: dict[str, Any]) -> Net:
+def _net(row: dict[str, Any], keys: tuple[str, ...]) -> Net:
     """A row of a folded table: its presence columns, and where it came from."""
-    key, position = (row["id"],), row.get(POSITION)
+    key, position = tuple(row[name] for name in keys), row.get(POSITION)
     if row[OP] == "D":
         return Net(key, None, None, position)
     values = {
@@ -95,7 +99,8 @@ def _net(row: dict[str, Any]) -> Net:
         for name, value in row.items()
         if not name.startswith("__binlogd") and row.get(HAS_PREFIX + name, True)
     }
-    base = key if row.get(FROM) is None else (row[FROM_PREFIX + "id"],)
+    moved = row.get(FROM) is not None
+    base = tuple(row[FROM_PREFIX + name] for name in keys) if moved else key
     return Net(key, values, base, position)
 
 

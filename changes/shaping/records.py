@@ -1,0 +1,33 @@
+"""What records say beside their rows, as a format reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from changes.formats.base import Format
+from changes.model import BadMessage, TableName
+from changes.shaping.compute import ShapeRefused
+
+
+class FormatRecords:
+    """``changes.shaping.decoder.Records`` of one format."""
+
+    def __init__(self, format_: Format) -> None:
+        self._format = format_
+
+    def tables(self, values: Sequence[bytes]) -> list[TableName | None]:
+        """By a glance at each, as the fetcher has it."""
+        try:
+            return [head.table for head in self._format.heads(values)]
+        except BadMessage as error:
+            raise ShapeRefused(f"shard: {error}") from error
+
+    def times(self, values: Sequence[bytes]) -> list[int | None]:
+        """By reading each one whole, which costs as much again as decoding it."""
+        try:
+            return [self._time(value) for value in values]
+        except BadMessage as error:
+            raise ShapeRefused(f"the time of a record: {error}") from error
+
+    def _time(self, value: bytes) -> int | None:
+        return next((each.ts_ms for each in self._format.explain(value)), None)

@@ -1,0 +1,131 @@
+"""Each version of a row stays, with its times; whatever the images, batches and members."""
+
+from __future__ import annotations
+
+import datetime
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.contract.ports import TargetRefused
+from changes.shaping.shape import Shape
+from offsets.moves import MarkMoves
+from sparkwriter.kit.writer import TargetWriter
+from sparkwriter.sqlite.store import SqliteStore
+from tests.shaping.rig import SOURCE, Change, Flow, Row, Source, bring, changes, route_of
+
+ROW: Row = {"n": 1, "phone": "1", "note": "x"}
+
+
+def at(seconds: int) -> datetime.datetime:
+    """When a change happened."""
+    return datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(seconds=seconds)
+
+
+class Versions(Source):
+    """A source that keeps each version of its rows."""
+
+    def __init__(self, minimal: bool) -> None:
+        super().__init__(minimal)
+        self.ended: list[dict[str, Any]] = []
+        self.since: dict[int, int] = {}
+
+    def message(self, change: Change) -> bytes | None:
+        before = {key: dict(row) for key, row in self.rows.items()}
+        made = super().message(change)
+        if made is None:
+            return None
+        now, offset = self.clock_s, self.clock_s - 1
+        touched = {change.key, *(self.rows.keys() - before.keys())}
+        for key in touched & before.keys():
+            since = self.since.pop(key)
+            self.ended.append(version(key, before[key], since, now, f"0:{offset}:0"))
+        for key in touched & self.rows.keys():
+            self.since[key] = now
+        return made
+
+    def versions(self) -> list[dict[str, Any]]:
+        """All of them, the present ones last."""
+        present = (version(key, row, self.since[key]) for key, row in self.rows.items())
+        return [*self.ended, *present]
+
+
+def identity(row: dict[str, Any]) -> tuple[int, str]:
+    """What tells versions apart."""
+    return row["id"], row["_ended_at"]
+
+
+def version(
+    key: int, row: Row, since: int, until: int | None = None, place: str = ""
+) -> dict[str, Any]:
+    """As the target shows it."""
+    return {
+        "id": key,
+        **{("tel" if name == "phone" else name): value for name, value in row.items()},
+        "_valid_from": at(since),
+        "_valid_to": None if until is None else at(until),
+        "_is_current": until is None,
+        "_ended_at": place,
+    }
+
+
+@given(st.booleans(), changes(), st.lists(st.integers(0, 6), max_size=6))
+def test_the_target_has_each_version_once(
+    minimal: bool, made: list[Change], cuts: list[int]
+) -> None:
+    """Keys move, rows are deleted and made again; a write is repeated; columns are renamed."""
+    shape = Shape(history=True, rename=(("phone", "tel"),))
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder) / "sink.db")
+        source = Versions(minimal)
+        flow = Flow(route_of(shape), Path(folder), lambda: TargetWriter(store))
+        bring(flow, source, made, cuts)
+        assert flow.refused is None
+        found = [] if flow.state.schema is None else store.read(flow.route.name).to_pylist()
+        assert sorted(found, key=identity) == sorted(source.versions(), key=identity)
+        store.close()
+
+
+def test_of_a_row_that_was_there_before_the_end_is_known(tmp_path: Path) -> None:
+    """The version that the first change ended."""
+    source = Source(minimal=False)
+    source.rows[7] = dict(ROW)
+    store = SqliteStore(tmp_path / "sink.db")
+    flow = Flow(route_of(Shape(history=True)), tmp_path, lambda: TargetWriter(store))
+    bring(flow, source, [Change("U", 7, 7, {**ROW, "n": 2}, ("n",))], [])
+    shown = store.read(flow.route.name)
+    rows = shown.select(["n", "_valid_from", "_valid_to", "_ended_at"]).to_pylist()
+    assert sorted((tuple(row.values()) for row in rows), key=repr) == [
+        (2, at(1), None, ""),
+        (None, None, at(1), "0:0:0"),
+    ]
+    store.close()
+
+
+def test_a_history_is_not_written_twice(tmp_path: Path) -> None:
+    """Marks that are lowered would have old changes end the versions of now."""
+    store = SqliteStore(tmp_path / "sink.db")
+    writer = TargetWriter(store)
+    flow = Flow(route_of(Shape(history=True)), tmp_path, lambda: writer)
+    bring(flow, Source(minimal=False), [Change("I", 1, 1, ROW, ())], [])
+    with pytest.raises(TargetRefused, match="keeps the history of its rows"):
+        writer.reset(flow.route.name, MarkMoves({SOURCE: -1}))
+    store.close()
+
+
+@pytest.mark.parametrize("other", [{"filter": "n > 0"}, {"delete": "soft"}])
+def test_what_does_not_go_with_a_history_is_named(other: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"history and .* contradict each other"):
+        Shape(history=True, **other)
+
+
+def test_when_a_change_happened_may_be_shown(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "sink.db")
+    flow = Flow(route_of(Shape(metadata=("_source_ts",))), tmp_path, lambda: TargetWriter(store))
+    bring(flow, Source(minimal=False), [Change("I", 1, 1, ROW, ()), Change("I", 2, 2, ROW, ())], [])
+    assert sorted(store.read(flow.route.name)["_source_ts"].to_pylist()) == [at(1), at(2)]
+    store.close()
