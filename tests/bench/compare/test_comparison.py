@@ -13,6 +13,7 @@ from bench.compare.contestants import CONTESTANTS, Contestant
 from bench.compare.places import Folder
 from bench.compare.workloads import workloads
 from demo.broker import DevBroker
+from tests.needs import missing
 
 TINY = replace(workloads(1.0)["wide"], changes=400, tables=3)
 IDLE = Contestant("idle", "does nothing", "tests.bench.compare.idle")
@@ -85,3 +86,18 @@ def test_contestants_end_with_equal_tables(comparison: Comparison) -> None:
     assert run.jvm_rss_mb > 100
     assert run.scan_s is not None
     assert found["binlogd"].ratios["rows_per_s"] == (1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("name", ["databases-postgresql", "databases-mariadb"])
+def test_rows_of_a_database_are_compared_too(comparison: Comparison, name: str) -> None:
+    """binlogd's are equal; those of whoever has done nothing are missing."""
+    small = replace(workloads(1.0)[name], name=f"small-{name}", changes=400, tables=3, topic_of="")
+    comparison.run(small.of(("binlogd", IDLE.name)))
+    found, idle = (comparison.results[small.name][one] for one in ("binlogd", IDLE.name))
+    if "is missing: `apt-get" in str(found.reason):
+        missing(small.database, str(found.reason))
+    assert (found.equal, found.reason) == (True, None)
+    assert found.runs[0].requests_per_million is None
+    assert found.runs[0].lake_cpu_s_per_million is not None
+    assert idle.equal is False
+    assert re.match(r"its tables differ: t\d: 1 missing: \('", idle.reason or "")
