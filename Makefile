@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo test test-long quick lint bench bench-compare compare chaos soak live mutation conformance pictures test-operate clean lock lock-jars
+.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo test test-long quick lint bench bench-compare compare chaos soak live mutation conformance docs pictures test-operate clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
@@ -24,6 +24,7 @@ help:
 	@echo "make mutation  one safety rule taken out at a time: a test must fail for each"
 	@echo "make conformance  other projects' sample messages: how many cases pass, by format"
 	@echo "make test-operate  what operators see and do: the page in Chromium, alerts, packages"
+	@echo "make docs    the docs as a site, var/site; a broken link fails"
 	@echo "make pictures  the screenshots in docs/pictures, as the page's tests see them"
 	@echo "make setup   what binlogd needs: .venv and var/jars (PYTHON=... names another Python);"
 	@echo "             EXTRAS=\"s3 postgresql\" also what such a lake needs"
@@ -77,9 +78,12 @@ test-lake: setup-lake
 		-- $(LAKE_OPTIONS)
 
 # Of both tiers: what people see and do who run binlogd.
-OPERATE := tests/daemon/page
+OPERATE := tests/daemon/page tests/operate tests/deploy/test_prometheus.py
 test-operate: setup-tests
 	@$(PYTEST) $(OPERATE)
+
+docs: setup-tests
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/python -m mkdocs build
 
 pictures: setup-tests
 	@mkdir -p docs/pictures

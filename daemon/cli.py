@@ -9,8 +9,10 @@ from daemon.commands.check_config import check_config
 from daemon.commands.decode_command import decode
 from daemon.commands.run import run
 from daemon.commands.status import status
-from daemon.commands.top import top
 from daemon.first_config.command import init
+from daemon.page.top import top
+from daemon.reload.command import log_level, reload
+from daemon.support.command import support_bundle
 
 app = typer.Typer(
     help="Keeps tables in a lake equal to a database, from its change stream in Kafka.",
@@ -22,6 +24,9 @@ app.command()(run)
 app.command()(init)
 app.command()(status)
 app.command()(top)
+app.command()(reload)
+app.command("log-level")(log_level)
+app.command("support-bundle")(support_bundle)
 app.command("check-config")(check_config)
 app.command()(decode)
 app.add_typer(offsets_group.app, name="offsets")

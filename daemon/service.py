@@ -16,11 +16,15 @@ from daemon.jobs.desk import JobsDesk
 from daemon.jobs.hands import Daemon
 from daemon.observe.admin_endpoint import AdminEndpoint, AdminEndpointError
 from daemon.observe.control import Answer
+from daemon.observe.log_level import LogLevels
 from daemon.observe.notify import Notifier
 from daemon.operate.discard import ASK, DiscardAnswer
 from daemon.operate.rebuild_answer import RebuildAnswer
 from daemon.operate.running_resets import RunningResets
+from daemon.reload.answer import ReloadAnswer
+from daemon.reload.reload import Running
 from daemon.runtime.edits import Change, EditRequested
+from daemon.runtime.hang_up import reloads_on_hang_up
 from daemon.runtime.lifecycle import Exit
 from daemon.runtime.startup import StartUp, Unusable
 from daemon.runtime.stop_signals import StopSignals
@@ -42,13 +46,16 @@ class Service:
         show: Show,
         tier: SinkTier,
         notifier: Notifier | None = None,
+        levels: LogLevels | None = None,
     ) -> None:
+        """``levels``: the log's, if they may be changed."""
         self._config = config
         self._notifier = notifier or Notifier(None)
         self._tier = tier
         self._show = show
         self._events = EventQueue()
         self._startup = StartUp(config, tier, until_end)
+        self._levels = levels
         self._run_id = f"run-{uuid.uuid4().hex[:12]}"
         self._jobs = JobsDesk(Daemon(config, tier, lambda: self._startup.stores, self.edit))
 
@@ -76,7 +83,7 @@ class Service:
                     topology.start_pipeline(startup.settled(part, recorded[part.name]))
                 admin.watch(topology.directory, topology.asked, self._events)
                 self._jobs.start()
-                with signals.listening():
+                with signals.listening(), reloads_on_hang_up(self._reload.hang_up):
                     status = supervisor.run(topology)
             finally:
                 if status is not Exit.KILLED:  # a second signal does not wait for a clean end
@@ -124,9 +131,19 @@ class Service:
         )
 
     def _admin_endpoint(self) -> AdminEndpoint:
+        self._reload = ReloadAnswer(
+            Running(
+                self._config,
+                lambda: admin.status(),
+                lambda: self._jobs.runner.jobs,
+                self.edit,
+                self._levels,
+            )
+        )
         answers: dict[str, Answer] = {
             **RunningResets(self._config, self.edit).answers,
             ASK: DiscardAnswer(self._config, self.edit),
+            **self._reload.answers,
             "tables-rebuild": RebuildAnswer(
                 self._config, lambda: self._startup.stores, self.edit, self._jobs.runner
             ),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ CHECKOUT = Path(__file__).parents[1]
 PAGES = sorted(
     [
         path
-        for folder in ("", "deploy/", "docs/", "docs/decisions/", "docs/sinks/")
+        for folder in ("", "deploy/", "docs/", "docs/decisions/", "docs/sinks/", "docs/runbook/")
         for path in CHECKOUT.glob(f"{folder}*.md")
     ]
 )
@@ -39,3 +42,15 @@ def test_the_index_has_every_decision() -> None:
     for page in CHECKOUT.glob("docs/decisions/0*.md"):
         number, title = page.read_text().split("\n", 1)[0].removeprefix("# ").split(". ", 1)
         assert f"| {number} | [{title}]({page.name}) |" in index
+
+
+def test_the_site_is_built_without_a_broken_link(tmp_path: Path) -> None:
+    """``make docs``: anchors, too, and pages that no menu leads to."""
+    mkdocs = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(
+        mkdocs, cwd=CHECKOUT, capture_output=True, text=True,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+    said = [line for line in done.stderr.splitlines() if not line.startswith("INFO")]
+    assert done.returncode == 0, "\n".join(said)
+    assert (tmp_path / "site/runbook/down.html").is_file()

@@ -32,7 +32,7 @@ def run(
     """Run the daemon. SIGTERM and Ctrl-C write what is in hand, commit, and end with status 0."""
     settings = load_config(config)
     try:
-        set_up_logs(settings.log, settings.redactor)
+        levels = set_up_logs(settings.log, settings.redactor)
     except OSError as error:
         refuse(f"log.file {settings.log.file} can't be written: {error}")
     # Late: pyspark costs most of a second, which `offsets show` need not wait for.
@@ -46,7 +46,8 @@ def run(
 
     show = Bar() if progress else Quiet()
     try:
-        status = Service(settings, until_caught_up, show, ConfiguredSinks(), notifier).run()
+        service = Service(settings, until_caught_up, show, ConfiguredSinks(), notifier, levels)
+        status = service.run()
     except Unusable as error:
         show.close()
         refuse(settings.redactor.text(str(error)))

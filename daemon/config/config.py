@@ -128,6 +128,15 @@ class Config(Section):
         self._secrets = frozenset(secret for found in secrets.values() for secret in found)
         self._referring, self._file = frozenset(secrets), file
 
+    def adopt(self, pipeline: str, section: PipelineSection) -> None:
+        """Replace a pipeline's section, while that pipeline stands still: a reload's one change to
+        what is otherwise fixed. Its next life is built from it."""
+        self.pipeline[pipeline] = section
+
+    def adopt_log(self, section: LogSection) -> None:
+        """Note the log's level as it is now."""
+        object.__setattr__(self, "log", section)
+
     @property
     def file(self) -> Path | None:
         """The file that this was read from, None where there is none."""

@@ -19,6 +19,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from actors.runtime.mailbox import Clock
+from daemon.kafka.log_keeping import Kept
 from daemon.kafka.positions import admin_client, said_by
 from offsets.position import TopicPartition
 
@@ -44,11 +45,12 @@ Ask = Callable[[], tuple[Mapping[TopicPartition, int], str | None]]
 @dataclass(frozen=True, slots=True)
 class LogEndFigures:
     """The ends of one pipeline's logs. ``unknown_s``: for how long some are unknown, None while all
-    are known. ``error``: why."""
+    are known. ``error``: why. ``kept``: what the broker keeps of them."""
 
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     unknown_s: float | None = 0.0
     error: str | None = None
+    kept: Kept = field(default_factory=Kept)
 
 
 class LogEnds:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pykka
@@ -18,7 +19,9 @@ from actors.contract.figures import Figures
 from actors.runtime.shell import Directory, Endpoint
 from daemon.config.config import Config
 from daemon.kafka.log_ends import EndQuestion, LogEnds
+from daemon.kafka.log_keeping import KeepQuestion, LogKeeping
 from daemon.observe.control import Answer, ControlServer
+from daemon.observe.expiry import Expiry, credentials
 from daemon.observe.monitor import Monitor
 from daemon.observe.notify import Notifier
 from daemon.observe.observer import SUPERVISOR, Observer, Question
@@ -69,10 +72,8 @@ class AdminEndpoint:
         self._control = ControlServer(config.daemon.state_dir, all_answers)
         self._web: WebServer | None = None
         self._monitor = Monitor(notifier, self.status)
-        self._log_ends = {
-            name: LogEnds(EndQuestion(config.kafka_of(name), section.topics))
-            for name, section in config.pipeline.items()
-        }
+        self._log_ends, self._keeping = _logs(config)
+        self._expiry = Expiry(credentials(config))
 
     def open(self) -> None:
         """Serve from now on. Raises OutlookError."""
@@ -96,8 +97,9 @@ class AdminEndpoint:
             else:
                 log.info("metrics", socket=str(address))
         self._monitor.start()
-        for ends in self._log_ends.values():
+        for name, ends in self._log_ends.items():
             ends.start()
+            self._keeping[name].start()
 
     def watch(
         self, directory: Directory, addresses: Iterable[Address], supervisor: Endpoint
@@ -109,8 +111,9 @@ class AdminEndpoint:
 
     def close(self) -> None:
         """Stop serving."""
-        for ends in self._log_ends.values():
+        for name, ends in self._log_ends.items():
             ends.close()
+            self._keeping[name].close()
         self._monitor.close()
         if self._web is not None:
             self._web.close()
@@ -121,12 +124,31 @@ class AdminEndpoint:
         answers = self._observer.look()
         uptime_s = time.monotonic() - self._begun
         now_ms = time.time_ns() // 1_000_000
-        ends = {name: asked.figures() for name, asked in self._log_ends.items()}
+        ends = {
+            name: replace(asked.figures(), kept=self._keeping[name].kept())
+            for name, asked in self._log_ends.items()
+        }
         found = document(
-            self._about, answers, now_ms, uptime_s, self._session(), ends, self._jobs()
+            self._about,
+            answers,
+            now_ms,
+            uptime_s,
+            self._session(),
+            ends,
+            self._jobs(),
+            self._expiry.figures(),
         )
         redacted: dict[str, Any] = self._redactor.deep(found)
         return redacted
+
+
+def _logs(config: Config) -> tuple[dict[str, LogEnds], dict[str, LogKeeping]]:
+    """By pipeline, what asks for its logs' ends, and for what is kept of them."""
+    asked = {name: (config.kafka_of(name), p.topics) for name, p in config.pipeline.items()}
+    return (
+        {name: LogEnds(EndQuestion(*question)) for name, question in asked.items()},
+        {name: LogKeeping(KeepQuestion(*question)) for name, question in asked.items()},
+    )
 
 
 def _question(directory: Directory, address: Address) -> Question:

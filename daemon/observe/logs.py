@@ -14,17 +14,22 @@ import structlog
 
 from daemon.config.secrets import Redactor
 from daemon.config.sections import LogSection
+from daemon.observe.log_level import LogLevels
 from daemon.observe.log_stream import LogStream
 from daemon.observe.printable import printable_event
 
 
-def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
-    """Send the daemon's events to the configured place, without secrets. Raises OSError."""
+def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> LogLevels:
+    """Send the daemon's events to the configured place, without secrets. Raises OSError.
+
+    The levels that are returned may be changed later.
+    """
     redact = redactor or Redactor()
     stream = _stream(section)
-    level = logging.getLevelNamesMapping()[section.level.upper()]
+    levels = LogLevels(section.level)
     structlog.configure(
         processors=[
+            levels,
             structlog.contextvars.merge_contextvars,
             _drop_empty,
             structlog.processors.add_log_level,
@@ -35,7 +40,7 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
             *_renderers(section, stream.isatty()),
             lambda _, __, line: redact.text(str(line)),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
         logger_factory=structlog.PrintLoggerFactory(
             cast(TextIO, LogStream(stream, _lost_as(section.format)))
         ),
@@ -43,6 +48,7 @@ def set_up_logs(section: LogSection, redactor: Redactor | None = None) -> None:
         cache_logger_on_first_use=False,
     )
     _take_library_logs()
+    return levels
 
 
 def _stream(section: LogSection) -> TextIO:

@@ -31,6 +31,7 @@ _PIPELINE = (
     _Spec("pipeline_log_ends_unknown_seconds", "log_ends_unknown_seconds", "Lag is unknown since"),
     _Spec("pipeline_freshness_seconds", "freshness_seconds", "Age of the newest message applied"),
     _Spec("pipeline_assigned", "assigned", "1 when the group has given it its partitions"),
+    _Spec("pipeline_held", "held", "1 while the memory or disk budget is used up"),
     _Spec("pipeline_paused", "paused", "1 while reading is paused"),
     _Spec("broker_unreachable_seconds", "broker_unreachable_seconds", "For how long"),
     _Spec("messages_read", "messages_read", "Messages read", counter=True),
@@ -49,6 +50,13 @@ _PARTITION = (
     _Spec("partition_confirmed_offset", "confirmed", "The broker's last known commit"),
     _Spec("partition_lag_messages", "lag_messages", "Messages between frontier and log end"),
     _Spec("partition_unapplied_messages", "unapplied_messages", "Read and not applied yet"),
+    _Spec("partition_log_start_offset", "log_start", "The log's first offset"),
+    _Spec("partition_retention_seconds", "retention_seconds", "How long the broker keeps a record"),
+    _Spec(
+        "partition_retention_left_seconds",
+        "retention_left_seconds",
+        "Until the broker may remove the oldest record that is not applied; absent without lag",
+    ),
 )
 _TARGET = (
     _Spec("target_lag_messages", "lag_messages", "From its oldest pending one to the log end"),
@@ -100,6 +108,7 @@ class StatusCollector(Collector):
         yield _doubted(pipelines)
         yield from _writes(targets)
         yield from job_metrics(status["jobs"])
+        yield _expiries(status["credentials"])
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: registering must not query the actors."""
@@ -154,6 +163,17 @@ def _doubted(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Metric:
     return marked
 
 
+def _expiries(credentials: Iterable[Mapping[str, Any]]) -> Metric:
+    ends = GaugeMetricFamily(
+        "binlogd_credential_expiry_timestamp_seconds",
+        "When a certificate or token ends, Unix time",
+        labels=("credential",),
+    )
+    for item in credentials:
+        ends.add_metric([item["credential"]], item["expires_ms"] / 1000)
+    return ends
+
+
 def _lives(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Metric]:
     stage = GaugeMetricFamily(
         "binlogd_pipeline_stage", "1 for the stage it is in", labels=("pipeline", "stage")
@@ -167,12 +187,20 @@ def _lives(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Me
     waiting = GaugeMetricFamily(
         "binlogd_dead_letters_waiting", "Records that the store has not yet", labels=("pipeline",)
     )
+    offsets = GaugeMetricFamily(
+        "binlogd_offset_store_failing", "1 while positions can't be stored", labels=("pipeline",)
+    )
+    letters = GaugeMetricFamily(
+        "binlogd_dead_letter_store_failing", "1 while it takes no record", labels=("pipeline",)
+    )
     for names, item in items:
+        offsets.add_metric([names["pipeline"]], float(bool(item["offset_file"]["error"])))
+        letters.add_metric([names["pipeline"]], float(bool(item["dead_letters"]["error"])))
         stored.add_metric([names["pipeline"]], float(item["dead_letters"]["stored"]))
         waiting.add_metric([names["pipeline"]], float(item["dead_letters"]["waiting"]))
         stage.add_metric([names["pipeline"], item["stage"]], 1.0)
         failed.add_metric([names["pipeline"]], float(item["failure"] is not None))
-    yield from (stage, failed, stored, waiting)
+    yield from (stage, failed, stored, waiting, offsets, letters)
 
 
 def _writes(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Metric]:

@@ -70,9 +70,11 @@ def document(
     session: SessionFigures | None = None,
     log_ends: Mapping[str, LogEndFigures] | None = None,
     jobs: Sequence[Mapping[str, Any]] = (),
+    credentials: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The whole status. ``now_ms`` is Unix time in milliseconds. ``session`` None: no sink needs
-    one. A pipeline without ``log_ends`` has unknown ends. ``jobs``: ``daemon.jobs.figures``."""
+    one. A pipeline without ``log_ends`` has unknown ends. ``jobs``: ``daemon.jobs.figures``;
+    ``credentials``: ``expiry``."""
     life = answers.replies.get(SUPERVISOR)
     life = life if isinstance(life, LifeFigures) else None
     pipelines = [
@@ -98,6 +100,7 @@ def document(
         "spark": None if session is None else _session(session),
         "pipelines": pipelines,
         "jobs": list(jobs),
+        "credentials": list(credentials),
     }
 
 

@@ -18,7 +18,7 @@ def partitions_of(
 ) -> list[dict[str, Any]]:
     """The partitions that are read here, each with its lag."""
     return [
-        _partition(source, figures, log_ends.ends.get(source), now_ms)
+        _partition(source, figures, log_ends, now_ms)
         for source, figures in sorted(committer.partitions.items())
     ]
 
@@ -40,11 +40,14 @@ def lag_of(partitions: Sequence[Mapping[str, Any]], reading: bool) -> dict[str, 
 
 
 def _partition(
-    source: TopicPartition, figures: PartitionFigures, reported_end: int | None, now_ms: int
+    source: TopicPartition, figures: PartitionFigures, log: LogEndFigures, now_ms: int
 ) -> dict[str, Any]:
+    reported_end = log.ends.get(source)
     # The consumer may have read on since the end was reported.
     end = None if reported_end is None else max(reported_end, figures.position)
     lag = None if end is None else end - figures.frontier
+    lag_s = _lag_seconds(figures, lag, now_ms)
+    kept_s = log.kept.seconds.get(source.topic)
     return {
         "source": str(source),
         "log_end": end,
@@ -52,10 +55,14 @@ def _partition(
         "frontier": figures.frontier,
         "confirmed": figures.confirmed,
         "lag_messages": lag,
-        "lag_seconds": _lag_seconds(figures, lag, now_ms),
+        "lag_seconds": lag_s,
         "freshness_seconds": age(figures.applied_ms, now_ms),
         "unapplied_messages": figures.position - figures.frontier,
         "held_by": _holder(figures),
+        "log_start": log.kept.starts.get(source),
+        "retention_seconds": kept_s,
+        # By the log's times: the broker removes whole segments, so it removes later than that.
+        "retention_left_seconds": round(kept_s - lag_s, 3) if kept_s and lag_s else None,
     }
 
 

@@ -87,7 +87,7 @@ def _letters(status: Mapping[str, Any]) -> Iterator[Html]:
 def _doubted(status: Mapping[str, Any]) -> Iterator[Html]:
     for p in status["pipelines"]:
         for target, what in p["rows_may_differ"].items():
-            said = _tables("rebuild", target)
+            said = f"{_tables('verify', target)} --repair"
             yield _entry(target, "stored rows may differ from the source's", what, None, said)
 
 

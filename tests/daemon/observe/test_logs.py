@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import logging
@@ -12,6 +13,7 @@ import pytest
 import structlog
 
 from daemon.config.sections import LogSection
+from daemon.observe.log_level import LogLevels
 from daemon.observe.log_stream import LogStream
 from daemon.observe.logs import _LibraryTalk, set_up_logs
 
@@ -115,3 +117,40 @@ def test_what_py4j_also_raises_is_for_those_who_look_for_it() -> None:
     with structlog.testing.capture_logs() as logs:
         _LibraryTalk().emit(record)
     assert [entry["log_level"] for entry in logs] == ["debug"]
+
+
+LINES = [
+    ("info", {"pipeline": "shop", "actor": "fetcher"}),
+    ("debug", {"pipeline": "shop", "actor": "fetcher"}),
+    ("debug", {"pipeline": "eu", "actor": "fetcher-0"}),
+    ("debug", {"pipeline": "shop", "actor": "processor-2"}),
+    ("warning", {"actor": "writer-1"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("level", "own", "passed"),
+    [
+        ("info", {}, [0, 4]),
+        ("debug", {}, [0, 1, 2, 3, 4]),
+        ("error", {}, []),
+        ("info", {"shop/fetcher": "debug"}, [0, 1, 4]),
+        ("info", {"fetcher": "debug"}, [0, 1, 2, 4]),
+        ("info", {"shop/": "debug"}, [0, 1, 3, 4]),
+        ("info", {"writer": "error", "shop/fetcher": None}, [0]),
+    ],
+)
+def test_levels_of_all_and_of_single_actors(
+    level: str, own: dict[str, str | None], passed: list[int]
+) -> None:
+    """The closest one counts; they may change while it runs."""
+    levels = LogLevels("error")
+    levels.set(level)
+    for actor, its in own.items():
+        levels.set_own(actor, its)
+    found = []
+    for number, (method, event) in enumerate(LINES):
+        with contextlib.suppress(structlog.DropEvent):
+            levels(None, method, event)
+            found.append(number)
+    assert found == passed

@@ -19,6 +19,8 @@ from actors.contract.figures import (
     TargetFigures,
     WriteFigures,
 )
+from daemon.jobs.figures import figures_of
+from daemon.jobs.record import Job, Progress, State, Wanted
 from daemon.kafka.log_ends import LogEndFigures
 from daemon.observe.observer import SUPERVISOR, Answers
 from daemon.observe.status import About, LifeFigures, document
@@ -116,8 +118,11 @@ def status(
 
 def job(**changes: Any) -> dict[str, Any]:
     """A load under way, as the document shows jobs."""
-    progress = {"done": 1_250_000, "total": 5_000_000, "unit": "rows", "ratio": 0.25,
-                "per_second": 21_000.0, "eta_seconds": 178.0}  # fmt: skip
-    return {"job": "load-3f2a9c01", "kind": "load", "pipeline": "shop",
-            "targets": ["lake.shop.orders"], "state": "running", "asked": None,
-            "message": "chunk 25 of 100", "progress": progress, **changes}  # fmt: skip
+    made = Job(
+        "load-3f2a9c01",
+        Wanted("load", "shop", ("lake.shop.orders",)),
+        State.RUNNING,
+        progress=Progress(1_250_000, 5_000_000, "rows", 21_000.0, 178.0),
+        message="chunk 25 of 100",
+    )
+    return {**figures_of(made), **changes}

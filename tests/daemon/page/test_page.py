@@ -97,7 +97,7 @@ def test_the_page_says_what_waits_and_the_command_for_it() -> None:
     for said in (
         "binlogd tables retry lake.shop.shut",
         "binlogd dead-letters replay --pipeline shop --all",
-        "binlogd tables rebuild lake.shop.old",
+        "binlogd tables verify lake.shop.old --repair",
         "binlogd jobs show load-9",
         "8,200 messages, 3.2 MiB kept",
         "1.2M of 5.0M rows",

@@ -1,0 +1,91 @@
+"""``binlogd reload`` and ``binlogd log-level``."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from daemon.commands.options import ConfigOption, load_config
+from daemon.observe import control
+from daemon.reload.answer import BEGIN, LEVEL, LOOK
+from daemon.runtime.lifecycle import Exit
+
+ASK_EVERY_S = 0.3
+"""Between two questions whether it is done."""
+
+WITHIN_S = 600.0
+"""How long the command waits: a drain for each pipeline that is changed."""
+
+StateDirOption = Annotated[
+    Path | None,
+    typer.Option(help="The daemon's state directory, instead of what the configuration says."),
+]
+
+
+def reload(
+    config: ConfigOption = Path("config.toml"),
+    state_dir: StateDirOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what differs, and change nothing.")
+    ] = False,
+    discard: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TARGET", help="Give up what is kept for a target without a route."),
+    ] = None,
+) -> None:
+    """Have the running daemon take its changed configuration file: all of it, or nothing.
+
+    Status 2: refused, nothing was changed. Example: binlogd reload --dry-run
+    """
+    folder = state_dir or load_config(config, lenient=True).daemon.state_dir
+    begun = _ask(folder, {"ask": BEGIN, "dry_run": dry_run, "discard": discard or []})
+    end = time.monotonic() + WITHIN_S
+    while not (state := _ask(folder, {"ask": LOOK, "ticket": begun["ticket"]}))["done"]:
+        if time.monotonic() > end:
+            _end(f"not done within {WITHIN_S:g} s; it goes on", Exit.PIPELINE_FAILED)
+        threading.Event().wait(ASK_EVERY_S)
+    for line in state["refused"]:
+        print(f"binlogd: {line}", file=sys.stderr)
+    if state["refused"]:
+        sys.exit(Exit.UNUSABLE.value)
+    print(*(state["lines"] or ["nothing differs"]), sep="\n")
+
+
+def log_level(
+    level: Annotated[
+        str, typer.Argument(help="debug, info, warning, error; default: as configured.")
+    ],
+    actor: Annotated[
+        str | None,
+        typer.Option(help="Of one actor: fetcher, shop/fetcher, shop/ (all of it)."),
+    ] = None,
+    config: ConfigOption = Path("config.toml"),
+    state_dir: StateDirOption = None,
+) -> None:
+    """Set the running daemon's log level, until it is restarted.
+
+    Example: binlogd log-level debug --actor shop/fetcher
+    """
+    folder = state_dir or load_config(config, lenient=True).daemon.state_dir
+    wanted = None if level == "default" else level
+    print(_ask(folder, {"ask": LEVEL, "level": wanted, "actor": actor}))
+
+
+def _ask(folder: Path, request: Mapping[str, Any]) -> Any:
+    try:
+        return control.ask(folder, request)
+    except control.NotRunning as error:
+        _end(str(error), Exit.NOT_RUNNING)
+    except control.ControlError as error:
+        _end(str(error), Exit.PIPELINE_FAILED)
+
+
+def _end(said: str, status: Exit) -> None:
+    print(f"binlogd: {said}", file=sys.stderr)
+    sys.exit(status.value)

@@ -1,0 +1,86 @@
+"""What differs between two configurations, and what of it can't be changed while it runs. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.config.config import Config
+
+LIVE = frozenset({
+    "include", "exclude", "target", "route", "mode", "write", "keys", "types", "ddl",
+    "on_bad_record", "dead_letters", "dead_letter_retry_s", "max_bad_records_per_hour",
+    "on_refused_target", "quarantine_bytes", "on_quarantine_full", "start",
+})  # fmt: skip
+"""The keys of a pipeline that its next life takes. All others are built into what does not end
+with it: the client's connection, the decoding processes, the group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """``pipelines``: those with changed keys, which start again. ``level``: the log's new level.
+    ``lines``: for people. ``restart``: what takes a restart, a line each."""
+
+    pipelines: tuple[str, ...]
+    level: str | None
+    lines: tuple[str, ...]
+    restart: tuple[str, ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing differs."""
+        return not self.lines and not self.restart
+
+
+def difference(old: Config, new: Config) -> Difference:
+    """Between what runs and what the file says now. Secrets are masked, so a rotated one is no
+    difference: whoever uses it reads it again."""
+    was, now = _plain(old), _plain(new)
+    lines, restart = list(_sections(was, now)), list(_restarts(was, now))
+    changed = []
+    for name in sorted(was["pipeline"].keys() & now["pipeline"].keys()):
+        before, after = was["pipeline"][name], now["pipeline"][name]
+        keys = [key for key in before if before[key] != after[key]]
+        live = [key for key in keys if key in LIVE]
+        restart += [f"pipeline.{name}.{key}" for key in keys if key not in LIVE]
+        for key in live:
+            lines += _changed(f"pipeline.{name}.{key}", before[key], after[key])
+        if live:
+            changed.append(name)
+    level = new.log.level if new.log.level != old.log.level else None
+    return Difference(tuple(changed), level, tuple(lines), tuple(restart))
+
+
+def _plain(config: Config) -> dict[str, Any]:
+    """The sections as JSON has them, without secrets."""
+    found: dict[str, Any] = config.redactor.deep(config.model_dump(mode="json"))
+    return found
+
+
+def _sections(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    if was["log"]["level"] != now["log"]["level"]:
+        yield from _changed("log.level", was["log"]["level"], now["log"]["level"])
+
+
+def _restarts(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Sections that live as long as the process, and pipelines that come or go."""
+    for section in was:
+        if section in ("pipeline", "log"):
+            continue
+        before, after = was[section], now[section]
+        if before != after:
+            keys = sorted(k for k in {*before, *after} if before.get(k) != after.get(k))
+            yield from (f"{section}.{key}" for key in keys)
+    others = {k: v for k, v in was["log"].items() if k != "level"}
+    yield from (f"log.{key}" for key, value in others.items() if now["log"][key] != value)
+    for name in sorted(now["pipeline"].keys() - was["pipeline"].keys()):
+        yield f"pipeline.{name} (new)"
+    for name in sorted(was["pipeline"].keys() - now["pipeline"].keys()):
+        yield f"pipeline.{name} (removed)"
+
+
+def _changed(key: str, before: Any, after: Any) -> Iterator[str]:
+    yield f"- {key} = {json.dumps(before, ensure_ascii=False)}"
+    yield f"+ {key} = {json.dumps(after, ensure_ascii=False)}"

@@ -1,0 +1,57 @@
+"""What a changed pipeline would leave behind: targets that no route leads to any more."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from changes.model import TargetName
+from changes.routing import Router
+from daemon.config.config import Config
+from daemon.jobs.record import Job
+from daemon.letters.index import LetterIndex
+
+
+def orphans(
+    config: Config,
+    pipeline: Mapping[str, Any],
+    jobs: Iterable[Job],
+    letters: LetterIndex,
+) -> Iterator[tuple[str, str]]:
+    """Targets that ``config`` no longer leads to and that something is kept for, with the reason.
+
+    ``pipeline`` is its part of the status document, as it runs now.
+    """
+    name = pipeline["pipeline"]
+    router = Router(config.routes(name))
+
+    def gone(target: str) -> bool:
+        return not router.reaches(TargetName.parse(target))
+
+    for target in pipeline["targets"]:
+        if gone(target["target"]) and (why := _kept(target)) is not None:
+            yield target["target"], why
+    for job in jobs:
+        if job.wanted.pipeline == name and not job.state.is_final:
+            yield from ((t, f"the job {job.id} works on it") for t in job.wanted.targets if gone(t))
+    open_letters = {s.letter.id.target for s in letters.stored if s.state == "open"}
+    for letter_of in sorted(filter(None, open_letters)):
+        if gone(letter_of):
+            yield letter_of, "dead letters of it wait to be replayed"
+
+
+def _kept(target: Mapping[str, Any]) -> str | None:
+    if (quarantine := target["quarantine"]) is not None:
+        return f"it is in quarantine, with {quarantine['messages']:,} messages kept"
+    if target["last_error"] and target["last_error"]["lasting"]:
+        return f"its rows can't be written: {target['last_error']['reason']}"
+    return None
+
+
+def refused(found: Iterable[tuple[str, str]], discard: Collection[str]) -> list[str]:
+    """A line for each target that is not given up by name."""
+    return [
+        f"{target} has no route any more, and {why}; --discard {target} gives that up"
+        for target, why in dict(found).items()
+        if target not in discard
+    ]

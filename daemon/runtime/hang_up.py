@@ -1,0 +1,38 @@
+"""SIGHUP: the daemon takes its changed configuration. Handled on a thread, never in the handler."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def reloads_on_hang_up(reload: Callable[[], None]) -> Iterator[None]:
+    """Call ``reload`` for SIGHUP while it is entered. Signals that come meanwhile are one more.
+
+    Does nothing outside the main thread. Before it is entered SIGHUP ends the process, as ever.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came, closed = threading.Event(), threading.Event()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.set()
+
+    def follow() -> None:
+        while came.wait() and not closed.is_set():
+            came.clear()
+            reload()
+
+    threading.Thread(target=follow, name="hang-up", daemon=True).start()
+    before = signal.signal(signal.SIGHUP, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+        closed.set()
+        came.set()

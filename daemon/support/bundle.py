@@ -1,0 +1,101 @@
+"""Collects the bundle's members. Each text is without secrets; what can't be read is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from daemon.commands.offset_transfer import export_snapshot
+from daemon.config.config import Config
+from daemon.observe import control
+from offsets.snapshot_text import encode
+from offsets.store import StoreError
+
+LAST_BYTES = 2 << 20
+"""Of each log. More makes a file that nobody can send; this is an hour of a busy daemon."""
+
+JVM_LOG = "jvm.log"
+
+Member = tuple[str, str]
+"""A name in the bundle, and its text."""
+
+
+def members(config: Config, file: Path) -> Iterator[Member]:
+    """All members; ``problems.txt`` last, if something could not be had."""
+    problems: list[str] = []
+    redact = config.redactor.text
+    parts: list[tuple[str, Callable[[], str]]] = [
+        ("config.toml", lambda: file.read_text(encoding="utf-8")),
+        ("status.json", lambda: _json(control.ask(config.daemon.state_dir, {"ask": "status"}))),
+        ("versions.json", lambda: _json(versions())),
+        ("state.txt", lambda: _listing(config.daemon.state_dir)),
+        ("jvm.log", lambda: end_of(config.daemon.state_dir / JVM_LOG)),
+    ]
+    if config.log.file:
+        parts.append(("binlogd.log", lambda: end_of(Path(config.log.file))))
+    parts += [
+        (f"positions/{name}.json", partial(_snapshot, config, name)) for name in config.pipeline
+    ]
+    for name, read in parts:
+        try:
+            yield name, redact(read())
+        except (OSError, UnicodeDecodeError, StoreError, control.ControlError) as error:
+            problems.append(f"{name}: {redact(str(error))}")
+    if problems:
+        yield "problems.txt", "".join(f"{line}\n" for line in problems)
+
+
+def versions() -> dict[str, Any]:
+    """Of the program, its packages, Python, the system, Java; and the machine's size."""
+    packages = {d.metadata["Name"]: d.version for d in metadata.distributions()}
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "binlogd": packages.get("binlogd"),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "java": shutil.which("java"),
+        "java_home": os.environ.get("JAVA_HOME"),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": memory,
+        "packages": dict(sorted(packages.items())),
+    }
+
+
+def end_of(path: Path) -> str:
+    """The last part of a log, from the beginning of a line. Raises OSError."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - LAST_BYTES))
+        data = file.read()
+    if size > LAST_BYTES:
+        data = data.partition(b"\n")[2]
+    return data.decode("utf-8", "replace")
+
+
+def _snapshot(config: Config, name: str) -> str:
+    found = export_snapshot(config, name)
+    damage = "".join(f"damaged: {line}\n" for line in found.damage)
+    return damage + ("nothing is recorded\n" if found.snapshot is None else encode(found.snapshot))
+
+
+def _listing(folder: Path) -> str:
+    """The state directory's files with their sizes, and the room that is left."""
+    usage = shutil.disk_usage(folder)
+    lines = [f"{usage.free:,} of {usage.total:,} bytes are free"]
+    lines += [
+        f"{path.stat().st_size:>15,} {path.relative_to(folder)}"
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _json(found: Any) -> str:
+    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"

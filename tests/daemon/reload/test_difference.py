@@ -1,0 +1,87 @@
+"""What differs between the running configuration and the file, and what takes a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from daemon.config.config import Config
+from daemon.config.file import load
+from daemon.reload.difference import difference
+
+TEXT = """
+[kafka]
+"bootstrap.servers" = "h:1"
+"sasl.password" = "${file:secret}"
+[log]
+level = "info"
+[sink.lake]
+kind = "sqlite"
+path = "copy.db"
+[pipeline.p]
+topics = ["t"]
+format = "canal-json"
+include = ["shop.*"]
+target = "lake.{database}.{table}"
+[pipeline.q]
+topics = ["u"]
+format = "canal-json"
+include = ["other.*"]
+target = "lake.{database}.{table}"
+"""
+
+
+def read(folder: Path, text: str, secret: str = "the-first-secret") -> Config:
+    (folder / "secret").write_text(secret)
+    (folder / "c.toml").write_text(text)
+    return load(folder / "c.toml")
+
+
+def test_nothing_differs(tmp_path: Path) -> None:
+    assert difference(read(tmp_path, TEXT), read(tmp_path, TEXT)).empty
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pipelines", "lines"),
+    [
+        ('include = ["shop.*"]', 'include = ["shop.*", "eu.*"]', ("p",),
+         ['- pipeline.p.include = ["shop.*"]', '+ pipeline.p.include = ["shop.*", "eu.*"]']),
+        ('include = ["other.*"]', 'include = ["other.*"]\non_refused_target = "quarantine"', ("q",),
+         ['- pipeline.q.on_refused_target = "stop"',
+          '+ pipeline.q.on_refused_target = "quarantine"']),
+        ('level = "info"', 'level = "debug"', (),
+         ['- log.level = "info"', '+ log.level = "debug"']),
+    ],
+)  # fmt: skip
+def test_what_may_change_is_shown_and_named(
+    tmp_path: Path, old: str, new: str, pipelines: tuple[str, ...], lines: list[str]
+) -> None:
+    found = difference(read(tmp_path, TEXT), read(tmp_path, TEXT.replace(old, new)))
+    assert (found.pipelines, list(found.lines), found.restart) == (pipelines, lines, ())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "restart"),
+    [
+        ('topics = ["u"]', 'topics = ["v"]', ["pipeline.q.topics"]),
+        ('include = ["shop.*"]', 'include = ["shop.*"]\ntime_zone = "Asia/Tokyo"',
+         ["pipeline.p.time_zone"]),
+        ("[pipeline.q]", "[pipeline.r]", ["pipeline.r (new)", "pipeline.q (removed)"]),
+        ('"h:1"', '"h:2"', ["kafka.bootstrap.servers"]),
+        ('"copy.db"', '"other.db"', ["sink.lake"]),
+        ("[log]", "[daemon]\nprocessors = 7\n[log]", ["daemon.processors"]),
+        ("[log]", '[log]\nformat = "json"', ["log.format"]),
+    ],
+)  # fmt: skip
+def test_what_takes_a_restart_is_named(
+    tmp_path: Path, old: str, new: str, restart: list[str]
+) -> None:
+    found = difference(read(tmp_path, TEXT), read(tmp_path, TEXT.replace(old, new)))
+    assert list(found.restart) == restart
+
+
+def test_a_rotated_secret_is_no_difference_and_is_not_shown(tmp_path: Path) -> None:
+    """Whoever uses it reads it again."""
+    old, new = read(tmp_path, TEXT), read(tmp_path, TEXT, "the-second-secret")
+    assert difference(old, new).empty

@@ -1,0 +1,278 @@
+"""The alerts caused for real: a daemon with what goes wrong, and a Prometheus that scrapes it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from demo.broker import DevBroker
+from demo.servers.program import free_port
+from tests.deploy.prometheus_server import Prometheus
+from tests.integration.rig import Rig, canal, ddl
+from tests.integration.test_process import CHECKOUT, daemon
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+
+RULES = CHECKOUT / "deploy/prometheus/binlogd.rules.yml"
+DASHBOARD = CHECKOUT / "deploy/grafana/binlogd.json"
+KEPT_S = 60
+"""Retention of the topic: half of it is over after half a minute of lag."""
+
+ALERTS_OF_A_STANDSTILL = (
+    "BinlogdLagGrowing", "BinlogdNothingWritten", "BinlogdFrontierHeld", "BinlogdTargetFailing",
+    "BinlogdRetentionHalf", "BinlogdRetentionLow",
+)  # fmt: skip
+
+
+def certificate(path: Path, days: float) -> Path:
+    """A self-signed certificate that ends after so many days."""
+    key, name, now = ec.generate_private_key(ec.SECP256R1()), x509.Name([]), datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=days))
+        .sign(key, hashes.SHA256())
+    )
+    path.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    return path
+
+
+class World:
+    """Two pipelines into one SQLite file, and the Prometheus that watches their daemon."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.admin = AdminClient({"bootstrap.servers": rig.broker.bootstrap})
+        self.other = f"{rig.topic}-q"
+        rig.create_topic(self.other)
+        self.keep_for(KEPT_S)
+        self.port = free_port()
+        self.file = rig.folder / "copy.db"
+        self.config = self._write_config()
+        self.prometheus = Prometheus(rig.folder, RULES, self.port)
+        self.daemon: subprocess.Popen[str] | None = None
+        self.rows = 0
+
+    def keep_for(self, seconds: int) -> None:
+        """Set the retention of the first pipeline's topic."""
+        resource = ConfigResource(
+            ConfigResource.Type.TOPIC,
+            self.rig.topic,
+            incremental_configs=[
+                ConfigEntry(
+                    "retention.ms",
+                    str(seconds * 1000),
+                    incremental_operation=AlterConfigOpType.SET,
+                )
+            ],
+        )
+        self.admin.incremental_alter_configs([resource])[resource].result(20)
+
+    def _write_config(self) -> Path:
+        folder, soon = self.rig.folder, certificate(self.rig.folder / "soon.pem", 1)
+        text = f"""
+            [daemon]
+            state_dir = "{folder}/state"
+            staging_dir = "{folder}/staging"
+            commit_interval_s = 0.3
+            processors = 1
+            [log]
+            format = "json"
+            file = "{self.rig.log_file}"
+            [batch]
+            max_age_s = 0.2
+            [metrics]
+            listen = "127.0.0.1:{self.port}"
+            [kafka]
+            "bootstrap.servers" = "{self.rig.broker.bootstrap}"
+            "ssl.certificate.location" = "{soon}"
+            [sink.copy]
+            kind = "sqlite"
+            path = "{self.file}"
+            [pipeline.p]
+            topics = ["{self.rig.topic}"]
+            format = "canal-json"
+            group = "g-{self.rig.db}"
+            include = ["{self.rig.db}.*"]
+            target = "copy.{{database}}.{{table}}"
+            on_bad_record = "dead-letter"
+            on_refused_target = "quarantine"
+            [pipeline.q]
+            topics = ["{self.other}"]
+            format = "canal-json"
+            group = "g-{self.rig.db}-q"
+            include = ["other.*"]
+            target = "copy.other.{{table}}"
+        """
+        path = folder / "config.toml"
+        path.write_text(text)
+        return path
+
+    def start(self) -> None:
+        """Start the daemon."""
+        self.daemon = daemon("run", "--config", str(self.config))
+
+    def stop(self) -> None:
+        """End it as an operator does."""
+        assert self.daemon is not None
+        self.daemon.terminate()
+        self.daemon.communicate(timeout=120)
+        self.daemon = None
+
+    def insert(self, table: str = "t", **more: Any) -> None:
+        """One more row."""
+        self.rows += 1
+        row = {"id": self.rows, "name": "x", "qty": self.rows}
+        self.rig.produce(canal(f"{self.rig.db}.{table}", "INSERT", [row], **more))
+
+    def sql(self, statement: str) -> None:
+        """What somebody does to the target by hand."""
+        with sqlite3.connect(self.file, timeout=60) as file:
+            file.execute(statement)
+        file.close()
+
+    def command(self, *arguments: str) -> None:
+        """A command of an operator's, which succeeds."""
+        process = daemon(*arguments, "--config", str(self.config))
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+
+
+@pytest.fixture
+def world(fragile_rig: Rig) -> Iterator[World]:
+    made = World(fragile_rig)
+    made.start()
+    made.prometheus.start()
+    try:
+        yield made
+    finally:
+        made.prometheus.stop()
+        if made.daemon is not None:
+            made.daemon.kill()
+            print(made.daemon.communicate()[1])
+
+
+@pytest.fixture
+def fragile_rig(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    """With a broker that the test may kill."""
+    with DevBroker(tmp_path_factory.mktemp("alerts-broker")) as broker:
+        yield Rig(broker, lambda: pytest.fail("no Spark here"), {}, tmp_path)
+
+
+def test_each_cause_is_told_and_its_end_too(world: World) -> None:
+    """One daemon's bad day, cause by cause."""
+    see = world.prometheus
+    for _ in range(20):
+        world.insert()
+    see.until(lambda: see.series('binlogd_target_rows_written_total{pipeline="p"} == 20') != [])
+    # A certificate that ends tomorrow is told at once, and nothing else is.
+    see.fire("BinlogdCredentialEnds", "BinlogdCredentialEndsSoon")
+    assert see.firing() == {"BinlogdCredentialEnds", "BinlogdCredentialEndsSoon"}
+    _records_and_tables(world)
+    _standstill(world)
+    _stores(world)
+    _a_pipeline_that_failed(world)
+    _dashboard(see)
+    _broker_away(world)
+    world.stop()
+    see.fire("BinlogdDown")
+    world.start()
+    see.end("BinlogdDown")
+
+
+def _records_and_tables(world: World) -> None:
+    see = world.prometheus
+    world.rig.produce(b"{")
+    see.fire("BinlogdDeadLetters")
+    world.insert("u")
+    see.until(lambda: see.series('binlogd_target_rows_written_total{target=~".*u"} == 1') != [])
+    world.sql(f'CREATE UNIQUE INDEX one_name ON "{world.rig.db}.u" (name)')
+    world.insert("u")
+    see.fire("BinlogdQuarantine")
+    world.sql("DROP INDEX one_name")
+    world.command("tables", "retry", f"copy.{world.rig.db}.u")
+    narrower = "ALTER TABLE t MODIFY COLUMN qty int"
+    world.rig.produce(ddl(f"{world.rig.db}.t", "ALTER", narrower))
+    see.end("BinlogdDeadLetters", "BinlogdQuarantine")
+    see.fire("BinlogdRowsMayDiffer")
+
+
+def _standstill(world: World) -> None:
+    """Another program holds the file: nothing can be written, until it lets go."""
+    see = world.prometheus
+    file = sqlite3.connect(world.file, isolation_level=None)
+    file.execute("BEGIN EXCLUSIVE")
+    for _ in range(10):
+        world.insert()
+    see.fire(*ALERTS_OF_A_STANDSTILL, within_s=180)
+    place = TopicPartition(world.rig.topic, 0, -1)
+    for answer in world.admin.delete_records([place]).values():
+        answer.result(20)
+    see.fire("BinlogdChangesLost")
+    file.execute("ROLLBACK")
+    file.close()
+    world.insert()
+    # What was read before is written: the start of the log was passed by nothing that was not read.
+    see.end(*ALERTS_OF_A_STANDSTILL, "BinlogdChangesLost", within_s=180)
+
+
+def _stores(world: World) -> None:
+    """A folder stands where the file of positions is made."""
+    see = world.prometheus
+    in_the_way = world.rig.folder / "state" / "p.offsets.new.json"
+    in_the_way.unlink(missing_ok=True)
+    in_the_way.mkdir()
+    world.insert()
+    see.fire("BinlogdOffsetStoreFailing")
+    in_the_way.rmdir()
+    see.end("BinlogdOffsetStoreFailing")
+
+
+def _a_pipeline_that_failed(world: World) -> None:
+    """A record that can't be read, which a reset leaves behind."""
+    see = world.prometheus
+    world.rig.produce(b"{", topic=world.other)
+    see.fire("BinlogdPipelineFailed")
+    world.command(
+        "offsets", "reset", "--pipeline", "q", "--to", "offset", "--at", "1",
+        "--force", "--execute",
+    )  # fmt: skip
+    see.end("BinlogdPipelineFailed")
+
+
+def _broker_away(world: World) -> None:
+    see = world.prometheus
+    world.rig.broker.kill()
+    see.fire("BinlogdBrokerUnreachable", "BinlogdLagUnknown", "BinlogdNotReady", within_s=180)
+    world.rig.broker.start()
+    see.end("BinlogdBrokerUnreachable", "BinlogdLagUnknown", "BinlogdNotReady", within_s=180)
+
+
+def _dashboard(see: Prometheus) -> None:
+    """Each expression of each panel gives series."""
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    empty = []
+    for panel in panels:
+        for target in panel["targets"]:
+            expression = target["expr"].replace("$__rate_interval", "5m").replace("$pipeline", ".*")
+            assert not re.search(r"\$\w", expression), expression
+            if not see.series(expression):
+                empty.append(f"{panel['title']}: {expression}")
+    assert empty == []
