@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from changes.model import Mode, TableName, TargetName
 from changes.patterns import glob_of, takes
-from changes.routing import Route, Router
+from changes.routing import Route, RouteConflict, Router
+from changes.shaping.shape import Shape
 from daemon.config.owners import shared_targets
 
 
@@ -86,3 +87,13 @@ def test_two_pipelines_whose_expressions_meet_are_refused() -> None:
 def test_a_pattern_that_is_no_expression_is_named() -> None:
     with pytest.raises(ValueError, match=r"pattern '/\(/' is no regular expression"):
         Route(("/(/",), (), "lake.shop.orders", Mode.UPSERT)
+
+
+def test_two_routes_that_make_one_table_in_different_shapes_are_refused() -> None:
+    """Whichever came first would decide what the table shows."""
+    one = Route(("a.t",), (), "lake.s.t", Mode.UPSERT, shape=Shape(drop=("x",)))
+    two = Route(("b.t",), (), "lake.s.t", Mode.UPSERT)
+    router = Router([one, two])
+    assert router.targets(TableName("a", "t"))
+    with pytest.raises(RouteConflict, match="in another shape"):
+        router.targets(TableName("b", "t"))
