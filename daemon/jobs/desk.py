@@ -23,7 +23,7 @@ from daemon.jobs.store import JobStore
 from daemon.jobs.verify.schedule import VerifySchedule
 from daemon.kafka.job_topics import NotificationTopic, SignalTopic
 from daemon.observe.control import Answer, ControlError
-from daemon.operate.rebuild_job import adopted
+from daemon.operate.rebuild_job import adopted, without_job
 from offsets.store import StoreError
 
 ANSWER_WITHIN_S = 3.0
@@ -74,7 +74,13 @@ class JobsDesk:
                 # The pipeline's own start refuses, or recovers, by the same error.
                 self._log.warning("rebuilds_not_looked_for", pipeline=name, reason=str(error))
                 continue
-            for job in adopted(snapshot, known, now_ms) if snapshot is not None else ():
+            if snapshot is None:
+                continue
+            for target, lost in without_job(snapshot, known).items():
+                way = f"binlogd tables rebuild {target} --cancel --force"
+                fields = {"pipeline": name, "target": target, "job": lost, "command": way}
+                self._log.error("load_without_job", **fields)
+            for job in adopted(snapshot, known, now_ms):
                 if not self._store.has(job.id):  # one that can't be read stays as it is
                     self._store.save(job)
                     self._log.info("job_recorded", job=job.id, origin=job.wanted.origin)

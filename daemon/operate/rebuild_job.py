@@ -126,6 +126,13 @@ def adopted(snapshot: Snapshot, jobs: Mapping[str, Job], now_ms: int) -> list[Jo
     return found
 
 
+def without_job(snapshot: Snapshot, jobs: Mapping[str, Job]) -> dict[str, str]:
+    """By target the job of a recorded load that is not there, or has ended without it."""
+    loads = {name: each.load.job for name, each in snapshot.rebuilds.items() if each.load}
+    open_ = {id_ for id_, job in jobs.items() if not job.state.is_final}
+    return {name: job for name, job in loads.items() if job not in open_}
+
+
 def _frontiers(snapshot: Snapshot, rebuild: Rebuild) -> dict[str, int]:
     """Where reading begins, by lane."""
     states = snapshot.partitions

@@ -47,7 +47,8 @@ class RebuildRequest:
             if load is not None and not self.force:
                 raise EditRefused(
                     f"{self.target} is being loaded: `binlogd jobs cancel {load.job}` gives that "
-                    "up. With --force it is given up here, for a job whose record is lost"
+                    "up. With --force it is given up here: where the daemon does not start, "
+                    "or the job's record is lost"
                 )
             return cancelled(snapshot, self.target)
         if self.target in snapshot.rebuilds:

@@ -14,8 +14,9 @@ from daemon.jobs.load.ports import LoadSettings
 from daemon.jobs.load.rule import LoadSteps, new_memory
 from daemon.jobs.load.source_tables import SourceTables
 from daemon.jobs.load.step import Step
-from daemon.jobs.port import Advanced, Control, Look, Outcome, Plan
+from daemon.jobs.port import Advanced, Control, JobAway, JobStopped, Look, Outcome, Plan
 from daemon.jobs.record import Job, Wanted
+from daemon.jobs.thread import AWAY
 from daemon.jobs.window import Window
 
 KIND = "load"
@@ -52,9 +53,22 @@ class LoadKind:
         try:
             outcome = steps.step(job, control)
             return outcome
+        except (*AWAY, JobStopped):
+            raise
+        except Exception as error:
+            # A load without a job would keep its tables from their changes, and nobody would know.
+            self._given_up(job, control, error)
+            raise
         finally:
             if not isinstance(outcome, Advanced):
                 self._closed(job)
+
+    def _given_up(self, job: Job, control: Control, error: Exception) -> None:
+        """Undo it before it fails; where that can't be now, the step is repeated."""
+        try:
+            self.undo(job, control)
+        except AWAY as away:
+            raise JobAway(f"{error}; it is given up once this passes: {away}") from error
 
     def undo(self, job: Job, control: Control) -> str:
         """Give all of it up: the old tables get what came meanwhile."""
