@@ -131,9 +131,10 @@ compare: $(if $(LAKE),setup-lake,setup-tests)
 # writes the targets the other way; SOAK="--write equality" too.
 # LAKE=s3 or LAKE=hdfs: on servers, with those servers' faults too (`make setup-lake` brings them);
 # CHAOS="--away 10" has those last for so many seconds instead of a minute.
+# SINK=postgres, mysql or mariadb: into a database, with its faults too.
 chaos: setup-tests
 	@mkdir -p var
-	$(VENV)/python -m tests.chaos $(if $(LAKE),--lake $(LAKE)) $(CHAOS)
+	$(VENV)/python -m tests.chaos $(if $(LAKE),--lake $(LAKE)) $(if $(SINK),--sink $(SINK)) $(CHAOS)
 
 # DURATION=... in seconds; SOAK="--seed N" does what an earlier run's seed did.
 DURATION ?= 1200

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from actors.contract.ports import LostRace, TargetRefused
 from changes.model import TargetName
 from offsets.fence import Marks
-from sparkwriter.jdbc.session import Cause, DbError, Session
+from sparkwriter.jdbc.session import Cause, DbError, Session, make_once
 from sparkwriter.ledgered.made import Made, Row
 from sparkwriter.ledgered.operations import Entry, Forgets, Frees, Shows
 
@@ -44,19 +44,12 @@ class Ledger:
         self._table = f"{quote(schema)}.{quote(LEDGER)}".replace("%", "%%")
         self._unseen: set[TargetName] = set()
         if not session.has_schema(schema):
-            self._make_it(f"CREATE SCHEMA IF NOT EXISTS {quote(schema)}")
+            make_once(session, f"CREATE SCHEMA IF NOT EXISTS {quote(schema)}")
         if session.describe(TargetName("", schema, LEDGER)) is None:
             table = self._table.replace("%%", "%")
             columns = session.dialect.ledger_columns
-            self._make_it(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+            make_once(session, f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
         session.use(schema)
-
-    def _make_it(self, sql: str) -> None:
-        try:
-            self._session.run(sql)
-        except DbError as error:
-            if error.cause is not Cause.UNIQUE:  # PostgreSQL's answer where two make it at once
-                raise
 
     def look(self, target: TargetName, lock: bool = False) -> LedgerRow | None:
         """What it says of a target. Raises TargetRefused where it can't be read."""

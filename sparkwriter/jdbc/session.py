@@ -131,3 +131,12 @@ def transaction(session: Session) -> Iterator[None]:
         if not (isinstance(error, DbError) and error.cause is Cause.AWAY):
             session.run("ROLLBACK")
         raise
+
+
+def make_once(session: Session, sql: str) -> None:
+    """Run a CREATE … IF NOT EXISTS, which in PostgreSQL fails where two run it at once."""
+    try:
+        session.run(sql)
+    except DbError as error:
+        if error.cause is not Cause.UNIQUE:
+            raise

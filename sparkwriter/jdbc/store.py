@@ -16,7 +16,7 @@ from sparkwriter.jdbc.ddl import carry_out
 from sparkwriter.jdbc.dialect import target_name
 from sparkwriter.jdbc.ledger import NONE, Ledger
 from sparkwriter.jdbc.mysql.words import MySqlWords
-from sparkwriter.jdbc.session import Cause, DbError, Session, transaction
+from sparkwriter.jdbc.session import Cause, DbError, Session, make_once, transaction
 from sparkwriter.jdbc.stamped import plan_step
 from sparkwriter.jdbc.stamped_steps import StampedSteps
 from sparkwriter.jdbc.tables import DbTable, adopted, problems
@@ -230,8 +230,9 @@ class JdbcStore(LedgeredStore):
             elif isinstance(one, Rename):
                 name = one.new.namespace
             if name is not None and not self.session.has_schema(name):
-                quoted = self.session.dialect.quote(name)
-                self.session.run(f"CREATE SCHEMA IF NOT EXISTS {quoted}")
+                make_once(
+                    self.session, f"CREATE SCHEMA IF NOT EXISTS {self.session.dialect.quote(name)}"
+                )
 
     def freed(self, target: TargetName) -> str | None:
         """What ``free`` noted."""

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from sparkwriter.iceberg.options import Write
-from tests.chaos.faults import FAULTS
+from tests.chaos.database_faults import DATABASE_FAULTS, OF_LAKES
+from tests.chaos.databases import NAMES as DATABASES
+from tests.chaos.faults import FAULTS, OF_DATABASES
 from tests.chaos.lab import Outcome, write
 from tests.chaos.lake_faults import LAKE_FAULTS
 from tests.chaos.lakes import NAMES
-from tests.chaos.world import world
+from tests.chaos.world import database_world, world
 
 
 def main() -> int:
@@ -22,15 +24,25 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("var/chaos.json"))
     parser.add_argument("--write", choices=[way.value for way in Write], default="merge")
     parser.add_argument("--lake", choices=["", *NAMES], default="", help="a folder without")
+    parser.add_argument("--sink", choices=["", *DATABASES], default="", help="a database")
     parser.add_argument("--away", type=float, default=60.0, help="seconds of a lake's fault")
     parser.add_argument("fault", nargs="*", help="those of the lake, and of any; all without")
     asked = parser.parse_args()
-    faults: dict[str, Any] = {**LAKE_FAULTS.get(asked.lake, {}), **FAULTS}
+    lakes = {name: fault for name, fault in FAULTS.items() if name not in OF_DATABASES}
+    faults: dict[str, Any] = {**LAKE_FAULTS.get(asked.lake, {}), **lakes}
+    if asked.sink:
+        general = {n: f for n, f in FAULTS.items() if not any(part in n for part in OF_LAKES)}
+        faults = {**DATABASE_FAULTS, **general}
     if unknown := [name for name in asked.fault if name not in faults]:
         parser.error(f"no such fault: {', '.join(unknown)}; there are: {', '.join(faults)}")
     outcomes: list[Outcome] = []
     broken = 0
-    with world(asked.write, asked.lake, asked.away) as rig:
+    made: Any = (
+        database_world(asked.sink, asked.away)
+        if asked.sink
+        else world(asked.write, asked.lake, asked.away)
+    )
+    with made as rig:
         for name in asked.fault or faults:
             for _ in range(asked.times):
                 try:

@@ -23,6 +23,7 @@ STEPS: dict[str, Cut] = {
     "kill -9 in the middle of a write": ("in-merge", 5),
     "kill -9 after the commit, before Written": ("after-commit", 5),
     "kill -9 in a compaction": ("in-compaction", 2),
+    "kill -9 in the transaction": ("in-transaction", 9),
     "kill -9 between file and Kafka": ("between-file-and-kafka", 4),
     "kill -9 during the start": ("during-start", 1),
 }
@@ -198,6 +199,9 @@ def second_daemon(rig: Rig) -> Outcome:
 def _cutter(fault: str) -> Callable[[Rig], Outcome]:
     return lambda rig: cut(rig, fault, STEPS[fault])
 
+
+OF_DATABASES = ("kill -9 in the transaction",)
+"""Of those that follow, what a lake does not have."""
 
 FAULTS: dict[str, Callable[[Rig], Outcome]] = {
     **{fault: _cutter(fault) for fault in STEPS},

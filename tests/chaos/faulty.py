@@ -21,6 +21,7 @@ from daemon.positions import offset_file
 from daemon.sinks import tier
 from sparkwriter.iceberg import compact as iceberg_compact
 from sparkwriter.iceberg import sink as iceberg
+from sparkwriter.jdbc import ledger as jdbc_ledger
 
 
 def _die() -> None:
@@ -72,6 +73,11 @@ def in_merge(times: int) -> None:
         return inner(*args)
 
     _wrap(iceberg.IcebergWriter, "_publish", around)
+
+
+def in_transaction(times: int) -> None:
+    """A database has the rows and the marks, and has not committed."""
+    _cut(jdbc_ledger.Ledger, "note", times, lambda *_: True, after=True)
 
 
 def in_compaction(times: int) -> None:
@@ -127,6 +133,7 @@ def disk_full(times: int) -> None:
 STEPS: dict[str, Callable[[int], None]] = {
     "after-stage": after_stage,
     "in-merge": in_merge,
+    "in-transaction": in_transaction,
     "in-compaction": in_compaction,
     "after-commit": after_commit,
     "between-file-and-kafka": between_file_and_kafka,

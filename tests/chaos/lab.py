@@ -30,6 +30,14 @@ SECTION: Mapping[str, Any] = {
     "on_bad_record": "dead-letter", "max_bad_records_per_hour": 10_000,
 }  # fmt: skip
 
+COMPACTED = [
+    (
+        'kind = "iceberg"',
+        'kind = "iceberg"\ncompaction.max_deletes = 8\ncompaction.small_files = 8',
+    )
+]
+"""Often enough to be met by the faults."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -88,11 +96,7 @@ class Lab:
         self._settings = [
             ("[daemon]", "[daemon]\nprocessors = 2"),
             ("drain_timeout_s = 60", "drain_timeout_s = 150"),
-            # Often enough to be met by the faults.
-            (
-                'kind = "iceberg"',
-                'kind = "iceberg"\ncompaction.max_deletes = 8\ncompaction.small_files = 8',
-            ),
+            *(COMPACTED if rig.compacts else ()),
             *rig.settings,
             *settings,
         ]
@@ -175,16 +179,16 @@ class Lab:
 
     def outcome(self, recovery_s: float) -> Outcome:
         """Compare every table, every change and every dead letter with the source."""
-        differ = []
-        for table in self.source.tables:
-            columns = ", ".join(f"`{column}`" for column in table.columns)
-            if self._select(table.name, columns, "id") != table.expected():
-                differ.append(table.name)
+        differ = [
+            table.name
+            for table in self.source.tables
+            if self.rig.select(table.name, table.columns, "id") != table.expected()
+        ]
         lost, doubled = compare(self.source.bad, list(set(self._letters())))
         changes = self.source.changes
         for log, names in ({f"{name}_log": [name] for name in changes} | self._shared).items():
             wanted = [place for name in names for place in changes[name]]
-            found = self._select(log, "_partition, _offset", "_offset")
+            found = self.rig.select(log, ("_partition", "_offset"), "_offset")
             missing, more = compare(wanted, found)
             lost, doubled = lost + missing, doubled + more
         return Outcome(
@@ -192,11 +196,6 @@ class Lab:
             lost, doubled, tuple(differ), round(recovery_s, 1),
             sum(patient.restarts for patient in self.patients.values()), self.patient.said(),
         )  # fmt: skip
-
-    def _select(self, table: str, columns: str, order: str) -> list[tuple[Any, ...]]:
-        name = f"lake.`{self.rig.db}`.`{table}`"
-        found = self.rig.spark.sql(f"SELECT {columns} FROM {name} ORDER BY {order}")
-        return [tuple(row) for row in found.collect()]
 
     def _letters(self) -> Iterator[Place]:
         """Of all members. After a crash a letter may be there twice, and each is in two targets."""

@@ -8,13 +8,38 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from pyspark.sql import SparkSession
+
 from demo.broker import DevBroker
 from sparkwriter.session.jars import lake_jars
 from sparkwriter.session.java import find_java
 from sparkwriter.session.session import start_session
+from tests.chaos.databases import DatabaseRig, database
 from tests.chaos.lakes import LakeRig, place
 from tests.integration.rig import JVM, Rig
 from tests.lake.sessions import jars_for
+
+
+@contextmanager
+def database_world(sink: str, away_s: float) -> Iterator[Callable[[str], DatabaseRig]]:
+    """The same with a database, and without Spark."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="binlogd-chaos-")))
+        server = stack.enter_context(database(sink))
+        broker = stack.enter_context(DevBroker(folder / "broker"))
+
+        def rig(name: str) -> DatabaseRig:
+            here = folder / name
+            here.mkdir()
+            made = DatabaseRig(broker, _no_spark, {}, here)
+            made.server, made.away_s = server, away_s
+            return made
+
+        yield rig
+
+
+def _no_spark() -> SparkSession:
+    raise AssertionError("a database is looked into without Spark")
 
 
 @contextmanager

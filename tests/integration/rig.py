@@ -117,10 +117,20 @@ class Rig:
         """What is replaced in the configuration's text, for daemons of their own."""
         self.create_topic(self.topic)
 
+    compacts = True
+    """Whether the sink compacts its tables."""
+
     @property
     def spark(self) -> SparkSession:
         """The run's session, apart from those of the daemons."""
         return self._spark()
+
+    def select(self, table: str, columns: Sequence[str], order: str) -> list[tuple[Any, ...]]:
+        """Rows of one of this test's tables."""
+        chosen = ", ".join(f"`{column}`" for column in columns)
+        name = f"lake.`{self.db}`.`{table}`"
+        found = self.spark.sql(f"SELECT {chosen} FROM {name} ORDER BY `{order}`")
+        return [tuple(row) for row in found.collect()]
 
     # --- Kafka
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from functools import partial
+
 import pyarrow as pa
 import pytest
 
 from actors.contract.ports import LostRace, TargetRefused
-from changes.model import Column, Mode, TableSchema
+from changes.model import Column, Mode, TableSchema, TargetName
 from offsets.fence import Fenced, Straggler
 from sparkwriter.jdbc.store import JdbcStore
 from sparkwriter.ledgered.store import LedgeredWriter
@@ -92,3 +95,22 @@ def test_two_daemons_on_one_target(server, tables, tmp_path, target) -> None:
         thread.join()
         assert raised == []
     assert sorted(tables.read(target)["_offset"].to_pylist()) == list(range(30))
+
+
+def test_first_tables_of_a_schema_that_come_at_once(server, tmp_path, staging, orders) -> None:
+    """Whoever makes schema and ledger: all tables are there."""
+    name = f"new_{staging.target.table}"
+    gate = threading.Barrier(4)
+
+    def first(number: int) -> None:
+        own = Staging(tmp_path, TargetName("db", name, f"t{number}"), staging.schema)
+        batch = own.batch(orders(("U", 1, "a", 1)), 1)
+        store = JdbcStore(server.connect, f"{name}_ledger")
+        assert store.session
+        gate.wait()
+        assert LedgeredWriter(store).write(batch).hwms == {LANE: 1}
+        store.close()
+
+    for thread, raised in [in_thread(partial(first, number)) for number in range(4)]:
+        thread.join()
+        assert raised == []
