@@ -22,6 +22,7 @@ from daemon.config.secrets import Redactor, secrets_in
 from daemon.config.sections import (
     BatchSection,
     DaemonSection,
+    EventsSection,
     JobsSection,
     LogSection,
     MemorySection,
@@ -49,6 +50,7 @@ class Config(Section):
     database: dict[str, DatabaseSection] = Field(default_factory=dict)
     daemon: DaemonSection = Field(default_factory=DaemonSection)
     log: LogSection = Field(default_factory=LogSection)
+    events: EventsSection = Field(default_factory=EventsSection)
     metrics: MetricsSection = Field(default_factory=MetricsSection)
     jobs: JobsSection = Field(default_factory=JobsSection)
     load: LoadSection = Field(default_factory=LoadSection)
@@ -156,6 +158,7 @@ class Config(Section):
             *(pipeline.kafka for pipeline in self.pipeline.values()),
             *(sink.settings() for sink in self.sink.values()),
             {"token": self.metrics.token},
+            {"token": self.events.webhook},  # its path is what one needs to post there
             *({"encryption_key": pipeline.encryption_key} for pipeline in self.pipeline.values()),
             *({"password": one.password} for one in self.database.values() if one.password),
             *({"mask_salt": route.mask_salt} for p in self.pipeline.values() for route in p.route),

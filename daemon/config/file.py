@@ -119,9 +119,12 @@ def _absolute(config: Config, folder: Path) -> Config:
     log = config.log
     if log.file:
         log = log.model_copy(update={"file": str(folder / log.file)})
+    events = config.events
+    if events.file:
+        events = events.model_copy(update={"file": str(folder / events.file)})
     sinks = {name: sink.absolute(folder) for name, sink in config.sink.items()}
     databases = {name: section.absolute(folder) for name, section in config.database.items()}
-    changed = {"daemon": daemon, "log": log, "sink": sinks, "database": databases}
+    changed = {"daemon": daemon, "log": log, "events": events, "sink": sinks, "database": databases}
     return config.model_copy(update=changed)
 
 

@@ -135,6 +135,20 @@ class MetricsSection(Section):
         return (host.strip("[]"), int(port)) if self.listen else None
 
 
+class EventsSection(Section):
+    """``[events]``: where is told what begins and ends to be ill; empty: nowhere."""
+
+    file: str = ""
+    webhook: str = ""
+
+    @field_validator("webhook")
+    @classmethod
+    def _http(cls, value: str) -> str:
+        if value and not value.startswith(("http://", "https://")):
+            raise ValueError("an address that begins with http:// or https:// is wanted")
+        return value
+
+
 class LogSection(Section):
     """``[log]``: one event a line; ``file`` empty means standard error."""
 

@@ -18,6 +18,7 @@ from actors.contract.addresses import Address
 from actors.contract.figures import Figures
 from actors.runtime.shell import Directory, Endpoint
 from daemon.config.config import Config
+from daemon.events.watch import EventWatch
 from daemon.kafka.log_ends import EndQuestion, LogEnds
 from daemon.kafka.log_keeping import KeepQuestion, LogKeeping
 from daemon.observe.control import Answer, ControlServer
@@ -72,6 +73,7 @@ class AdminEndpoint:
         self._control = ControlServer(config.daemon.state_dir, all_answers)
         self._web: WebServer | None = None
         self._monitor = Monitor(notifier, self.status)
+        self._events = EventWatch(config.events, run_id, self.status)
         self._log_ends, self._keeping = _logs(config)
         self._expiry = Expiry(credentials(config))
 
@@ -97,6 +99,7 @@ class AdminEndpoint:
             else:
                 log.info("metrics", socket=str(address))
         self._monitor.start()
+        self._events.start()
         for name, ends in self._log_ends.items():
             ends.start()
             self._keeping[name].start()
@@ -115,6 +118,7 @@ class AdminEndpoint:
             ends.close()
             self._keeping[name].close()
         self._monitor.close()
+        self._events.close()
         if self._web is not None:
             self._web.close()
         self._control.close()

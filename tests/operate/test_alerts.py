@@ -100,6 +100,8 @@ class World:
             max_age_s = 0.2
             [metrics]
             listen = "127.0.0.1:{self.port}"
+            [events]
+            file = "events.jsonl"
             [kafka]
             "bootstrap.servers" = "{self.rig.broker.bootstrap}"
             "ssl.certificate.location" = "{soon}"
@@ -192,6 +194,7 @@ def test_each_cause_is_told_and_its_end_too(world: World) -> None:
     _dashboard(see)
     _broker_away(world)
     world.stop()
+    _events(world)
     see.fire("BinlogdDown")
     world.start()
     see.end("BinlogdDown")
@@ -263,6 +266,16 @@ def _broker_away(world: World) -> None:
     see.fire("BinlogdBrokerUnreachable", "BinlogdLagUnknown", "BinlogdNotReady", within_s=180)
     world.rig.broker.start()
     see.end("BinlogdBrokerUnreachable", "BinlogdLagUnknown", "BinlogdNotReady", within_s=180)
+
+
+def _events(world: World) -> None:
+    """Those without Prometheus were told the same, as far as it lasted for a while."""
+    lines = (world.rig.folder / "events.jsonl").read_text().splitlines()
+    told = {(event["event"], event["kind"]) for event in map(json.loads, lines)}
+    assert told >= {
+        ("begun", "dead_letters"), ("begun", "rows_may_differ"), ("begun", "retention"),
+        ("ended", "retention"),
+    }  # fmt: skip
 
 
 def _dashboard(see: Prometheus) -> None:
