@@ -37,6 +37,44 @@ ALERTS_OF_A_STANDSTILL = (
 )  # fmt: skip
 
 
+CONFIG = """
+[daemon]
+state_dir = "{folder}/state"
+staging_dir = "{folder}/staging"
+commit_interval_s = 0.3
+processors = 1
+[log]
+format = "json"
+file = "{log}"
+[batch]
+max_age_s = 0.2
+[metrics]
+listen = "127.0.0.1:{port}"
+[events]
+file = "events.jsonl"
+[kafka]
+"bootstrap.servers" = "{broker}"
+"ssl.certificate.location" = "{soon}"
+[sink.copy]
+kind = "sqlite"
+path = "{file}"
+[pipeline.p]
+topics = ["{topic}"]
+format = "canal-json"
+group = "g-{db}"
+include = ["{db}.*"]
+target = "copy.{{database}}.{{table}}"
+on_bad_record = "dead-letter"
+on_refused_target = "quarantine"
+[pipeline.q]
+topics = ["{other}"]
+format = "canal-json"
+group = "g-{db}-q"
+include = ["other.*"]
+target = "copy.other.{{table}}"
+"""
+
+
 def certificate(path: Path, days: float) -> Path:
     """A self-signed certificate that ends after so many days."""
     key, name, now = ec.generate_private_key(ec.SECP256R1()), x509.Name([]), datetime.now(UTC)
@@ -86,43 +124,18 @@ class World:
         self.admin.incremental_alter_configs([resource])[resource].result(20)
 
     def _write_config(self) -> Path:
-        folder, soon = self.rig.folder, certificate(self.rig.folder / "soon.pem", 1)
-        text = f"""
-            [daemon]
-            state_dir = "{folder}/state"
-            staging_dir = "{folder}/staging"
-            commit_interval_s = 0.3
-            processors = 1
-            [log]
-            format = "json"
-            file = "{self.rig.log_file}"
-            [batch]
-            max_age_s = 0.2
-            [metrics]
-            listen = "127.0.0.1:{self.port}"
-            [events]
-            file = "events.jsonl"
-            [kafka]
-            "bootstrap.servers" = "{self.rig.broker.bootstrap}"
-            "ssl.certificate.location" = "{soon}"
-            [sink.copy]
-            kind = "sqlite"
-            path = "{self.file}"
-            [pipeline.p]
-            topics = ["{self.rig.topic}"]
-            format = "canal-json"
-            group = "g-{self.rig.db}"
-            include = ["{self.rig.db}.*"]
-            target = "copy.{{database}}.{{table}}"
-            on_bad_record = "dead-letter"
-            on_refused_target = "quarantine"
-            [pipeline.q]
-            topics = ["{self.other}"]
-            format = "canal-json"
-            group = "g-{self.rig.db}-q"
-            include = ["other.*"]
-            target = "copy.other.{{table}}"
-        """
+        folder = self.rig.folder
+        text = CONFIG.format(
+            folder=folder,
+            port=self.port,
+            log=self.rig.log_file,
+            broker=self.rig.broker.bootstrap,
+            soon=certificate(folder / "soon.pem", 1),
+            file=self.file,
+            topic=self.rig.topic,
+            other=self.other,
+            db=self.rig.db,
+        )
         path = folder / "config.toml"
         path.write_text(text)
         return path

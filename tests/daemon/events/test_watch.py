@@ -1,4 +1,4 @@
-"""Events: each cause once when it begins, once when it ends; delivered in order, none in silence."""
+"""Events: each cause once when it begins and once when it ends; delivered in order, none lost."""
 
 from __future__ import annotations
 
