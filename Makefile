@@ -52,6 +52,12 @@ setup-s3:
 demo: $(if $(filter s3,$(LAKE)),setup-s3,setup)
 	@$(VENV)/python -m demo $(if $(LAKE),--lake $(LAKE)) $(if $(SINK),--sink $(SINK))
 
+# Tables that were there before their stream: MariaDB (apt-get install mariadb-server), a load beside
+# changes, a kill -9, a verification, a repair.
+demo-load:
+	@setup/setup.sh "$(PYTHON)" tests "mariadb $(EXTRAS)"
+	@$(VENV)/python -m demo.load
+
 # Files of tests are shared out between two processes, each with a broker and a Spark session of
 # its own (docs/decisions/0021-two-test-workers.md). WORKERS=0 runs all in one, e.g. to debug.
 WORKERS ?= 2

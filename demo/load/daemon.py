@@ -1,0 +1,169 @@
+"""The daemon of the load's demo, and what is asked of it by its own commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from demo.__main__ import DemoFailed
+from demo.load.mariadb import PASSWORD, USER
+from demo.servers.program import HOST
+from sparkwriter.session.java import CHECKOUT
+
+_START_WITHIN_S = 110.0
+_STOP_WITHIN_S = 90.0
+_FINAL = ("done", "failed", "cancelled")
+
+CONFIG = """
+[pipeline.shop]
+database = "shop"
+exclude = ["*.beat"]
+on_refused_target = "quarantine"
+
+[pipeline.shop.verify]
+margin_s = 2.0
+
+[load]
+margin_s = 5.0
+
+[database.shop]
+url = "jdbc:mariadb://{host}:{port}/"
+user = "{user}"
+password = "{password}"
+"""
+
+
+def write_config(var: Path, port: int) -> Path:
+    """The embedded default, and what a load needs."""
+    text = (CHECKOUT / "config.toml").read_text(encoding="utf-8")
+    more = CONFIG.format(host=HOST, port=port, user=USER, password=PASSWORD)
+    head = "[pipeline.shop]\n"
+    more = more.removeprefix("\n").removeprefix(head)
+    pipeline, rest = more.split("\n\n", 1)
+    assert text.count(head) == 1
+    text = text.replace(head, head + pipeline + "\n") + "\n" + rest
+    path = var / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+class Daemon:
+    """One daemon's lives. Ended when the block is."""
+
+    def __init__(self, var: Path, config: Path, bootstrap: str) -> None:
+        self._var = var
+        self._config = str(config)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._bootstrap = bootstrap
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_STOP_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def start(self) -> None:
+        """Start it, and wait until it can be asked. Raises DemoFailed."""
+        log = (self._var / "daemon.out").open("ab")
+        with log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "daemon.cli", "run", "--config", self._config],
+                cwd=CHECKOUT, env=self._environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+        end = time.monotonic() + _START_WITHIN_S
+        while self._asked("status", "--json", check=False) is None:
+            if self._process.poll() is not None or time.monotonic() > end:
+                raise DemoFailed(f"the daemon does not start: see {self._var}/daemon.out")
+            threading.Event().wait(0.5)
+
+    def kill(self) -> None:
+        """kill -9, and what it started ends with it."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+    def loaded_in_part(self, tables: Sequence[str], rows: int) -> str:
+        """Begin a load; return its job once so many rows are there."""
+        self._asked("tables", "load", *tables)
+        (job,) = [job["job"] for job in self._jobs() if job["kind"] == "load"]
+        while self._job(job)["progress"]["done"] < rows:
+            self._wait(self._job(job))
+        return str(job)
+
+    def await_job(self, job: str) -> None:
+        """Return when it is done. Raises DemoFailed."""
+        while (found := self._job(job))["state"] not in _FINAL:
+            self._wait(found)
+        if found["state"] != "done":
+            raise DemoFailed(f"job {job} has {found['state']}: {found['message']}")
+
+    def reloaded(self, target: str, table: str) -> None:
+        """A target that is refused: wait until it is, and have it loaded again."""
+        while True:
+            rows: list[Any] = self._asked("tables", "list", "--json") or []
+            phase = next((row["phase"] for row in rows if row["target"] == target), "")
+            if phase == "quarantined":
+                break
+            threading.Event().wait(0.5)
+        known = {job["job"] for job in self._jobs()}
+        self._asked("tables", "load", table)
+        (job,) = [job["job"] for job in self._jobs() if job["job"] not in known]
+        self.await_job(job)
+
+    def verified(self, pattern: str, *options: str) -> dict[str, Any]:
+        """The result of a verification, equal or not."""
+        found: Any = self._asked("tables", "verify", pattern, "--json", *options, check=False)
+        if not found:
+            raise DemoFailed("nothing was verified")
+        result: dict[str, Any] = found[0]
+        return result
+
+    @property
+    def _environ(self) -> Mapping[str, str]:
+        return os.environ | {"BINLOGD_VAR": str(self._var), "BINLOGD_BROKER": self._bootstrap}
+
+    def _asked(self, *words: str, check: bool = True) -> Any:
+        """A command's JSON, or None where it prints none. Raises DemoFailed where it fails."""
+        done = subprocess.run(
+            [sys.executable, "-m", "daemon.cli", *words, "--config", self._config],
+            cwd=CHECKOUT, env=self._environ, stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        if check and done.returncode:
+            raise DemoFailed(f"binlogd {' '.join(words)}: {done.stderr or done.stdout}")
+        try:
+            return json.loads(done.stdout)
+        except ValueError:
+            return None
+
+    def _jobs(self) -> list[dict[str, Any]]:
+        return list(self._asked("jobs", "list", "--json") or [])
+
+    def _job(self, job: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._asked("jobs", "show", job, "--json")
+        return found
+
+    def _wait(self, job: Mapping[str, Any]) -> None:
+        if job["state"] in ("failed", "cancelled"):
+            raise DemoFailed(f"job {job['job']} has {job['state']}: {job['message']}")
+        threading.Event().wait(0.5)
