@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo test test-long quick lint bench bench-compare compare chaos soak live mutation conformance docs pictures test-operate clean lock lock-jars
+.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo demo-load test test-long quick lint bench bench-compare compare chaos soak live mutation conformance docs pictures test-operate clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"

@@ -91,10 +91,14 @@ class Daemon:
                 cwd=CHECKOUT, env=self._environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         end = time.monotonic() + _START_WITHIN_S
-        while self._asked("status", "--json", check=False) is None:
+        while not self._runs():
             if self._process.poll() is not None or time.monotonic() > end:
                 raise DemoFailed(f"the daemon does not start: see {self._var}/daemon.out")
             threading.Event().wait(0.5)
+
+    def _runs(self) -> bool:
+        status = self._asked("status", "--json", check=False)
+        return isinstance(status, dict) and bool(status.get("ready"))
 
     def kill(self) -> None:
         """kill -9, and what it started ends with it."""

@@ -13,7 +13,7 @@ import pymysql
 
 from demo.servers.program import HOST, Program, ServerMissing, free_port
 
-USER, PASSWORD = "binlogd", "demo"
+USER, PASSWORD = "binlogd", "only-for-the-load-s-demonstration"
 _START_WITHIN_S = 60.0
 _PLACES = "/usr/sbin:/usr/bin:/usr/local/bin"
 

@@ -10,7 +10,8 @@ import json
 import random
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import Producer
@@ -19,7 +20,7 @@ from demo.load.mariadb import MariaDb
 
 DATABASE = "shop"
 
-TABLES = tuple(f"orders_{number}" for number in range(6)) + ("codes", "parts")
+TABLES = (*(f"orders_{number}" for number in range(6)), "codes", "parts")
 """Numbers as keys; a text, which a collation orders; two columns."""
 
 TYPES = {
@@ -31,6 +32,7 @@ TYPES = {
     "qty": "int(11)",
     "made": "datetime(6)",
     "note": "varchar(80)",
+    "twice": "int(11)",
 }
 KEYS: Mapping[str, tuple[str, ...]] = {"codes": ("code",), "parts": ("id", "line")}
 COLUMNS = ("name", "price", "qty", "made", "note")
@@ -126,11 +128,16 @@ class Changes(threading.Thread):
                  "data": None, "old": None}
             )  # fmt: skip
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """No change inside."""
+        with self._turn:
+            yield
+
     def _transaction(self) -> None:
-        messages = []
+        messages: list[Mapping[str, Any]] = []
         with self._connection.cursor() as cursor:
-            for _ in range(AT_ONCE - 1):
-                messages.append(self._change(cursor))
+            messages += [self._change(cursor) for _ in range(AT_ONCE - 1)]
             beat = {"id": 1, "at": time.time_ns()}
             cursor.execute(f"REPLACE INTO {DATABASE}.beat VALUES (%s, %s)", (1, beat["at"]))
             messages.append(self._message("beat", "UPDATE", beat, {"at": 0}, ("id",)))
