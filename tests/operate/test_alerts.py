@@ -7,19 +7,17 @@ import re
 import sqlite3
 import subprocess
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from demo.broker import DevBroker
 from demo.servers.program import free_port
+from tests.daemon.observe.certificates import self_signed
 from tests.deploy.prometheus_server import Prometheus
 from tests.integration.rig import Rig, canal, ddl
 from tests.integration.test_process import CHECKOUT, daemon
@@ -76,19 +74,8 @@ target = "copy.other.{{table}}"
 
 
 def certificate(path: Path, days: float) -> Path:
-    """A self-signed certificate that ends after so many days."""
-    key, name, now = ec.generate_private_key(ec.SECP256R1()), x509.Name([]), datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=days))
-        .sign(key, hashes.SHA256())
-    )
-    path.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    """A self-signed certificate that ends so many days from now."""
+    path.write_bytes(self_signed(datetime.now(UTC), days))
     return path
 
 

@@ -9,9 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from daemon.config.file import load
 from daemon.observe.expiry import (
@@ -21,24 +18,14 @@ from daemon.observe.expiry import (
     end_of_certificates,
     end_of_token,
 )
+from tests.daemon.observe.certificates import self_signed
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 
 def certificate(days: float) -> bytes:
-    """A self-signed one that ends so many days after ``NOW``."""
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(NOW - timedelta(days=1))
-        .not_valid_after(NOW + timedelta(days=days))
-        .sign(key, hashes.SHA256())
-    )
-    return made.public_bytes(serialization.Encoding.PEM)
+    """One that ends so many days after ``NOW``."""
+    return self_signed(NOW, days)
 
 
 def token(**claims: object) -> str:
