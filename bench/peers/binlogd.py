@@ -1,4 +1,4 @@
-"""binlogd as it is installed: its daemon, its defaults, the job's topic and catalog.
+"""binlogd as it is installed: its daemon, its defaults, the job's topic and catalog or database.
 
 ``variant``: keys of the pipeline, ``write = "equality"``. The driver has 4 GB as the other
 contestants on Spark have; all else is config.toml's.
@@ -9,20 +9,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from uuid import uuid4
 
-from confluent_kafka import Consumer, TopicPartition
-
 from bench.compare.dying import die_with_parent
-from bench.compare.job import CATALOG, Begin, End, Job, Missing, read_job, tell
+from bench.compare.job import CATALOG, DATABASES, Begin, End, Job, Missing, read_job, tell
+from bench.peers.committed import await_committed
 from bench.peers.tail import events
 from daemon.config.file import ConfigError, load
 from sparkwriter.session.java import CHECKOUT
 
 GROUP = "binlogd-bench"
-_POLL_S = 0.5
+_LOOK_EVERY_S = 0.5
 _DRAIN_WITHIN_S = 120.0
 
 CONFIG = """
@@ -34,14 +32,7 @@ format = "json"
 file = "{folder}/binlogd.log"
 [kafka]
 bootstrap.servers = "{bootstrap}"
-[spark.conf]
-spark.driver.memory = "4g"
-spark.driver.extraJavaOptions = "-XX:TieredStopAtLevel=1"
-spark.sql.warehouse.dir = "{folder}/spark-warehouse"
-[sink.{catalog}]
-kind = "iceberg"
-[sink.{catalog}.catalog]
-{properties}
+{sink}
 [pipeline.bench]
 topics = ["{topic}"]
 group = "{group}"
@@ -51,10 +42,32 @@ target = "{catalog}.{{database}}.{{table}}"
 {variant}
 """
 
+LAKE = """
+[spark.conf]
+spark.driver.memory = "4g"
+spark.driver.extraJavaOptions = "-XX:TieredStopAtLevel=1"
+spark.sql.warehouse.dir = "{folder}/spark-warehouse"
+[sink.{catalog}]
+kind = "iceberg"
+[sink.{catalog}.catalog]
+{properties}
+"""
+DATABASE = """
+[sink.{catalog}]
+kind = "jdbc"
+url = {url}
+user = {user}
+"""
+
 
 def configured(job: Job) -> str:
     """The daemon's configuration."""
     quoted = {name: json.dumps(value) for name, value in (job.catalog | job.variant).items()}
+    if job.catalog["type"] in DATABASES:
+        sink = DATABASE.format(catalog=CATALOG, url=quoted["url"], user=quoted["user"])
+    else:
+        properties = "\n".join(f'"{name}" = {quoted[name]}' for name in job.catalog)
+        sink = LAKE.format(folder=job.folder, catalog=CATALOG, properties=properties)
     return CONFIG.format(
         folder=job.folder,
         bootstrap=job.bootstrap,
@@ -64,7 +77,7 @@ def configured(job: Job) -> str:
         mode=job.mode,
         catalog=CATALOG,
         variant="\n".join(f"{name} = {quoted[name]}" for name in job.variant),
-        properties="\n".join(f'"{name}" = {quoted[name]}' for name in job.catalog),
+        sink=sink,
     )
 
 
@@ -90,7 +103,8 @@ def main() -> None:
             case "running":
                 tell(Begin(daemon.pid))
                 if job.live:
-                    _await_commit(job, group, daemon)
+                    # Seconds after it is visible.
+                    await_committed(job, group, _LOOK_EVERY_S, lambda: _check(daemon))
                     tell(End(job.end))
                     daemon.terminate()
             case "caught_up":
@@ -98,19 +112,9 @@ def main() -> None:
     sys.exit(daemon.wait(_DRAIN_WITHIN_S))
 
 
-def _await_commit(job: Job, group: str, daemon: subprocess.Popen[bytes]) -> None:
-    """Return when the group has committed the end, seconds after it is visible."""
-    place = TopicPartition(job.topic, 0)
-    consumer = Consumer({"bootstrap.servers": job.bootstrap, "group.id": group})
-    try:
-        while daemon.poll() is None:
-            (found,) = consumer.committed([place], timeout=10.0)
-            if found.offset >= job.end:
-                return
-            time.sleep(_POLL_S)
-    finally:
-        consumer.close()
-    raise SystemExit(f"the daemon ended with {daemon.returncode}")
+def _check(daemon: subprocess.Popen[bytes]) -> None:
+    if daemon.poll() is not None:
+        raise SystemExit(f"the daemon ended with {daemon.returncode}")
 
 
 if __name__ == "__main__":
