@@ -9,6 +9,7 @@ help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
 	@echo "             LAKE=s3: into an object store behind a REST catalog"
 	@echo "             SINK=postgres or mariadb: into a database of this machine's"
+	@echo "make demo-load  tables loaded beside changes and a kill -9, verified, repaired (MariaDB)"
 	@echo "make test    the tests that every change must pass; 10 minutes on 2 cores"
 	@echo "make test-long  the others: 10,000 seeds, deaths, deadlines, comparisons; 20 minutes"
 	@echo "make test-lake  the sink's tests on REST + S3, Hive + HDFS, PostgreSQL; local and a cluster"

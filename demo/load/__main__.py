@@ -34,7 +34,7 @@ from sparkwriter.session.java import CHECKOUT, JavaMissing
 from sparkwriter.session.java_failures import JavaFailure
 
 TOPIC = "shop"
-_ALL_WITHIN_S = 1800.0
+_ALL_WITHIN_S = 2700.0
 _ATTEMPTS = 20
 
 UNFOLLOWED = "orders_3"
@@ -92,12 +92,11 @@ def run(var: Path, rows: int, per_s: float, seed: int) -> str:
             with steps.step("all tables are loaded", 900):
                 daemon.await_job(job)
             rate = round(rows / (time.monotonic() - begun))
-            with steps.step(
-                f"{UNFOLLOWED} had a statement that can't be followed; it is loaded again", 400
-            ):
+            again = f"{UNFOLLOWED} can't follow a statement and is loaded again by itself"
+            with steps.step(again, 400):
                 column = f"ALTER TABLE {UNFOLLOWED} ADD COLUMN twice INT DEFAULT (qty * 2 % 1000)"
                 changes.state(UNFOLLOWED, column)
-                daemon.reloaded(f"lake.{DATABASE}.{UNFOLLOWED}", f"{DATABASE}.{UNFOLLOWED}")
+                daemon.reloaded(f"lake.{DATABASE}.{UNFOLLOWED}")
             equal = _proved(steps, daemon, changes, var)
             done = changes.stop()
     return f"OK, {rows} rows loaded, {done} changes, {equal} tables verified equal, {rate} rows/s"
@@ -107,14 +106,14 @@ def _proved(steps: Steps, daemon: Daemon, changes: Changes, var: Path) -> int:
     """Verify all tables, have planted differences found and repaired; how many tables are equal."""
     everything = f"lake.{DATABASE}.*"
     changes.per_s /= 5
-    with steps.step("all tables are verified", 400):
+    with steps.step("all tables are verified", 700):
         verified = daemon.verified(everything)
         _check_equal(verified)
-    with steps.step(f"{len(PLANTED)} differences are planted, found and repaired", 600):
+    with steps.step(f"{len(PLANTED)} differences are planted, found and repaired", 800):
         with changes.held():
             _plant(var)
         _check_repaired(daemon.verified(everything, "--repair"))
-    with steps.step("all tables are verified once more", 400):
+    with steps.step("all tables are verified once more", 700):
         _check_equal(daemon.verified(everything))
     return sum(table["equal"] for table in verified["tables"])
 

@@ -27,7 +27,7 @@ CONFIG = """
 [pipeline.shop]
 database = "shop"
 exclude = ["*.beat"]
-on_refused_target = "quarantine"
+on_refused_target = "reload"
 
 [pipeline.shop.verify]
 margin_s = 2.0
@@ -121,18 +121,14 @@ class Daemon:
         if found["state"] != "done":
             raise DemoFailed(f"job {job} has {found['state']}: {found['message']}")
 
-    def reloaded(self, target: str, table: str) -> None:
-        """A target that is refused: wait until it is, and have it loaded again."""
+    def reloaded(self, target: str) -> None:
+        """Wait until a target that was refused is loaded again, by itself."""
         while True:
-            rows: list[Any] = self._asked("tables", "list", "--json") or []
-            phase = next((row["phase"] for row in rows if row["target"] == target), "")
-            if phase == "quarantined":
-                break
+            jobs = [job for job in self._jobs() if job["origin"] == "reload"]
+            if jobs and jobs[0]["targets"] == [target]:
+                self.await_job(jobs[0]["job"])
+                return
             threading.Event().wait(0.5)
-        known = {job["job"] for job in self._jobs()}
-        self._asked("tables", "load", table)
-        (job,) = [job["job"] for job in self._jobs() if job["job"] not in known]
-        self.await_job(job)
 
     def verified(self, pattern: str, *options: str) -> dict[str, Any]:
         """The result of a verification, equal or not."""
