@@ -82,7 +82,7 @@ def kind(monkeypatch: pytest.MonkeyPatch) -> Load:
     """The daemon has it beside its own."""
     made = Load()
     kinds = {LOAD: made, "rebuild": RebuildKind()}
-    monkeypatch.setattr(desk, "kinds_of", lambda: kinds)
+    monkeypatch.setattr(desk, "kinds_of", lambda config=None: kinds)
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -140,7 +141,8 @@ def test_a_deadlock_is_tried_again(server, table, writer, asking, rows_of, order
     thread.join()
     if raised:
         assert isinstance(raised[0], SinkUnavailable)
-        assert "eadlock" in str(raised[0])
+        # A server that is slow to look for deadlocks ends the wait by its bound.
+        assert re.search("[Dd]eadlock|Lock wait timeout", str(raised[0]))
         writer.write(batch)
     assert rows_of() == [(1, "z", 1), (2, "z", 2)]
     watching.close()
