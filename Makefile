@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo demo-load test test-long quick lint bench bench-compare compare chaos soak live mutation conformance docs pictures test-operate clean lock lock-jars
+.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo demo-load test test-long test-soak quick lint bench bench-compare compare chaos soak live mutation conformance docs pictures test-operate clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
@@ -12,6 +12,7 @@ help:
 	@echo "make demo-load  tables loaded beside changes and a kill -9, verified, repaired (MariaDB)"
 	@echo "make test    the tests that every change must pass; 10 minutes on 2 cores"
 	@echo "make test-long  the others: 10,000 seeds, deaths, deadlines, comparisons; 20 minutes"
+	@echo "make test-soak  by hand: MySQL 9, 10,000 simulated loads, alerts for real; an hour or two"
 	@echo "make test-lake  the sink's tests on REST + S3, Hive + HDFS, PostgreSQL; local and a cluster"
 	@echo "make quick   the tests that need neither JVM nor Spark's packages; a minute or two"
 	@echo "make lint    ruff, mypy, import-linter"
@@ -69,10 +70,13 @@ PYTEST := $(VENV)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-
 # TESTS="tests/offsets" or TESTS="-m 'not integration'" runs those, of whatever tier.
 TESTS ?=
 test: setup-tests
-	@$(PYTEST) $(or $(TESTS),-m "not long and not lake")
+	@$(PYTEST) $(or $(TESTS),-m "not long and not lake and not soak")
 
 test-long: setup-tests
-	@$(PYTEST) -m long
+	@$(PYTEST) -m "long and not soak"
+
+test-soak: setup-lake
+	@$(PYTEST) -m soak
 
 # LAKES="rest-s3 hive-hdfs" names lakes, MASTERS="local cluster" where Spark runs, SUITES="contract
 # iceberg" the tests, LAKE_OPTIONS="-x -k reset" what pytest gets.
@@ -100,7 +104,7 @@ pictures: setup-tests
 # The part of `test` that imports no Spark, for while one works.
 QUICK := tests/offsets tests/changes tests/actors
 quick: setup-tests
-	@$(PYTEST) -m "not integration and not long" $(QUICK)
+	@$(PYTEST) -m "not integration and not long and not soak" $(QUICK)
 
 lint: setup-tests
 	$(VENV)/ruff check .

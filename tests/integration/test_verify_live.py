@@ -16,7 +16,7 @@ from demo.load.shop import DATABASE, TABLES, Changes, create
 from demo.produce import create_topic
 from tests.needs import needed
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(1200)]
 
 ROWS = 80_000
 FOR_S = 120.0

@@ -22,7 +22,7 @@ from tests.deploy.prometheus_server import Prometheus
 from tests.integration.rig import Rig, canal, ddl
 from tests.integration.test_process import CHECKOUT, daemon
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
 RULES = CHECKOUT / "deploy/prometheus/binlogd.rules.yml"
 DASHBOARD = CHECKOUT / "deploy/grafana/binlogd.json"

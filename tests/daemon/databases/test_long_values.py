@@ -72,7 +72,7 @@ def test_a_long_value_is_whole_and_has_a_digest(
         database.close()
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_long_values_fit_into_memory(

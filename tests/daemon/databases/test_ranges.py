@@ -64,7 +64,7 @@ POSTGRESQL = {
 }  # fmt: skip
 KINDS = [
     *(("mariadb", type_) for type_ in MYSQL), *(("postgresql", type_) for type_ in POSTGRESQL),
-    *(pytest.param("mysql", type_, marks=pytest.mark.long) for type_ in MYSQL),
+    *(pytest.param("mysql", type_, marks=pytest.mark.soak) for type_ in MYSQL),
 ]  # fmt: skip
 
 

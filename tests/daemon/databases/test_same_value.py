@@ -130,7 +130,7 @@ def digits_behind(type_: str) -> int | None:
 _CASCADE = {"postgresql": " CASCADE"}
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("kind", "format_"), WAYS, ids=map("-".join, WAYS))
 def test_a_load_has_the_value_of_the_stream_that_is_read_beside_it(

@@ -18,7 +18,7 @@ from tests.sparkwriter.databases import JdbcTables, Server
 _numbers = itertools.count()
 
 
-@pytest.fixture(params=["postgres", "mariadb", pytest.param("mysql", marks=pytest.mark.long)])
+@pytest.fixture(params=["postgres", "mariadb", pytest.param("mysql", marks=pytest.mark.soak)])
 def server(request: pytest.FixtureRequest) -> Server:
     """Each in turn."""
     return request.getfixturevalue(f"{request.param}_server")

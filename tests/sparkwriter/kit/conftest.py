@@ -93,7 +93,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         "sqlite",
         "postgres",
         "mariadb",
-        pytest.param("mysql", marks=pytest.mark.long),
+        pytest.param("mysql", marks=pytest.mark.soak),
         pytest.param("iceberg", marks=pytest.mark.integration),
     ]
 )
