@@ -61,6 +61,12 @@ that the pipeline ends, and nothing restarts it. Longer: the operator waits for 
 T = TypeVar("T")
 
 
+LONGEST_WAIT_S = 1.0
+"""A signal that comes while a wait is about to begin does not end it: its handler runs only when
+the main thread goes on. An idle daemon would else hear of it with the next event, whenever that
+is."""
+
+
 class EventQueue:
     """Events for the supervisor, from any thread. The main thread reads them."""
 
@@ -72,9 +78,10 @@ class EventQueue:
         self._events.put(message)
 
     def get(self, timeout_s: float | None) -> object | None:
-        """The next event, or None after ``timeout_s`` seconds."""
+        """The next event, or None after ``timeout_s`` seconds, or after LONGEST_WAIT_S."""
         try:
-            return self._events.get(timeout=timeout_s)
+            longest = LONGEST_WAIT_S if timeout_s is None else min(timeout_s, LONGEST_WAIT_S)
+            return self._events.get(timeout=longest)
         except queue.Empty:
             return None
 
