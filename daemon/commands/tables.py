@@ -16,13 +16,13 @@ from actors.contract.figures import bare
 from daemon.commands.offset_transfer import export_snapshot
 from daemon.config.config import Config
 from daemon.jobs import offline
-from daemon.jobs.record import Wanted
+from daemon.jobs.record import Job, Wanted
 from daemon.jobs.runner import now
 from daemon.jobs.store import JobStore
 from daemon.observe import control
 from daemon.observe.status_table import size
 from daemon.operate.rebuild_answer import said
-from daemon.operate.rebuild_job import FLAGS, KIND, job_of, rebuild_job
+from daemon.operate.rebuild_job import FLAGS, KIND, job_of, rebuild_job, refuse_live_load
 from daemon.operate.rebuild_plan import RebuildRequest, pipeline_of
 from daemon.positions.offset_file import OffsetFile
 from daemon.runtime.edits import EditRefused, edit_offline
@@ -88,7 +88,9 @@ def _rebuild_offline(settings: Config, target: str, flags: Mapping[str, bool]) -
         recorded = pipeline_of((s for s in found if s is not None), target)
         wanted = RebuildRequest(settings, recorded.pipeline, target, uuid4().hex[:8], **flags)
         if wanted.cancel and target in recorded.rebuilds:
-            _cancel_job(settings, target)
+            jobs = JobStore(settings.daemon.state_dir).load().jobs
+            refuse_live_load(recorded, target, jobs)
+            _cancel_job(settings, job_of(jobs, target))
         edit_offline(settings, recorded.pipeline, wanted)
     except (EditRefused, offline.NotRecorded) as error:
         print(f"binlogd: {settings.redactor.text(str(error))}", file=sys.stderr)
@@ -112,12 +114,10 @@ def _record_job(settings: Config, wanted: RebuildRequest) -> None:
         print(f"binlogd: its job is recorded by the next start: {error}", file=sys.stderr)
 
 
-def _cancel_job(settings: Config, target: str) -> None:
+def _cancel_job(settings: Config, job: Job | None) -> None:
     """Before the edit: the next start would take a rebuild that is gone for one that is done."""
-    state_dir = settings.daemon.state_dir
-    job = job_of(JobStore(state_dir).load().jobs, target)
     if job is not None and not job.wish:
-        offline.ask(state_dir, job.id, "cancel")
+        offline.ask(settings.daemon.state_dir, job.id, "cancel")
 
 
 def _list(settings: Config, open_: list[Row] | None, console: Console, as_json: bool) -> int:

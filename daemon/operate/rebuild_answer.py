@@ -15,7 +15,7 @@ from daemon.config.config import Config
 from daemon.jobs.record import Job, State, Wanted
 from daemon.jobs.runner import JobRunner, JobsClosed
 from daemon.observe.control import ControlError
-from daemon.operate.rebuild_job import FLAGS, KIND, job_of
+from daemon.operate.rebuild_job import FLAGS, KIND, job_of, refuse_live_load
 from daemon.operate.rebuild_plan import RebuildRequest, pipeline_of
 from daemon.runtime.edits import Change, EditFailed, EditRefused
 from offsets.store import OffsetStore, StoreError
@@ -99,6 +99,7 @@ class RebuildAnswer:
         number = uuid4().hex[:8]
         wanted = RebuildRequest(self._config, snapshot.pipeline, target, number, **flags)
         replace(wanted, own=1)(snapshot)
+        refuse_live_load(snapshot, target, self._runner.jobs)
         return wanted
 
 

@@ -103,6 +103,17 @@ def job_of(jobs: Iterable[Job], target: str) -> Job | None:
     return next((job for job in open_ if job.wanted.targets == (target,)), None)
 
 
+def refuse_live_load(snapshot: Snapshot, target: str, jobs: Iterable[Job]) -> None:
+    """Raise EditRefused where a job loads the target and goes on: it would take a load that was
+    given up beside it for one whose table has its name."""
+    rebuild = snapshot.rebuilds.get(target)
+    load = None if rebuild is None else rebuild.load
+    for job in jobs:
+        goes_on = not job.state.is_final and job.wish != "cancel"
+        if goes_on and load is not None and job.id == load.job:
+            raise EditRefused(f"{target}: `binlogd jobs cancel {job.id}` comes first")
+
+
 def rebuild_job(wanted: Wanted, number: str, now_ms: int) -> Job:
     """A job for a rebuild that is recorded in the snapshot already, into the table of a number."""
     job = new_job(wanted, now_ms, f"{KIND}-{number}")

@@ -66,13 +66,10 @@ def _look(step: Step, ending: Ending) -> None:
     since_ms, patience_s = ending.proved_ms, settings.settle_s
     if since_ms is None and settings.idle_s is not None:
         since_ms, patience_s = ending.since_ms, settings.idle_s
-        by_time = True
-    else:
-        by_time = False
     if since_ms is not None and step.now_ms >= since_ms + patience_s * 1000:
         left = {name: at for name, at in ending.scanned.items() if name not in ending.ends}
         ending.ends |= left
-        ending.by_time += sorted(left) if by_time else []
+        ending.by_time += sorted(left)
 
 
 def _waits(ending: Ending, missing: list[str]) -> str:

@@ -11,11 +11,13 @@ import pytest
 from daemon.jobs.hands import DaemonLook
 from daemon.jobs.record import Job, State, Wanted, new_job
 from daemon.operate import rebuild_job
-from daemon.operate.rebuild_job import RebuildKind, adopted, job_of
-from daemon.runtime.edits import EditFailed
+from daemon.operate.rebuild_job import RebuildKind, adopted, job_of, refuse_live_load
+from daemon.runtime.edits import EditFailed, EditRefused
+from offsets.load import Load
+from offsets.rebuild import Rebuild
 from offsets.rebuild_steps import ended
 from offsets.recovery import Watermarks
-from offsets.snapshot import PartitionState
+from offsets.snapshot import PartitionState, Snapshot
 from tests.daemon.jobs.job_rig import JobRig
 from tests.daemon.source.fake_source import FakeSource
 
@@ -156,3 +158,15 @@ def test_a_recorded_rebuild_without_a_job_gets_one(rig: JobRig) -> None:
     assert adopted(snapshot, {"load-1": replace(load, state=State.CANCELLED)}, 5) == [job]
     given_up = replace(snapshot.rebuilds[T], cancelled=True)
     assert adopted(replace(snapshot, rebuilds={T: given_up}), {}, 5) == []
+
+
+def test_a_load_is_not_given_up_beside_its_job() -> None:
+    """The job would say that the table is loaded. Once it is cancelled, or over, nothing is."""
+    load = Load("load-1", {})
+    snapshot = Snapshot("p", "g", rebuilds={T: Rebuild("lake.s.t__rebuild_1", {}, load=load)})
+    job = new_job(Wanted("load", "p", (T,)), 0, "load-1")
+    with pytest.raises(EditRefused, match="jobs cancel load-1` comes first"):
+        refuse_live_load(snapshot, T, [job])
+    for other in (replace(job, wish="cancel"), replace(job, state=State.FAILED)):
+        refuse_live_load(snapshot, T, [other])
+    refuse_live_load(Snapshot("p", "g"), T, [job])
