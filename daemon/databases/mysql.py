@@ -7,29 +7,24 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 
 from changes.model import TableName
-from daemon.databases import mysql_checks, selects
+from daemon.databases import mysql_checks
 from daemon.databases.fetching import fetch_rows
-from daemon.databases.findings import findings, of_table, problem
+from daemon.databases.findings import Finding
 from daemon.databases.mysql_session import MySqlSession
 from daemon.databases.mysql_sql import MySqlWords, form_of
 from daemon.databases.patterns import matching
 from daemon.databases.port import (
-    ALL_ROWS,
     DatabaseRefused,
-    Findings,
-    Key,
-    KeyRange,
     Moment,
     SourceColumn,
     SourceTable,
-    Texts,
 )
 from daemon.databases.sections import DatabaseSection
-from daemon.databases.walk import walk
+from daemon.databases.sql_database import SqlDatabase
 from sparkwriter.sql.jdbc import JdbcOptions
 
 
-class MySqlDatabase:
+class MySqlDatabase(SqlDatabase):
     """See ``port.Database``."""
 
     def __init__(self, name: str, section: DatabaseSection, password: Callable[[], str]) -> None:
@@ -37,7 +32,7 @@ class MySqlDatabase:
         question."""
         self._section = section
         self._session = MySqlSession(name, section, password)
-        self._words = MySqlWords()
+        super().__init__(MySqlWords())
 
     def tables(self, pattern: str) -> list[TableName]:
         """See ``port.Database``."""
@@ -86,58 +81,18 @@ class MySqlDatabase:
         ((now,),) = self.ask("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))")
         return Moment(int(str(now)), position)
 
-    def ranges(self, table: SourceTable, rows: int) -> Iterator[KeyRange]:
-        """See ``port.Database``."""
-        return walk(self._words, table, rows, self.ask)
-
-    def query(
-        self, table: SourceTable, columns: Sequence[SourceColumn], part: KeyRange = ALL_ROWS
-    ) -> str:
-        """See ``port.Database``."""
-        return selects.query(self._words, table, columns, part)
-
-    def compared(self, column: SourceColumn) -> str:
-        """See ``port.Database``."""
-        return selects.compared(self._words, column)
-
-    def table_sql(self, table: TableName) -> str:
-        """See ``port.Database``."""
-        return self._words.table(table)
-
-    def predicate(self, table: SourceTable, part: KeyRange) -> str:
-        """See ``port.Database``."""
-        return selects.predicate(self._words, table, part)
-
-    def matching(self, table: SourceTable, keys: Sequence[Key]) -> str:
-        """See ``port.Database``."""
-        return selects.matching(self._words, table, keys)
-
     def ask(self, sql: str) -> list[tuple[object, ...]]:
         """See ``port.Database``."""
         return self._session.run(sql)
-
-    def rows(
-        self, table: SourceTable, columns: Sequence[SourceColumn], keys: Sequence[Key]
-    ) -> dict[Key, Texts]:
-        """See ``port.Database``."""
-        return selects.rows(self._words, table, columns, keys, self.ask)
 
     def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
         """See ``port.Database``."""
         return self._session.jdbc(fetch_rows(table))
 
-    def check(self, tables: Sequence[TableName], clock_us: Callable[[], int]) -> Findings:
-        """See ``port.Database``."""
-        ahead_us = self.moment().unix_us - clock_us()
+    def of_server(self, ahead_us: int) -> Iterator[Finding]:
+        """See ``SqlDatabase``."""
         asked = mysql_checks.Asked(self.ask, self._session.is_mariadb(), self._section, ahead_us)
-        found = [*mysql_checks.of_server(asked)]
-        for table in tables:
-            try:
-                self.ask(f"SELECT 1 FROM {self._words.table(table)} LIMIT 0")
-                found += of_table(self.describe(table))
-            except DatabaseRefused as error:
-                found.append(problem(str(error)))
-        return findings(found)
+        return mysql_checks.of_server(asked)
 
     def close(self) -> None:
         """See ``port.Database``."""

@@ -11,25 +11,20 @@ from urllib.parse import quote
 import psycopg
 
 from changes.model import TableName
-from daemon.databases import postgresql_checks, selects
+from daemon.databases import postgresql_checks
 from daemon.databases.fetching import fetch_rows
-from daemon.databases.findings import findings, of_table, problem
+from daemon.databases.findings import Finding
 from daemon.databases.patterns import matching
 from daemon.databases.port import (
-    ALL_ROWS,
     DatabaseAway,
     DatabaseRefused,
-    Findings,
-    Key,
-    KeyRange,
     Moment,
     SourceColumn,
     SourceTable,
-    Texts,
 )
 from daemon.databases.postgresql_sql import PostgreSqlWords, form_of
 from daemon.databases.sections import DatabaseSection
-from daemon.databases.walk import walk
+from daemon.databases.sql_database import SqlDatabase
 from sparkwriter.sql.jdbc import JdbcOptions
 
 _CONNECT_WITHIN_S = 15
@@ -39,14 +34,14 @@ locks. 25006 is none of ours: nothing is written."""
 _DENIED = "42501"
 
 
-class PostgreSqlDatabase:
+class PostgreSqlDatabase(SqlDatabase):
     """See ``port.Database``. A table's ``database`` is its schema, as Debezium has it."""
 
     def __init__(self, name: str, section: DatabaseSection, password: Callable[[], str]) -> None:
         """``name`` is the section's; ``password`` gives what it is now. Connects at the first
         question."""
         self._name, self._section, self._password = name, section, password
-        self._words = PostgreSqlWords()
+        super().__init__(PostgreSqlWords())
         self._connection: psycopg.Connection[tuple[object, ...]] | None = None
 
     def tables(self, pattern: str) -> list[TableName]:
@@ -87,41 +82,9 @@ class PostgreSqlDatabase:
         ((now,),) = self.ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
         return Moment(int(str(now)), None if position is None else f"lsn:{position}")
 
-    def ranges(self, table: SourceTable, rows: int) -> Iterator[KeyRange]:
-        """See ``port.Database``."""
-        return walk(self._words, table, rows, self.ask)
-
-    def query(
-        self, table: SourceTable, columns: Sequence[SourceColumn], part: KeyRange = ALL_ROWS
-    ) -> str:
-        """See ``port.Database``."""
-        return selects.query(self._words, table, columns, part)
-
-    def compared(self, column: SourceColumn) -> str:
-        """See ``port.Database``."""
-        return selects.compared(self._words, column)
-
-    def table_sql(self, table: TableName) -> str:
-        """See ``port.Database``."""
-        return self._words.table(table)
-
-    def predicate(self, table: SourceTable, part: KeyRange) -> str:
-        """See ``port.Database``."""
-        return selects.predicate(self._words, table, part)
-
-    def matching(self, table: SourceTable, keys: Sequence[Key]) -> str:
-        """See ``port.Database``."""
-        return selects.matching(self._words, table, keys)
-
     def ask(self, sql: str) -> list[tuple[object, ...]]:
         """See ``port.Database``."""
         return self._run(sql, None)
-
-    def rows(
-        self, table: SourceTable, columns: Sequence[SourceColumn], keys: Sequence[Key]
-    ) -> dict[Key, Texts]:
-        """See ``port.Database``."""
-        return selects.rows(self._words, table, columns, keys, self.ask)
 
     def jdbc(self, table: SourceTable | None = None) -> JdbcOptions:
         """See ``port.Database``."""
@@ -142,17 +105,9 @@ class PostgreSqlDatabase:
             fetch_rows=fetch_rows(table),
         )
 
-    def check(self, tables: Sequence[TableName], clock_us: Callable[[], int]) -> Findings:
-        """See ``port.Database``."""
-        ahead_us = self.moment().unix_us - clock_us()
-        found = [*postgresql_checks.of_server(self.ask, self._section, ahead_us)]
-        for table in tables:
-            try:
-                self.ask(f"SELECT 1 FROM {self._words.table(table)} LIMIT 0")
-                found += of_table(self.describe(table))
-            except DatabaseRefused as error:
-                found.append(problem(str(error)))
-        return findings(found)
+    def of_server(self, ahead_us: int) -> Iterator[Finding]:
+        """See ``SqlDatabase``."""
+        return postgresql_checks.of_server(self.ask, self._section, ahead_us)
 
     def close(self) -> None:
         """See ``port.Database``."""

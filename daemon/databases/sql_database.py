@@ -1,0 +1,89 @@
+"""What ``port.Database`` is in any database that is asked in SQL, once its words are given."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from changes.model import TableName
+from daemon.databases import selects
+from daemon.databases.findings import Finding, findings, of_table, problem
+from daemon.databases.port import (
+    ALL_ROWS,
+    DatabaseRefused,
+    Findings,
+    Key,
+    KeyRange,
+    Moment,
+    SourceColumn,
+    SourceTable,
+    Texts,
+)
+from daemon.databases.walk import walk
+
+
+class SqlDatabase(ABC):
+    """The part of ``port.Database`` that only its words tell apart."""
+
+    def __init__(self, words: selects.Dialect) -> None:
+        self._words = words
+
+    @abstractmethod
+    def ask(self, sql: str) -> list[tuple[object, ...]]:
+        """See ``port.Database``."""
+
+    @abstractmethod
+    def describe(self, table: TableName) -> SourceTable:
+        """See ``port.Database``."""
+
+    @abstractmethod
+    def moment(self) -> Moment:
+        """See ``port.Database``."""
+
+    @abstractmethod
+    def of_server(self, ahead_us: int) -> Iterable[Finding]:
+        """What its settings and rights lack; its clock is so far ahead of this machine's."""
+
+    def ranges(self, table: SourceTable, rows: int) -> Iterator[KeyRange]:
+        """See ``port.Database``."""
+        return walk(self._words, table, rows, self.ask)
+
+    def query(
+        self, table: SourceTable, columns: Sequence[SourceColumn], part: KeyRange = ALL_ROWS
+    ) -> str:
+        """See ``port.Database``."""
+        return selects.query(self._words, table, columns, part)
+
+    def compared(self, column: SourceColumn) -> str:
+        """See ``port.Database``."""
+        return selects.compared(self._words, column)
+
+    def table_sql(self, table: TableName) -> str:
+        """See ``port.Database``."""
+        return self._words.table(table)
+
+    def predicate(self, table: SourceTable, part: KeyRange) -> str:
+        """See ``port.Database``."""
+        return selects.predicate(self._words, table, part)
+
+    def matching(self, table: SourceTable, keys: Sequence[Key]) -> str:
+        """See ``port.Database``."""
+        return selects.matching(self._words, table, keys)
+
+    def rows(
+        self, table: SourceTable, columns: Sequence[SourceColumn], keys: Sequence[Key]
+    ) -> dict[Key, Texts]:
+        """See ``port.Database``."""
+        return selects.rows(self._words, table, columns, keys, self.ask)
+
+    def check(self, tables: Sequence[TableName], clock_us: Callable[[], int]) -> Findings:
+        """See ``port.Database``."""
+        ahead_us = self.moment().unix_us - clock_us()
+        found = [*self.of_server(ahead_us)]
+        for table in tables:
+            try:
+                self.ask(f"SELECT 1 FROM {self._words.table(table)} LIMIT 0")
+                found += of_table(self.describe(table))
+            except DatabaseRefused as error:
+                found.append(problem(str(error)))
+        return findings(found)
