@@ -24,6 +24,8 @@ def look(step: Step) -> None:
         elif load.broken is not None:
             again(step, filled, load.broken.reason)
             filled.behind = texts(load.broken.behind)
+        elif filled.stage == "filled" and not load.filling:
+            _follow(step, filled)
     for target, filled in step.memory.at("again").items():
         load = load_of(snapshot, target, filled, step.job.id)
         if load is None:
@@ -40,6 +42,16 @@ def _recorded(step: Step, target: str) -> bool:
     """Whether its end may be recorded already, by a step whose own end was not remembered."""
     ending = step.memory.ending
     return ending is not None and ending.ready and target in ending.targets
+
+
+def _follow(step: Step, filled: Filled) -> None:
+    """Its end is recorded, by a step whose own end was not remembered.
+
+    From here on the table may take its name at any time, whatever becomes of the others' end.
+    """
+    filled.stage = "following"
+    if (ending := step.memory.ending) is not None:
+        filled.by_time = ending.by_time
 
 
 def again(step: Step, filled: Filled, why: str, wait_s: float = 0.0) -> None:

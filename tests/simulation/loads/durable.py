@@ -45,6 +45,10 @@ class Clockwork:
         for source in sorted(set(commits)):
             if rng.random() < appended:
                 self._append(source, now)
+        self.settle(now)
+
+    def settle(self, now: float) -> None:
+        """What has been in the log for the margin is visible."""
         late = [at for at, when in self.seen_at.items() if now - when >= MARGIN_S * 0.99]
         self.visible = max([self.visible, *(at + 1 for at in late)])
 

@@ -50,6 +50,8 @@ class LoadWorld(World):
     def act(self) -> None:
         self.pass_time()
         super().act()
+        # An act may wait for a timer: the database did not stand still meanwhile.
+        self.durable.clockwork.settle(self.now)
         self.durable.now = self.now
 
     def pass_time(self) -> None:
