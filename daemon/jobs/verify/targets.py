@@ -12,6 +12,9 @@ from changes.shaping.shape import NO_SHAPE
 from daemon.config.config import Config
 from daemon.databases.opening import open_database
 
+NOT = "!"
+"""Before a pattern: what it matches is left out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Compared:
@@ -30,18 +33,23 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """``refused``: by target why it can't be compared."""
+    """``refused``: by target why it can't be compared. ``left_out``: names of tables and targets
+    that an exclusion matches."""
 
     tables: tuple[Compared, ...]
     refused: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def chosen(config: Config, pipeline: str, patterns: Sequence[str]) -> Chosen:
     """What the patterns choose: of targets (``lake.shop.*``), or of the source's tables
-    (``shop.order_*``). Raises DatabaseAway, DatabaseRefused."""
+    (``shop.order_*``), without those of ``!PATTERN``. Raises DatabaseAway, DatabaseRefused."""
     router = Router(config.routes(pipeline))
+    wanted = [pattern for pattern in patterns if not pattern.startswith(NOT)]
+    unwanted = [pattern.removeprefix(NOT) for pattern in patterns if pattern.startswith(NOT)]
     tables: list[Compared] = []
     refused: list[tuple[str, str]] = []
+    left_out: list[str] = []
     for database, table in _tables(config, pipeline):
         try:
             routes = router.targets(table)
@@ -50,14 +58,17 @@ def chosen(config: Config, pipeline: str, patterns: Sequence[str]) -> Chosen:
             continue
         for route in routes:
             names = (str(route.name), str(table))
-            if not any(fnmatchcase(name, pattern) for name in names for pattern in patterns):
-                continue
-            why = _unfit(router, table, route)
-            if why is None:
-                tables.append(Compared(route.name, table, database, route.types, route.options))
-            else:
-                refused.append((str(route.name), why))
-    return Chosen(tuple(sorted(tables, key=lambda one: str(one.target))), tuple(refused))
+            if _any(names, unwanted):
+                left_out += names
+            elif _any(names, wanted):
+                why = _unfit(router, table, route)
+                if why is None:
+                    one = Compared(route.name, table, database, route.types, route.options)
+                    tables.append(one)
+                else:
+                    refused.append((str(route.name), why))
+    tables.sort(key=lambda one: str(one.target))
+    return Chosen(tuple(tables), tuple(refused), tuple(left_out))
 
 
 def named(config: Config, pipeline: str, target: str, table: str) -> Compared:
@@ -77,10 +88,20 @@ def named(config: Config, pipeline: str, target: str, table: str) -> Compared:
 
 
 def unmatched(patterns: Iterable[str], found: Chosen) -> list[str]:
-    """The patterns that choose nothing."""
+    """The patterns that match nothing, exclusions among them."""
     names = [name for one in found.tables for name in (str(one.target), str(one.table))]
     names += [name for name, _ in found.refused]
-    return [p for p in patterns if not any(fnmatchcase(name, p) for name in names)]
+    return [
+        pattern
+        for pattern in patterns
+        if not _any(
+            found.left_out if pattern.startswith(NOT) else names, [pattern.removeprefix(NOT)]
+        )
+    ]
+
+
+def _any(names: Iterable[str], patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 def _unfit(router: Router, table: TableName, route: TargetRoute) -> str | None:
