@@ -25,7 +25,7 @@ def config(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Config:
         {
             "kafka": {"bootstrap.servers": "nowhere:1"},
             "sink": {"lake": lake},
-            "pipeline": {"p": route | {"target": "lake.s.{table}"}},
+            "pipeline": {"p": route | {"target": "lake.{database}.{table}"}},
             "daemon": {"state_dir": str(tmp_path)},
         }
     )
