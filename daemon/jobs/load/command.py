@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -16,14 +15,11 @@ from daemon.jobs.load.kind import KIND, LoadKind
 from daemon.jobs.offline import OfflineLook
 from daemon.jobs.port import Plan
 from daemon.jobs.record import Wanted
+from daemon.jobs.requests import added, failed, followed
 from daemon.observe import control
 from daemon.runtime.lifecycle import Exit
 from daemon.source.port import BrokerUnreachable, NotAnswered, TopicMissing
 from offsets.store import StoreError
-
-LOOK_EVERY_S = 0.5
-
-FINAL = ("cancelled", "failed", "done")
 
 
 def load(
@@ -39,28 +35,29 @@ def load(
     except (
         DatabaseAway, DatabaseRefused, NotAnswered, BrokerUnreachable, TopicMissing, StoreError,
     ) as error:  # fmt: skip
-        return _failed(settings, str(error), Exit.PIPELINE_FAILED)
+        return failed(settings, str(error), Exit.PIPELINE_FAILED)
     _show(console, plans, flags["json"])
     refusals = [line for plan in plans for line in plan.refusals]
     for line in refusals:
-        _failed(settings, line, Exit.UNUSABLE)
+        failed(settings, line, Exit.UNUSABLE)
     if refusals:
         return Exit.UNUSABLE.value
     if flags["dry_run"]:
         return Exit.OK.value
     try:
         wanted = [one for plan in plans for one in plan.wanted]
-        jobs = [_added(settings, one) for one in wanted]
+        jobs = [added(settings, one) for one in wanted]
         for job in jobs:
             line = f"job {job} is recorded: binlogd jobs show {job}"
             console.print(line, markup=False, highlight=False)
         if not flags["wait"]:
             return Exit.OK.value
-        return _ended(settings, console, [_followed(settings, console, job) for job in jobs])
+        say = partial(console.print, markup=False, highlight=False)
+        return _ended(settings, [followed(settings, job, say) for job in jobs])
     except control.NotRunning as error:
-        return _failed(settings, f"{error}: the running daemon loads", Exit.NOT_RUNNING)
+        return failed(settings, f"{error}: the running daemon loads", Exit.NOT_RUNNING)
     except control.ControlError as error:
-        return _failed(settings, str(error), Exit.PIPELINE_FAILED)
+        return failed(settings, str(error), Exit.PIPELINE_FAILED)
 
 
 def planned(settings: Config, patterns: Sequence[str], *, anew: bool = False) -> list[Plan]:
@@ -98,42 +95,8 @@ def _show(console: Console, plans: Sequence[Plan], as_json: bool) -> None:
             console.print(line, markup=False, highlight=False)
 
 
-def _added(settings: Config, wanted: Wanted) -> str:
-    request = {
-        "ask": "jobs-add",
-        "kind": wanted.kind,
-        "pipeline": wanted.pipeline,
-        "targets": list(wanted.targets),
-        "params": dict(wanted.params),
-    }
-    return str(control.ask(settings.daemon.state_dir, request)["job"])
-
-
-def _followed(settings: Config, console: Console, job: str) -> dict[str, Any]:
-    """Wait for a job's end. Leaving the command leaves the job as it is."""
-    said = ""
-    while True:
-        request = {"ask": "jobs-show", "job": job}
-        found: dict[str, Any] | None = control.ask(settings.daemon.state_dir, request)
-        if found is None:
-            raise control.ControlError(f"job {job} is not listed any more: raise jobs.keep")
-        progress = found["progress"]
-        line = f"{job}: {found['state']}, {progress['done']:,} rows: {found['message']}"
-        if line != said:
-            said = line
-            console.print(line, markup=False, highlight=False)
-        if found["state"] in FINAL:
-            return found
-        time.sleep(LOOK_EVERY_S)
-
-
-def _ended(settings: Config, console: Console, jobs: Sequence[Mapping[str, Any]]) -> int:
+def _ended(settings: Config, jobs: Sequence[Mapping[str, Any]]) -> int:
     bad = [job for job in jobs if job["state"] != "done"]
     for job in bad:
-        _failed(settings, f"job {job['job']}: {job['state']}: {job['message']}", Exit.UNUSABLE)
+        failed(settings, f"job {job['job']}: {job['state']}: {job['message']}", Exit.UNUSABLE)
     return Exit.PIPELINE_FAILED.value if bad else Exit.OK.value
-
-
-def _failed(settings: Config, reason: str, status: Exit) -> int:
-    print(f"binlogd: {settings.redactor.text(reason)}", file=sys.stderr)
-    return status.value

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -15,14 +14,11 @@ from daemon.databases.port import DatabaseAway, DatabaseRefused
 from daemon.jobs.offline import OfflineLook
 from daemon.jobs.port import Plan
 from daemon.jobs.record import Wanted
+from daemon.jobs.requests import added, failed, followed
 from daemon.jobs.verify.kind import VerifyKind
 from daemon.observe import control
 from daemon.observe.verify_table import print_result
 from daemon.runtime.lifecycle import Exit
-
-LOOK_EVERY_S = 0.5
-
-FINAL = ("cancelled", "failed", "done")
 
 
 def verify(
@@ -40,23 +36,25 @@ def verify(
     try:
         plans = planned(settings, patterns, params)
     except (DatabaseAway, DatabaseRefused) as error:
-        return _failed(settings, str(error), Exit.PIPELINE_FAILED)
+        return failed(settings, str(error), Exit.PIPELINE_FAILED)
     refusals = [line for plan in plans for line in plan.refusals]
     for line in refusals:
-        _failed(settings, line, Exit.UNUSABLE)
+        failed(settings, line, Exit.UNUSABLE)
     if refusals:
         return Exit.UNUSABLE.value
     if flags["dry_run"]:
         _show_plans(console, plans, flags["json"])
         return Exit.OK.value
     try:
-        jobs = [_added(settings, plan.wanted[0]) for plan in plans]
-        found = [_followed(settings, console, job, flags["json"]) for job in jobs]
+        jobs = [added(settings, plan.wanted[0]) for plan in plans]
+        say = partial(console.print, markup=False, highlight=False)
+        quiet = flags["json"]
+        found = [followed(settings, job, _nothing if quiet else say) for job in jobs]
     except control.NotRunning as error:
         line = f"{error}: tables are compared by the running daemon"
-        return _failed(settings, line, Exit.NOT_RUNNING)
+        return failed(settings, line, Exit.NOT_RUNNING)
     except control.ControlError as error:
-        return _failed(settings, str(error), Exit.PIPELINE_FAILED)
+        return failed(settings, str(error), Exit.PIPELINE_FAILED)
     return _printed(settings, console, found, flags["json"])
 
 
@@ -86,34 +84,6 @@ def _show_plans(console: Console, plans: Sequence[Plan], as_json: bool) -> None:
             console.print(line, markup=False)
 
 
-def _added(settings: Config, wanted: Wanted) -> str:
-    request = {
-        "ask": "jobs-add",
-        "kind": wanted.kind,
-        "pipeline": wanted.pipeline,
-        "targets": list(wanted.targets),
-        "params": dict(wanted.params),
-    }
-    return str(control.ask(settings.daemon.state_dir, request)["job"])
-
-
-def _followed(settings: Config, console: Console, job: str, quiet: bool) -> dict[str, Any]:
-    """Wait for a job's end. Leaving the command leaves the job as it is."""
-    said = ""
-    while True:
-        request = {"ask": "jobs-show", "job": job}
-        found: dict[str, Any] | None = control.ask(settings.daemon.state_dir, request)
-        if found is None:
-            raise control.ControlError(f"job {job} is not listed any more: raise jobs.keep")
-        if found["state"] in FINAL:
-            return found
-        line = f"{job}: {found['state']}, {found['progress']['done']:,} rows: {found['message']}"
-        if line != said and not quiet:
-            said = line
-            console.print(line, markup=False, highlight=False)
-        time.sleep(LOOK_EVERY_S)
-
-
 def _printed(
     settings: Config, console: Console, jobs: Sequence[Mapping[str, Any]], as_json: bool
 ) -> int:
@@ -124,7 +94,7 @@ def _printed(
     for job in jobs:
         if job["state"] != "done":
             reason = f"job {job['job']}: {job['state']}: {job['message']}"
-            return _failed(settings, reason, Exit.UNUSABLE)
+            return failed(settings, reason, Exit.UNUSABLE)
         if not as_json:
             print_result(console, job["result"])
         if not job["result"]["equal"]:
@@ -132,6 +102,5 @@ def _printed(
     return status.value
 
 
-def _failed(settings: Config, reason: str, status: Exit) -> int:
-    print(f"binlogd: {settings.redactor.text(reason)}", file=sys.stderr)
-    return status.value
+def _nothing(line: str) -> None:
+    """The JSON alone is printed."""
