@@ -8,6 +8,7 @@ from daemon.commands import dead_letters_group, jobs_group, offsets_group, table
 from daemon.commands.check_config import check_config
 from daemon.commands.decode_command import decode
 from daemon.commands.run import run
+from daemon.commands.setup import setup
 from daemon.commands.status import status
 from daemon.first_config.command import init
 from daemon.page.top import top
@@ -17,18 +18,20 @@ from daemon.support.command import support_bundle
 app = typer.Typer(
     help="Keeps tables in a lake equal to a database, from its change stream in Kafka.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(run)
-app.command()(init)
-app.command()(status)
-app.command()(top)
-app.command()(reload)
-app.command("log-level")(log_level)
-app.command("support-bundle")(support_bundle)
-app.command("check-config")(check_config)
-app.command()(decode)
+app.command("run", epilog="Example: binlogd run --config config.toml")(run)
+app.command(
+    "init", epilog="Example: binlogd init --broker 127.0.0.1:9092 --topic shop --lake var/warehouse"
+)(init)
+app.command("setup", epilog="Example: binlogd setup s3")(setup)
+app.command("status", epilog="Example: binlogd status --json")(status)
+app.command("top", epilog="Example: binlogd top --ill")(top)
+app.command("reload", epilog="Example: binlogd reload --dry-run")(reload)
+app.command("log-level", epilog="Example: binlogd log-level debug --actor shop/fetcher")(log_level)
+app.command("support-bundle", epilog="Example: binlogd support-bundle")(support_bundle)
+app.command("check-config", epilog="Example: binlogd check-config --connect")(check_config)
+app.command("decode", epilog="Example: binlogd decode --format canal-json messages.jsonl")(decode)
 app.add_typer(offsets_group.app, name="offsets")
 app.add_typer(tables_group.app, name="tables")
 app.add_typer(jobs_group.app, name="jobs")

@@ -31,7 +31,7 @@ from demo.shop import Shop
 from demo.steps import Steps, TooLong
 from sparkwriter.jdbc.session import DbError
 from sparkwriter.session.jars import JarsError
-from sparkwriter.session.java import CHECKOUT, JavaMissing
+from sparkwriter.session.java import CHECKOUT, VAR, JavaMissing
 from sparkwriter.session.java_failures import JavaFailure, reason
 
 TOPIC = "shop"
@@ -157,7 +157,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
     parser.add_argument("--changes", type=int, help=f"row changes ({_sizes()})")
     parser.add_argument("--seed", type=int, default=1, help="another seed, another stream")
-    parser.add_argument("--var", type=Path, default=CHECKOUT / "var" / "demo", help="made anew")
+    parser.add_argument("--var", type=Path, default=VAR / "demo", help="made anew")
     parser.add_argument(
         "--lake", "--sink", choices=LAKES, default="folder", help="where the tables are"
     )

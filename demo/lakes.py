@@ -34,7 +34,7 @@ that grows with every file."""
 
 @contextmanager
 def _folder(var: Path) -> Iterator[DemoLake]:
-    yield DemoLake(partial(_read, var, embedded(var)), CHECKOUT / "config.toml", {})
+    yield DemoLake(partial(_read, var, embedded(var)), CHECKOUT / "demo" / "config.toml", {})
 
 
 @contextmanager

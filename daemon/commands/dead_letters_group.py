@@ -32,7 +32,7 @@ SinceOption = Annotated[
 ]
 
 
-@app.command("list")
+@app.command("list", epilog='Example: binlogd dead-letters list --table "shop.*" --since 2h')
 def letters_list(
     config: ConfigOption = Path("config.toml"),
     pipeline: PipelineOption = None,
@@ -54,7 +54,7 @@ def letters_list(
     sys.exit(list_letters(settings, names, wanted, make_console(), as_json))
 
 
-@app.command("show")
+@app.command("show", epilog="Example: binlogd dead-letters show shop:0:4711")
 def letters_show(
     letter: Annotated[str, typer.Argument(help="TOPIC:PARTITION:OFFSET, as list names it.")],
     config: ConfigOption = Path("config.toml"),
@@ -73,7 +73,7 @@ def letters_show(
     sys.exit(show_letter(settings, names, wanted, as_json))
 
 
-@app.command("replay")
+@app.command("replay", epilog="Example: binlogd dead-letters replay --all --reason unfit")
 def letters_replay(
     letters: Annotated[
         list[str] | None,

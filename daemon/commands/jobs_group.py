@@ -17,7 +17,7 @@ JobArgument = Annotated[str, typer.Argument(help="As jobs list names it.", metav
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 
 
-@app.command("list")
+@app.command("list", epilog="Example: binlogd jobs list")
 def jobs_list(config: ConfigOption = Path("config.toml"), as_json: JsonOption = False) -> None:
     """Show the jobs: of the running daemon, or as they are recorded. Status 1: damage."""
     from daemon.commands.jobs import list_jobs
@@ -25,7 +25,7 @@ def jobs_list(config: ConfigOption = Path("config.toml"), as_json: JsonOption = 
     sys.exit(list_jobs(load_config(config, lenient=True), make_console(), as_json))
 
 
-@app.command("show")
+@app.command("show", epilog="Example: binlogd jobs show load-1 --json")
 def jobs_show(
     job: JobArgument, config: ConfigOption = Path("config.toml"), as_json: JsonOption = False
 ) -> None:
@@ -35,7 +35,7 @@ def jobs_show(
     sys.exit(show_job(load_config(config, lenient=True), make_console(), job, as_json))
 
 
-@app.command("pause")
+@app.command("pause", epilog="Example: binlogd jobs pause load-1")
 def jobs_pause(job: JobArgument, config: ConfigOption = Path("config.toml")) -> None:
     """Let a job rest after the step under way, until it is resumed. Status 2: refused."""
     from daemon.commands.jobs import ask_job
@@ -43,7 +43,7 @@ def jobs_pause(job: JobArgument, config: ConfigOption = Path("config.toml")) -> 
     sys.exit(ask_job(load_config(config, lenient=True), job, "pause"))
 
 
-@app.command("resume")
+@app.command("resume", epilog="Example: binlogd jobs resume load-1")
 def jobs_resume(job: JobArgument, config: ConfigOption = Path("config.toml")) -> None:
     """Have a paused job go on. Status 2: refused."""
     from daemon.commands.jobs import ask_job
@@ -51,7 +51,7 @@ def jobs_resume(job: JobArgument, config: ConfigOption = Path("config.toml")) ->
     sys.exit(ask_job(load_config(config, lenient=True), job, "resume"))
 
 
-@app.command("cancel")
+@app.command("cancel", epilog="Example: binlogd jobs cancel load-1")
 def jobs_cancel(job: JobArgument, config: ConfigOption = Path("config.toml")) -> None:
     """Give a job up, and have what it has begun removed. Status 2: refused."""
     from daemon.commands.jobs import ask_job

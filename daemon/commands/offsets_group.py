@@ -26,7 +26,7 @@ from offsets.store import Loaded, StoreError
 app = typer.Typer(help="What is recorded of positions.", no_args_is_help=True)
 
 
-@app.command("show")
+@app.command("show", epilog="Example: binlogd offsets show")
 def offsets_show(config: ConfigOption = Path("config.toml")) -> None:
     """Show what is recorded: frontiers, what the broker confirmed, the targets' marks.
 
@@ -77,7 +77,7 @@ def _show_stored(console: Console, settings: Config, name: str) -> bool:
     return bool(loaded.damage)
 
 
-@app.command("export")
+@app.command("export", epilog="Example: binlogd offsets export --pipeline shop > shop.json")
 def offsets_export(
     config: ConfigOption = Path("config.toml"),
     pipeline: Annotated[
@@ -95,7 +95,7 @@ def offsets_export(
     sys.exit(Exit.PIPELINE_FAILED.value if loaded.damage else 0)
 
 
-@app.command("import")
+@app.command("import", epilog="Example: binlogd offsets import shop.json")
 def offsets_import(
     file: Annotated[str, typer.Argument(metavar="FILE", help="An exported file, - for stdin.")],
     config: ConfigOption = Path("config.toml"),
@@ -120,7 +120,10 @@ def offsets_import(
         sys.exit(Exit.PIPELINE_FAILED.value)
 
 
-@app.command("reset")
+@app.command(
+    "reset",
+    epilog="Example: binlogd offsets reset --to earliest --table lake.shop.orders",
+)
 def offsets_reset(
     to: Annotated[
         str, typer.Option(help="earliest, latest, timestamp, offset, or frontier (the group's).")

@@ -17,7 +17,7 @@ from daemon.commands.options import (
 app = typer.Typer(help="The targets, and those in quarantine.", no_args_is_help=True)
 
 
-@app.command("list")
+@app.command("list", epilog="Example: binlogd tables list")
 def tables_list(
     config: ConfigOption = Path("config.toml"),
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
@@ -31,7 +31,7 @@ def tables_list(
     sys.exit(list_tables(settings, make_console(), as_json))
 
 
-@app.command("retry")
+@app.command("retry", epilog="Example: binlogd tables retry lake.shop.orders")
 def tables_retry(
     target: Annotated[str, typer.Argument(help="As tables list names it.")],
     config: ConfigOption = Path("config.toml"),
@@ -42,7 +42,7 @@ def tables_retry(
     sys.exit(retry(load_config(config, lenient=True), target))
 
 
-@app.command("rebuild")
+@app.command("rebuild", epilog="Example: binlogd tables rebuild lake.shop.orders --keep-old")
 def tables_rebuild(
     target: Annotated[str, typer.Argument(help="As tables list names it.")],
     config: ConfigOption = Path("config.toml"),
@@ -61,7 +61,7 @@ def tables_rebuild(
     sys.exit(rebuild(load_config(config), target, flags))
 
 
-@app.command("load")
+@app.command("load", epilog='Example: binlogd tables load "shop.order_*" --dry-run')
 def tables_load(
     targets: Annotated[
         list[str],
@@ -82,7 +82,7 @@ def tables_load(
     sys.exit(load(load_config(config), make_console(), targets, flags))
 
 
-@app.command("verify")
+@app.command("verify", epilog="Example: binlogd tables verify lake.shop.orders --sample 0.1")
 def tables_verify(
     targets: Annotated[
         list[str],
@@ -107,7 +107,7 @@ def tables_verify(
     sys.exit(verify(load_config(config), make_console(), targets, params, flags))
 
 
-@app.command("discard")
+@app.command("discard", epilog="Example: binlogd tables discard lake.shop.gone")
 def tables_discard(
     target: Annotated[str, typer.Argument(help="As tables list names it.")],
     config: ConfigOption = Path("config.toml"),

@@ -59,10 +59,7 @@ def init(
         Path, typer.Option("--output", "-o", help="The file that is written; never replaced.")
     ] = Path("config.toml"),
 ) -> None:
-    """Write a first configuration: ask for what no flag says, look at the topics, write the file.
-
-    Example: binlogd init --broker 127.0.0.1:9092 --topic shop --lake var/warehouse
-    """
+    """Write a first configuration: ask what no flag says, look at the topics, write the file."""
     if output.exists():
         refuse(f"{output} is there already; --output names another file")
     settings = {"bootstrap.servers": _said(broker, "--broker", "Kafka broker (HOST:PORT)")}

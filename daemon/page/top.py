@@ -30,10 +30,7 @@ def top(
     ill: Annotated[bool, typer.Option("--ill", help="Only targets that are not well.")] = False,
     sort: Annotated[str, typer.Option(help=f"One of: {', '.join(SORTS)}.")] = "state",
 ) -> None:
-    """Show the running daemon until Ctrl-C. Exit status 3 when none runs.
-
-    Example: binlogd top --ill
-    """
+    """Show the running daemon until Ctrl-C. Exit status 3 when none runs."""
     if sort not in SORTS:
         refuse(f"--sort {sort}: unknown; one of {', '.join(SORTS)}")
     folder = state_dir or load_config(config, lenient=True).daemon.state_dir

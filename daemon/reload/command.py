@@ -41,7 +41,7 @@ def reload(
 ) -> None:
     """Have the running daemon take its changed configuration file: all of it, or nothing.
 
-    Status 2: refused, nothing was changed. Example: binlogd reload --dry-run
+    Status 2: refused, nothing was changed.
     """
     folder = state_dir or load_config(config, lenient=True).daemon.state_dir
     begun = _ask(folder, {"ask": BEGIN, "dry_run": dry_run, "discard": discard or []})
@@ -68,10 +68,7 @@ def log_level(
     config: ConfigOption = Path("config.toml"),
     state_dir: StateDirOption = None,
 ) -> None:
-    """Set the running daemon's log level, until it is restarted.
-
-    Example: binlogd log-level debug --actor shop/fetcher
-    """
+    """Set the running daemon's log level, until it is restarted."""
     folder = state_dir or load_config(config, lenient=True).daemon.state_dir
     wanted = None if level == "default" else level
     print(_ask(folder, {"ask": LEVEL, "level": wanted, "actor": actor}))

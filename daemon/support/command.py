@@ -25,7 +25,7 @@ def support_bundle(
 ) -> None:
     """Write configuration, status, versions, positions and the last logs into one file.
 
-    Without secrets; names of tables and errors are in it. Example: binlogd support-bundle
+    Without secrets; names of tables and errors are in it.
     """
     try:
         settings = load(config)

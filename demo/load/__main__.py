@@ -30,7 +30,7 @@ from demo.produce import ProduceError, create_topic
 from demo.servers.program import ServerError
 from demo.steps import Steps, TooLong
 from sparkwriter.session.jars import JarsError
-from sparkwriter.session.java import CHECKOUT, JavaMissing
+from sparkwriter.session.java import VAR, JavaMissing
 from sparkwriter.session.java_failures import JavaFailure
 
 TOPIC = "shop"
@@ -157,7 +157,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of all tables")
     parser.add_argument("--per-second", type=float, default=1000.0, help="changes meanwhile")
     parser.add_argument("--seed", type=int, default=1, help="another seed, other changes")
-    parser.add_argument("--var", type=Path, default=CHECKOUT / "var" / "demo-load")
+    parser.add_argument("--var", type=Path, default=VAR / "demo-load")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _interrupted)
     signal.signal(signal.SIGINT, _interrupted)

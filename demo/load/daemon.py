@@ -44,7 +44,7 @@ password = "{password}"
 
 def write_config(var: Path, port: int) -> Path:
     """The embedded default, and what a load needs."""
-    text = (CHECKOUT / "config.toml").read_text(encoding="utf-8")
+    text = (CHECKOUT / "demo" / "config.toml").read_text(encoding="utf-8")
     more = CONFIG.format(host=HOST, port=port, user=USER, password=PASSWORD)
     head = "[pipeline.shop]\n"
     more = more.removeprefix("\n").removeprefix(head)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from demo.servers.program import ServerMissing
 from sparkwriter.session.jars import LISTS, JarList, JarsError, fetch, ivy_jar, write_lock
-from sparkwriter.session.java import CHECKOUT
+from sparkwriter.session.java import VAR
 
 HERE = LISTS / "servers"
-FOLDER = CHECKOUT / "var" / "lake"
+FOLDER = VAR / "lake"
 
 
 def jar_list(name: str) -> JarList:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from sparkwriter.session.java import setup_command
+
 
 class Diagnosis(NamedTuple):
     """A property of ``[sink.NAME.catalog]``, and what is wrong with it."""
@@ -36,7 +38,7 @@ _STORE = (
     _Sign(
         r"ClassNotFoundException: org\.apache\.iceberg\.aws\.s3\.S3FileIO\b",
         "io-impl",
-        "needs the jars of s3: run `make setup EXTRAS=s3`",
+        f"needs the jars of s3: run `{setup_command('s3')}`",
     ),
     _Sign(r"Cannot initialize FileIO implementation", "io-impl", "no such class is among the jars"),
     _Sign(

@@ -1,8 +1,9 @@
 """The jars beside pyspark's own: fetched by the Ivy that pyspark ships, each checked by its hash.
 
 ``jars/ivy.xml`` lists them, ``jars/jars.lock`` says what each must be (``sha256sum -c`` reads it
-too). They lie in ``var/jars``, or where BINLOGD_JARS says. Extras, which only some configurations
-need, have a list and a lock each in ``jars/extras``; they lie in ``var/jars-extras/NAME``.
+too). They lie in ``var/jars`` (of a wheel: ``share/binlogd/jars`` in its environment), or where
+BINLOGD_JARS says. Extras, which only some configurations need, have a list and a lock each in
+``jars/extras``; they lie beside those, in ``jars-extras/NAME``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import argparse
 import hashlib
 import importlib.util
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparkwriter.session.java import CHECKOUT, JavaMissing, find_java
+from sparkwriter.session.java import CHECKOUT, SETUP, VAR, JavaMissing, find_java, setup_command
 from sparkwriter.session.truststore import PASSWORD, write_truststore
 
 LISTS = CHECKOUT / "jars"
@@ -55,8 +55,7 @@ def extra_jars(names: Iterable[str]) -> list[Path]:
     found = {name: sorted((extras_folder() / name).glob("*/*.jar")) for name in names}
     missing = " ".join(name for name, jars in found.items() if not jars)
     if missing:
-        command = f"make setup EXTRAS={shlex.quote(missing)}".replace("'", '"')
-        raise JarsError(f"needs the jars of {missing}: run `{command}`")
+        raise JarsError(f"needs the jars of {missing}: run `{setup_command(missing)}`")
     return [jar for jars in found.values() for jar in jars]
 
 
@@ -74,17 +73,17 @@ def _jars(part: str) -> list[Path]:
     folder = jars_folder() / part
     jars = sorted(folder.glob("*.jar"))
     if not jars:
-        raise JarsError(f"no jars in {folder}: run `make setup` (or set BINLOGD_JARS)")
+        raise JarsError(f"no jars in {folder}: run `{SETUP}` (or set BINLOGD_JARS)")
     return jars
 
 
 def jars_folder() -> Path:
-    """Where the jars are: BINLOGD_JARS, else var/jars of the checkout."""
-    return Path(os.environ.get("BINLOGD_JARS") or CHECKOUT / "var" / "jars")
+    """Where the jars are: BINLOGD_JARS, else what set-up brought."""
+    return Path(os.environ.get("BINLOGD_JARS") or VAR / "jars")
 
 
 def extras_folder() -> Path:
-    """Where extras are: beside the other jars, var/jars-extras."""
+    """Where extras are: beside the other jars, jars-extras."""
     folder = jars_folder()
     return folder.with_name(folder.name + "-extras")
 
@@ -94,15 +93,15 @@ def extra_list(name: str) -> JarList:
     found = JarList(EXTRAS / f"{name}.xml", EXTRAS / f"{name}.lock")
     if not found.ivy.is_file():
         known = ", ".join(sorted(path.stem for path in EXTRAS.glob("*.xml")))
-        raise JarsError(f"EXTRAS: {name} is none of {known}")
+        raise JarsError(f"extra jars: {name} is none of {known}")
     return found
 
 
-def fetch_extra(name: str) -> bool:
+def fetch_extra(name: str, source: Path | None = None) -> bool:
     """Bring the jars of an extra to where they are looked for; see ``fetch``."""
     jars = extra_list(name)
     extras_folder().mkdir(parents=True, exist_ok=True)
-    return fetch(extras_folder() / name, jars)
+    return fetch(extras_folder() / name, jars, source)
 
 
 def read_lock(lock: Path = LOCK) -> dict[str, str]:
@@ -137,17 +136,20 @@ def verify(folder: Path, lock: Path = LOCK) -> int:
 
 def digests(folder: Path) -> dict[str, str]:
     """Hash every jar under a folder."""
-    found = {}
-    for jar in sorted(folder.glob("*/*.jar")):
-        with jar.open("rb") as data:
-            found[jar.relative_to(folder).as_posix()] = hashlib.file_digest(
-                data, "sha256"
-            ).hexdigest()
-    return found
+    jars = sorted(folder.glob("*/*.jar"))
+    return {jar.relative_to(folder).as_posix(): _digest(jar) for jar in jars}
 
 
-def fetch(destination: Path, jars: JarList = OWN) -> bool:
+def _digest(jar: Path) -> str:
+    with jar.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()
+
+
+def fetch(destination: Path, jars: JarList = OWN, source: Path | None = None) -> bool:
     """Bring the jars of a list into a folder; False when they were there already.
+
+    ``source``: a folder that they are copied from, in which they may lie anywhere; otherwise they
+    come from Ivy's repository.
 
     They are fetched beside it and moved in when every one is right, so that a run that was cut
     short or a wrong download leaves nothing that looks like jars. Raises JarsError.
@@ -158,7 +160,10 @@ def fetch(destination: Path, jars: JarList = OWN) -> bool:
     cache = destination.with_name(destination.name + ".ivy")
     fresh = destination.with_name(destination.name + ".new")
     try:
-        _run_ivy(jars.ivy, cache, fresh)
+        if source is None:
+            _run_ivy(jars.ivy, cache, fresh)
+        else:
+            _copy(source, fresh, jars.lock)
         verify(fresh, jars.lock)
     except JarsError:
         # What was fetched wrongly once must not be found in the cache the next time.
@@ -167,7 +172,7 @@ def fetch(destination: Path, jars: JarList = OWN) -> bool:
         raise
     shutil.rmtree(destination, ignore_errors=True)
     fresh.replace(destination)
-    shutil.rmtree(cache)
+    shutil.rmtree(cache, ignore_errors=True)
     return True
 
 
@@ -177,6 +182,19 @@ def _matches(folder: Path, lock: Path) -> bool:
     except JarsError:
         return False
     return True
+
+
+def _copy(source: Path, fresh: Path, lock: Path) -> None:
+    """Copy the jars of a lock from below a folder, each found by its hash."""
+    shutil.rmtree(fresh, ignore_errors=True)
+    there = {_digest(jar): jar for jar in sorted(source.rglob("*.jar"))}
+    wanted = read_lock(lock)
+    if missing := [path for path, digest in wanted.items() if digest not in there]:
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        raise JarsError(f"{source} has no jar with the hash of {missing[0]} in {lock.name}{more}")
+    for path, digest in wanted.items():
+        (fresh / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(there[digest], fresh / path)
 
 
 def _run_ivy(ivy: Path, cache: Path, fresh: Path) -> None:
@@ -231,7 +249,7 @@ def ivy_jar() -> Path:
     """Find the Ivy that pyspark ships; raises JarsError."""
     package = importlib.util.find_spec("pyspark")
     if package is None or package.origin is None:
-        raise JarsError("pyspark is not installed here: run `make setup`")
+        raise JarsError("pyspark is not installed here")
     folder = Path(package.origin).parent / "jars"
     jars = sorted(folder.glob("ivy-[0-9]*.jar"))
     if len(jars) != 1:
@@ -241,7 +259,7 @@ def ivy_jar() -> Path:
 
 def write_lock(jars: JarList = OWN) -> int:
     """Fetch what a list names and write the hashes as its new lock; gives their number."""
-    folder = CHECKOUT / "var" / "jars-lock"
+    folder = VAR / "jars-lock"
     fresh = folder / "jars"
     _run_ivy(jars.ivy, folder, fresh)
     lines = [f"{digest}  {path}\n" for path, digest in digests(fresh).items()]

