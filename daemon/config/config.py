@@ -30,7 +30,7 @@ from daemon.config.sections import (
     Section,
     SparkSection,
 )
-from daemon.databases.sections import DatabaseSection
+from daemon.databases.sections import DatabaseSection, unfit_primary
 from daemon.sinks.sections import AnySink
 
 SPARK_OWNED = {
@@ -194,6 +194,9 @@ class Config(Section):
             for key, database in pipeline.named_databases():
                 if database not in self.database:
                     yield f"pipeline.{name}.{key}: there is no database {database!r}; have: {known}"
+        for name, section in self.database.items():
+            if (why := unfit_primary(section, self.database)) is not None:
+                yield f"database.{name}.{why}"
 
     def _unfit_routes(self) -> Iterator[str]:
         for name, pipeline in self.pipeline.items():

@@ -52,22 +52,23 @@ def position(ask: Ask, mariadb: bool, role: str) -> str | None:
 
     Of a replica it is the primary's, up to which it has applied everything.
     """
-    for sql, file, offset in _POSITIONS[role]:
+    for sql, file, offset, server in _POSITIONS[role]:
         try:
             rows = ask(sql)
         except DatabaseRefused:
             continue  # a word of other versions, or no right to it
-        if rows and len(rows[0]) > max(file, offset) and rows[0][file]:
-            return f"mysql:{rows[0][file]}:{rows[0][offset]}"
+        if rows and len(rows[0]) > max(file, offset, server or 0) and rows[0][file]:
+            id_ = ask("SELECT @@server_id")[0][0] if server is None else rows[0][server]
+            return f"mysql:{id_}:{rows[0][file]}:{rows[0][offset]}"
     return None
 
 
 _POSITIONS = {
-    "primary": (("SHOW BINARY LOG STATUS", 0, 1), ("SHOW MASTER STATUS", 0, 1)),
-    "replica": (("SHOW REPLICA STATUS", 9, 21), ("SHOW SLAVE STATUS", 9, 21)),
+    "primary": (("SHOW BINARY LOG STATUS", 0, 1, None), ("SHOW MASTER STATUS", 0, 1, None)),
+    "replica": (("SHOW REPLICA STATUS", 9, 21, 39), ("SHOW SLAVE STATUS", 9, 21, 39)),
 }
-"""Statements, and the places of file and offset in their rows: of a replica those that the SQL
-thread has executed."""
+"""Statements, and the places of file, offset and the log's server in their rows: of a replica those
+that the SQL thread has executed."""
 
 
 def _settings(ask: Ask) -> dict[str, str]:

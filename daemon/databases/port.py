@@ -79,8 +79,9 @@ class Moment:
     """The database's own now: everything that a read before it could see is at or below it.
 
     ``unix_us`` is its clock, in microseconds. ``position`` is its place in the log, as
-    ``mysql:FILE:POS``, ``gtid:SET`` or ``lsn:NUMBER``; None where it does not tell (a server
-    without a log, or a right that lacks).
+    ``mysql:SERVER:FILE:POS`` or ``lsn:SYSTEM:NUMBER``; None where it does not tell (a server
+    without a log, or a right that lacks). Of a replica it is the primary's, up to which it has
+    applied everything.
     """
 
     unix_us: int

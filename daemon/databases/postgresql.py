@@ -214,8 +214,9 @@ JOIN pg_attribute a ON a.attnum = k.attnum
 WHERE a.attrelid = i.indrelid AND k.place <= i.indnkeyatts ORDER BY k.place"""
 
 _POSITION = """
-SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
-ELSE pg_current_wal_insert_lsn() END - '0/0'::pg_lsn)::text"""
+SELECT (SELECT system_identifier FROM pg_control_system()) || ':' ||
+(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+ELSE pg_current_wal_insert_lsn() END - '0/0'::pg_lsn)"""
 
 
 def _column(row: Sequence[object]) -> SourceColumn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
@@ -35,6 +36,8 @@ class DatabaseSection(Section):
     user: str = Field(min_length=1)
     password: str = ""
     role: Literal["primary", "replica"] = "primary"
+    primary: str | None = None
+    """Of a replica: the section of the server whose log is the stream."""
     tls: Literal["off", "required", "verified"] = "off"
     tls_ca: str | None = Field(None, min_length=1)
     connections: int = Field(2, ge=1, le=64)
@@ -72,3 +75,20 @@ class DatabaseSection(Section):
         kind = "postgresql" if found[1] == "postgresql" else "mysql"
         port = int(found[3] or _PORTS[found[1]])
         return Address(kind, found[2].strip("[]"), port, found[4] or "")
+
+
+def unfit_primary(section: DatabaseSection, all_: Mapping[str, DatabaseSection]) -> str | None:
+    """Why a replica can't be shown to have what its primary has; None where it can, or is none."""
+    if section.role == "primary":
+        return None if section.primary is None else 'primary: only with role = "replica"'
+    if section.primary is None:
+        return (
+            "role: a replica is read once it is shown to have what its primary has: set "
+            'primary = "NAME", of a [database.NAME] that is asked for its position alone'
+        )
+    primary = all_.get(section.primary)
+    if primary is None or primary.role != "primary":
+        return f"primary: there is no database {section.primary!r} whose role is primary"
+    if primary.address.kind != section.address.kind:
+        return f"primary: {section.primary} is another kind of database"
+    return None

@@ -126,6 +126,12 @@ class IcebergSink:
         """As Spark takes it."""
         return self._section.catalog
 
+    def keeps_names(self) -> str | None:
+        """A hadoop catalog's are folders."""
+        if self._is_hadoop:
+            return "a hadoop catalog can't give a table another's name: choose another type"
+        return None
+
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Open the catalog."""
         assert sessions is not None

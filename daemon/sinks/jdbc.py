@@ -63,6 +63,10 @@ class JdbcSink:
         """It is written without Spark."""
         return None
 
+    def keeps_names(self) -> str | None:
+        """Its tables can be renamed."""
+        return None
+
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Make the ledger."""
         store = self._store()

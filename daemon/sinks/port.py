@@ -60,6 +60,11 @@ class Sink(Protocol):
         """The catalog that Spark must know by the sink's name; None: it needs no Spark."""
         ...
 
+    def keeps_names(self) -> str | None:
+        """Why no table of it can take another's name, which ends a load; None where it can. It may
+        ask what the sink is made of. Any thread."""
+        ...
+
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Be ready to write. ``owner`` names this daemon among others that write the sink; without
         a catalog there may be no ``sessions``. Raises SinkUnavailable."""

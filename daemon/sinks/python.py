@@ -48,6 +48,21 @@ class PythonSink:
         """It is written without Spark."""
         return None
 
+    def keeps_names(self) -> str | None:
+        """Whether the module has a function for statements, or can't be imported."""
+        process = self._process()
+        try:
+            if process.started().statements:
+                return None
+        except (SinkUnavailable, TargetRefused) as error:
+            return str(error)
+        finally:
+            process.close()
+        return (
+            f"{self._section.entry} has no function `statement`, by which the new table would take "
+            "the old one's name (rename)"
+        )
+
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Import the module once, so that a start with a broken one fails."""
         for problem in self.try_out(sessions, ()):

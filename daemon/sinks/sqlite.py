@@ -43,6 +43,10 @@ class SqliteSink:
         """It is written without Spark."""
         return None
 
+    def keeps_names(self) -> str | None:
+        """Its tables can be renamed."""
+        return None
+
     def open(self, owner: str, sessions: Sessions | None) -> None:
         """Make the file and its ledger."""
         self.writer()

@@ -20,6 +20,9 @@ from daemon.jobs.load.step import Step, load_of
 from offsets.fence import Fenced, Span
 from offsets.position import NO_OFFSET, TopicPartition, job_lane
 
+LOOK_S = 1.0
+"""Between two looks at a replica that is behind."""
+
 
 def fill(step: Step) -> tuple[str, float]:
     """The next step of the first table that is being filled: what comes next, after how long."""
@@ -47,6 +50,12 @@ def _fill(step: Step, target: str, filled: Filled) -> tuple[str, float]:
     if left_s > 0:
         line = f"{target}: is read in {left_s:.0f} s, when all that is in the log is visible"
         return line, left_s
+    if filled.past is None:
+        # Of now, so at or above the beginning.
+        filled.past = step.tables.position(filled.source)
+    if filled.past and not step.tables.shown(filled.source, filled.past):
+        return f"{target}: waits until the replica has applied {filled.past}", LOOK_S
+    filled.past = ""
     return _group(step, target, filled, described)
 
 

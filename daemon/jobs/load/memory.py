@@ -44,7 +44,8 @@ class Filled(msgspec.Struct, omit_defaults=True):
     which it is read, None while they are not known; ``next``: the number of the first that is not
     written. ``reads``: of attempts that had begun to read, when they ended. ``behind``: of lanes
     the message that the next attempt begins behind. ``by_time``: partitions whose end nothing but
-    time tells. ``number``: of the next attempt.
+    time tells. ``number``: of the next attempt. ``past``: the position that a replica must have
+    applied before it is read, None while it is not known, empty once it has.
     """
 
     table: tuple[str, str]
@@ -62,6 +63,7 @@ class Filled(msgspec.Struct, omit_defaults=True):
     not_before_ms: int = 0
     why: str = ""
     by_time: list[str] = []
+    past: str | None = None
 
     @property
     def source(self) -> TableName:

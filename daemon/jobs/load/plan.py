@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from changes.model import TargetName
 from changes.routing import Router
+from daemon.config.config import Config
 from daemon.databases.opening import open_database
 from daemon.databases.port import DatabaseRefused
 from daemon.jobs.load.estimates import SECOND_ROWS, Flow, flow_of, shown_bytes, shown_time
@@ -16,6 +16,7 @@ from daemon.jobs.record import Wanted
 from daemon.jobs.verify.targets import Compared, chosen, unmatched
 from daemon.operate.offset_reset import instance_ids, refuse_members
 from daemon.runtime.edits import EditRefused
+from daemon.sinks.kinds import sinks_of
 from offsets.snapshot import Snapshot
 
 MOST_TARGETS = 100
@@ -45,7 +46,11 @@ def planned(look: Look, wanted: Wanted) -> Plan:
     snapshot = look.snapshot(pipeline)
     refusals += list(_not_now(look, pipeline, snapshot))
     tables: list[Loaded] = []
+    unfit = _unfit_sinks(config, {one.target.sink for one in found.tables})
     for one in found.tables:
+        if one.target.sink in unfit:
+            refusals.append(f"{one.target}: {unfit[one.target.sink]}")
+            continue
         try:
             tables.append(_loaded(look, pipeline, one, snapshot))
         except DatabaseRefused as error:
@@ -86,13 +91,22 @@ def _not_now(look: Look, pipeline: str, snapshot: Snapshot) -> Iterator[str]:
         yield f"a table is loaded by a daemon that has all partitions: {error}"
 
 
+def _unfit_sinks(config: Config, names: Iterable[str]) -> dict[str, str]:
+    """The sinks among these in which no load could end, each with why."""
+    found, unfit = sinks_of(config), {}
+    for name in sorted(names):
+        if name not in found:
+            unfit[name] = f"the configuration has no sink {name}"
+        elif (why := found[name].keeps_names()) is not None:
+            unfit[name] = f"sink {name}: {why}"
+    return unfit
+
+
 def _loaded(look: Look, pipeline: str, one: Compared, snapshot: Snapshot) -> Loaded:
     config, target = look.config, str(one.target)
     if (rebuild := snapshot.rebuilds.get(target)) is not None:
         what = "rebuilt" if rebuild.load is None else f"loaded by job {rebuild.load.job}"
         raise DatabaseRefused(f"it is being {what} already")
-    if TargetName.parse(target).sink not in config.sink:
-        raise DatabaseRefused(f"the configuration has no sink {one.target.sink}")
     database = open_database(config, one.database)
     try:
         source = database.describe(one.table)

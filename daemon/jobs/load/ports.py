@@ -73,6 +73,15 @@ class Tables(Protocol):
         below it. Of several databases the latest."""
         ...
 
+    def position(self, table: TableName) -> str:
+        """Where the log of the table's database is now, if it is read from a replica; else
+        empty."""
+        ...
+
+    def shown(self, table: TableName, position: str) -> bool:
+        """Whether a read of the table has all up to that position."""
+        ...
+
 
 class Log(Protocol):
     """The pipeline's log, read beside the group. Raises NotAnswered, LogUnreadable."""

@@ -17,6 +17,7 @@ from changes.routing import Router, TargetRoute
 from daemon.config.config import Config
 from daemon.databases.opening import open_database
 from daemon.databases.port import Database, DatabaseRefused, KeyRange, Moment, SourceTable
+from daemon.databases.primaries import Primary
 from daemon.databases.streamed import StreamedColumn, as_streamed
 from daemon.jobs.load.ports import Chunk, Described
 from daemon.jobs.port import Control, JobAway
@@ -57,11 +58,14 @@ class SourceTables:
         self._anew = anew
         self._pipeline = pipeline
         self._databases: dict[str, Database] = {}
+        self._primaries: dict[str, Primary] = {}
         self._folder: RunFolder | None = None
         self._stored: dict[str, TableSchema | None] = {}
 
     def close(self) -> None:
         """End the connections, and remove what is staged."""
+        for primary in self._primaries.values():
+            primary.close()
         for database in self._databases.values():
             database.close()
         if self._folder is not None:
@@ -119,8 +123,16 @@ class SourceTables:
 
     def moment(self, tables: Sequence[TableName]) -> Moment:
         """See ``Tables``."""
-        databases = {id(found): found for found in map(self._database, tables)}.values()
-        return max((found.moment() for found in databases), key=lambda moment: moment.unix_us)
+        primaries = {id(found): found for found in map(self._primary, tables)}.values()
+        return max((found.moment() for found in primaries), key=lambda moment: moment.unix_us)
+
+    def position(self, table: TableName) -> str:
+        """See ``Tables``."""
+        return self._primary(table).position()
+
+    def shown(self, table: TableName, position: str) -> bool:
+        """See ``Tables``."""
+        return self._primary(table).shown(position)
 
     # --- inside
 
@@ -135,6 +147,14 @@ class SourceTables:
         if name not in self._databases:
             self._databases[name] = open_database(self._config, name)
         return self._databases[name]
+
+    def _primary(self, table: TableName) -> Primary:
+        database = self._database(table)
+        name = self._config.database_of(self._pipeline, table.database)
+        assert name is not None
+        if name not in self._primaries:
+            self._primaries[name] = Primary(self._config, name, database)
+        return self._primaries[name]
 
     def _staged(self) -> Path:
         if self._folder is None:

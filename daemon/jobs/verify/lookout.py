@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from daemon.config.verify import VerifySection
-from daemon.databases.port import Database, Key, Texts
+from daemon.databases.port import Key, Texts
+from daemon.databases.primaries import Primary
 from daemon.jobs.moments import LogMoments, behind, frontiers_of, passage, some
 from daemon.jobs.port import Control
 from daemon.jobs.verify.log_changes import LogChanges
@@ -31,7 +32,7 @@ class LiveLookout:
         pipeline: str,
         target: str,
         sides: tuple[Side, Side],
-        database: Database,
+        primary: Primary,
         moments: LogMoments,
         changes: LogChanges,
         settings: VerifySection,
@@ -42,7 +43,7 @@ class LiveLookout:
         self._pipeline = pipeline
         self._target = target
         self._source, self._stored = sides
-        self._database = database
+        self._primary = primary
         self._moments = moments
         self._changes = changes
         self._settings = settings
@@ -70,7 +71,7 @@ class LiveLookout:
 
     def passed(self, begins: Ends) -> Ends:
         """See ``Lookout``."""
-        search, since_s = passage(self._database.moment(), begins), time.monotonic()
+        search, since_s = passage(self._primary.moment(), begins), time.monotonic()
         idle_s = self._settings.idle_s
         while (search := self._moments.followed(search)).waits_for:
             waited_s = time.monotonic() - since_s

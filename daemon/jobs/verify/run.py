@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from actors.contract.writes import TargetState
 from changes.formats.auto import AUTO, make_format
@@ -13,7 +14,8 @@ from changes.formats.recognise import TopicFormats
 from changes.model import Mode, TableSchema
 from changes.routing import Router
 from daemon.databases.opening import open_database
-from daemon.databases.port import Database, Key, SourceTable
+from daemon.databases.port import Database, DatabaseAway, Key, SourceTable
+from daemon.databases.primaries import Primary
 from daemon.databases.streamed import Streamed, as_streamed
 from daemon.jobs.moments import LogMoments, moments_of
 from daemon.jobs.port import Control
@@ -23,7 +25,7 @@ from daemon.jobs.verify.columns import NotComparable, Shape, shape_of
 from daemon.jobs.verify.groups import sampled
 from daemon.jobs.verify.lake_side import LakeSide
 from daemon.jobs.verify.log_changes import LogChanges
-from daemon.jobs.verify.lookout import Interrupted, LiveLookout, not_following
+from daemon.jobs.verify.lookout import LOOK_EVERY_S, Interrupted, LiveLookout, not_following
 from daemon.jobs.verify.looks import Seen, looked
 from daemon.jobs.verify.report import shown
 from daemon.jobs.verify.source_side import Pacer, SourceSide
@@ -45,6 +47,7 @@ class Open:
     """A table that is being compared, with what it takes. One thread's."""
 
     database: Database
+    primary: Primary
     described: SourceTable
     state: TargetState
     streamed: Streamed
@@ -130,7 +133,7 @@ class TableRun:
             self._pipeline,
             str(self.compared.target),
             (here.source, target),
-            here.database,
+            here.primary,
             self.moments(snapshot),
             self.changes(snapshot, here),
             self.settings,
@@ -169,16 +172,31 @@ class TableRun:
         if state.mode is Mode.APPEND:
             raise NotComparable("it is a changelog: its rows are what happened, not what is")
         database = open_database(self._control.config, self.compared.database)
+        primary = Primary(self._control.config, self.compared.database, database)
         try:
             described = database.describe(self.compared.table)
             kind = self._database.address.kind
             streamed = self._streamed(described, kind, snapshot, state.schema)
             shape = shape_of(described, streamed, state.schema)
-            source = SourceSide(database, kind, described, shape, self._told)
+            shows = partial(self._await_shown, primary)
+            source = SourceSide(database, kind, described, shape, self._told, shows)
             stored = self._target(shape, grid, lambda: False)
-            yield Open(database, described, state, streamed, shape, source, stored)
+            yield Open(database, primary, described, state, streamed, shape, source, stored)
         finally:
+            primary.close()
             database.close()
+
+    def _await_shown(self, primary: Primary) -> None:
+        """A replica is read when it has what the log has: a row that it still lacks would be told
+        as different. Raises Interrupted, and DatabaseAway where it stays behind."""
+        position, since_s = primary.position(), time.monotonic()
+        while not primary.shown(position):
+            if time.monotonic() - since_s > self.settings.wait_s:
+                name, wait_s = self.compared.database, self.settings.wait_s
+                raise DatabaseAway(f"database.{name}: not at {position} within {wait_s:g} s")
+            self._say(f"waits until the replica has applied {position}")
+            if self._control.wait(LOOK_EVERY_S):
+                raise Interrupted
 
     def _streamed(
         self, described: SourceTable, kind: str, snapshot: Snapshot, target: TableSchema

@@ -23,6 +23,7 @@ class SourceSide:
     """``sides.Side`` over a database's own table. One thread's.
 
     ``told``: called after each statement with the rows that it read; it may raise, or wait.
+    ``await_shown``: called before rows are read; returns when a read has all that is in the log.
     """
 
     def __init__(
@@ -32,8 +33,10 @@ class SourceSide:
         table: SourceTable,
         shape: Shape,
         told: Callable[[int], None] = lambda rows: None,
+        await_shown: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
+        self._await_shown = await_shown
         self._table = table
         self._shape = shape
         self._told = told
@@ -51,6 +54,7 @@ class SourceSide:
 
     def sums(self, intervals: Sequence[Interval], digits: int) -> Mapping[Group, Sum]:
         """See ``Side``."""
+        self._await_shown()
         found: dict[Group, Sum] = {}
         for place, interval in enumerate(intervals):
             for condition in self._conditions(interval):
@@ -68,6 +72,7 @@ class SourceSide:
         self, intervals: Sequence[Interval], digits: int, groups: Collection[Group]
     ) -> Mapping[Key, str | None]:
         """See ``Side``."""
+        self._await_shown()
         found: dict[Key, str | None] = {}
         for place, interval in enumerate(intervals):
             prefixes = {prefix for at, prefix in groups if at == place}
@@ -82,6 +87,7 @@ class SourceSide:
         """See ``Side``. A row that the database's collation finds under another text is none."""
         columns = [pair.source for pair in self._shape.pairs]
         places = [self._shape.pairs.index(pair) for pair in self._shape.keys]
+        self._await_shown()
         found: dict[Key, Texts] = {}
         for at in range(0, len(keys), LOOK_UPS):
             asked = self._database.rows(self._table, columns, keys[at : at + LOOK_UPS])

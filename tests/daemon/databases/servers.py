@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from daemon.databases.opening import ADAPTERS
@@ -81,7 +81,7 @@ def mariadb(folder: Path) -> Iterator[Server]:
         raise ServerMissing("mariadb", str(error)) from error
     server.start()
     try:
-        started = Server("mariadb", server.port, server.run, _BINLOG_READERS)
+        started = as_server(server)
         started.run(users(("SELECT, PROCESS, BINLOG MONITOR, REPLICA MONITOR",)))
         yield started
     finally:
@@ -117,6 +117,44 @@ def postgresql(folder: Path) -> Iterator[Server]:
         yield started
     finally:
         server.program.kill()
+
+
+@contextmanager
+def replicated(folder: Path) -> Iterator[tuple[MariaDb, MariaDb]]:
+    """MariaDB, and a replica of it that has applied what was there. The first is number 2."""
+    rights = ("SELECT, PROCESS, BINLOG MONITOR, REPLICA MONITOR",)
+    with ExitStack() as stack:
+        both = []
+        for number in (2, 3):
+            try:
+                server = MariaDb(folder / str(number), number=number)
+            except LiveError as error:
+                raise ServerMissing("mariadb", str(error)) from error
+            server.start()
+            stack.callback(server.program.kill)
+            _done(server, *users(rights))
+            both.append(server)
+        primary, replica = both
+        made, right = "CREATE USER repl@'%' IDENTIFIED BY 'r'", "GRANT REPLICATION SLAVE ON *.*"
+        _done(primary, made, f"{right} TO repl@'%'")
+        file, offset = primary.ask("SHOW MASTER STATUS").rows[0][:2]
+        source = (
+            f"CHANGE MASTER TO MASTER_HOST='{HOST}', MASTER_PORT={primary.port},"
+            " MASTER_USER='repl', MASTER_PASSWORD='r',"
+            f" MASTER_LOG_FILE='{file}', MASTER_LOG_POS={offset}"
+        )
+        _done(replica, source, "START SLAVE")
+        yield primary, replica
+
+
+def as_server(server: MariaDb) -> Server:
+    """One of these, as any other."""
+    return Server("mariadb", server.port, server.run, _BINLOG_READERS)
+
+
+def _done(server: MariaDb, *statements: str) -> None:
+    if error := server.run(statements):
+        raise LiveError(f"MariaDB: {error}")
 
 
 SERVERS: Mapping[str, Callable[[Path], AbstractContextManager[Server]]] = {

@@ -1,65 +1,112 @@
-"""A real replica: its position is the primary's, and the check says what it is."""
+"""A real replica: its position is the primary's, and it is known what it lacks."""
 
 from __future__ import annotations
 
 import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from daemon.config.config import Config
+from daemon.databases.opening import open_database
+from daemon.databases.port import DatabaseRefused
+from daemon.databases.primaries import Primary
 from tests.daemon.databases.conftest import folder
-from tests.daemon.databases.servers import Server, users
+from tests.daemon.databases.servers import PASSWORD, as_server, replicated
 from tests.live.mariadb import MariaDb
-from tests.live.program import HOST
+from tests.needs import needed
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
-RIGHTS = ("SELECT, BINLOG MONITOR, REPLICA MONITOR",)
+
+Pair = tuple[MariaDb, MariaDb]
 
 
 def now_us() -> int:
     return time.time_ns() // 1000
 
 
-def started(where: Path, number: int, stack: ExitStack) -> MariaDb:
-    server = MariaDb(where / str(number), number=number)
-    server.start()
-    stack.callback(server.program.kill)
-    assert server.run(users(RIGHTS)) == ""
-    return server
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    with folder() as where, needed(), replicated(where) as both:
+        yield both
 
 
-def end_of_log(server: MariaDb) -> tuple[str, str]:
-    file, offset = server.ask("SHOW MASTER STATUS").rows[0][:2]
-    return file, offset
+def within(seconds: float, so: Callable[[], bool]) -> None:
+    deadline, pause = time.monotonic() + seconds, threading.Event()
+    while not so():
+        assert time.monotonic() < deadline
+        pause.wait(0.1)
 
 
-def test_a_replica_tells_the_primarys_position(servers: dict[str, Server]) -> None:
+def test_a_replica_tells_the_primarys_position(pair: Pair) -> None:
     """Up to which it has applied everything; stopped, or taken for a primary, it is told."""
-    assert servers["mariadb"]  # or it is missing
-    with folder() as where, ExitStack() as stack:
-        primary, replica = (started(where, number, stack) for number in (2, 3))
-        made, right = "CREATE USER repl@'%' IDENTIFIED BY 'r'", "GRANT REPLICATION SLAVE ON *.*"
-        assert primary.run([made, f"{right} TO repl@'%'"]) == ""
-        file, offset = end_of_log(primary)
-        source = (
-            f"CHANGE MASTER TO MASTER_HOST='{HOST}', MASTER_PORT={primary.port},"
-            " MASTER_USER='repl', MASTER_PASSWORD='r',"
-            f" MASTER_LOG_FILE='{file}', MASTER_LOG_POS={offset}"
-        )
-        assert replica.run([source, "START SLAVE"]) == ""
-        assert primary.run(["CREATE SCHEMA s", "CREATE TABLE s.t (id INT PRIMARY KEY)"]) == ""
-        server = Server("mariadb", replica.port, replica.run, "")
-        database, wanted = server.open(role="replica"), "mysql:{}:{}".format(*end_of_log(primary))
-        deadline, pause = time.monotonic() + 60, threading.Event()
-        while database.moment().position != wanted:
-            assert time.monotonic() < deadline, database.moment()
-            pause.wait(0.1)
-        assert database.check([], now_us).problems == ()
-        assert replica.run(["STOP SLAVE SQL_THREAD"]) == ""
-        (stopped,) = database.check([], now_us).problems
-        assert stopped == "its replication has stopped: START REPLICA"
-        (mistaken,) = server.open().check([], now_us).problems
-        assert mistaken == f'role is "primary", but it replicates {HOST}: role = "replica"'
-        database.close()
+    primary, replica = pair
+    assert primary.run(["CREATE SCHEMA s", "CREATE TABLE s.t (id INT PRIMARY KEY)"]) == ""
+    server = as_server(replica)
+    file, offset = primary.ask("SHOW MASTER STATUS").rows[0][:2]
+    database, wanted = server.open(role="replica"), f"mysql:2:{file}:{offset}"
+    within(60, lambda: database.moment().position == wanted)
+    assert database.check([], now_us).problems == ()
+    assert replica.run(["STOP SLAVE SQL_THREAD"]) == ""
+    (stopped,) = database.check([], now_us).problems
+    assert stopped == "its replication has stopped: START REPLICA"
+    (mistaken,) = server.open().check([], now_us).problems
+    assert mistaken.startswith('role is "primary", but it replicates ')
+    assert replica.run(["START SLAVE SQL_THREAD"]) == ""
+    database.close()
+
+
+def config(tmp_path: Path, pair: Pair, primary: int = 0) -> Config:
+    first, copy = (as_server(one).section().url for one in (pair[primary], pair[1]))
+    user = {"user": "jobs", "password": PASSWORD}
+    return Config.model_validate(
+        {
+            "kafka": {"bootstrap.servers": "x:1"},
+            "sink": {"lake": {"kind": "sqlite", "path": "x.db"}},
+            "daemon": {"state_dir": str(tmp_path)},
+            "database": {
+                "first": {"url": first, **user},
+                "copy": {"url": copy, "role": "replica", "primary": "first", **user},
+            },
+            "pipeline": {
+                "p": {"topics": ["t"], "format": "canal-json", "target": "lake.{database}.{table}"}
+            },
+        }
+    )
+
+
+def test_what_a_replica_lacks_is_known(tmp_path: Path, pair: Pair) -> None:
+    """It stands, the primary goes on: what is behind is not shown before it was applied."""
+    settings = config(tmp_path, pair)
+    primary, replica = pair
+    assert replica.run(["STOP SLAVE SQL_THREAD"]) == ""
+    assert primary.run(["CREATE SCHEMA behind"]) == ""
+    with closing(open_database(settings, "copy")) as database:
+        known = Primary(settings, "copy", database)
+        wanted = known.position()
+        assert not known.shown(wanted)
+        assert replica.run(["START SLAVE SQL_THREAD"]) == ""
+        within(60, lambda: known.shown(wanted))
+        assert replica.ask("SHOW SCHEMAS LIKE 'behind'").rows == (("behind",),)
+        known.close()
+
+
+def test_a_position_in_another_log_is_refused(tmp_path: Path, pair: Pair) -> None:
+    """A replica has a log of its own, whose files may have the same names."""
+    settings = config(tmp_path, pair, primary=1)
+    with closing(open_database(settings, "copy")) as database:
+        known = Primary(settings, "copy", database)
+        with pytest.raises(DatabaseRefused, match="must replicate that server itself"):
+            known.shown(known.position())
+        known.close()
+
+
+def test_a_primary_has_all_at_once(tmp_path: Path, pair: Pair) -> None:
+    """Nothing is asked."""
+    settings = config(tmp_path, pair)
+    with closing(open_database(settings, "first")) as database:
+        known = Primary(settings, "first", database)
+        assert known.shown(known.position())

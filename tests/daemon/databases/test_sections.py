@@ -101,12 +101,44 @@ def test_what_names_no_database_is_refused(tmp_path: Path, more: str, said: str)
     assert [line.partition("config.toml: ")[2] for line in refused.value.problems] == [said]
 
 
+REPLICA = """[database.copy]
+url = "jdbc:mysql://copy/"
+user = "u"
+role = "replica"
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", "database.copy.role: a replica is read once it is shown to have what its primary has"),
+        (
+            'primary = "far"\n',
+            "database.copy.primary: there is no database 'far' whose role is pri",
+        ),
+        ('primary = "copy"\n', "database.copy.primary: there is no database 'copy' whose role is"),
+        ('primary = "pg"\n', "database.copy.primary: pg is another kind of database"),
+    ],
+)
+def test_a_replica_names_its_primary(tmp_path: Path, more: str, said: str) -> None:
+    """Else nobody knows what it lacks."""
+    pg = SHOP.replace("database.shop", "database.pg")
+    pg = pg.replace("jdbc:mysql://db.example.com/", "jdbc:postgresql://db/x")
+    with pytest.raises(ConfigError) as refused:
+        configured(tmp_path, TEXT + SHOP + pg + REPLICA + more)
+    (line,) = refused.value.problems
+    assert line.partition("config.toml: ")[2].startswith(said)
+    assert configured(tmp_path, TEXT + SHOP + REPLICA + 'primary = "shop"\n').database["copy"]
+
+
 def test_unknown_keys_are_refused_with_those_there_are(tmp_path: Path) -> None:
     """As everywhere in the file."""
     with pytest.raises(ConfigError) as refused:
         configured(tmp_path, TEXT + SHOP + "fetch = 1\n")
     (line,) = refused.value.problems
-    assert "database.shop.fetch: unknown key; allowed: connections, password, role, " in line
+    assert (
+        "database.shop.fetch: unknown key; allowed: connections, password, primary, role, " in line
+    )
 
 
 def test_the_password_is_a_secret(tmp_path: Path) -> None:

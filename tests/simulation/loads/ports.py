@@ -76,6 +76,12 @@ class FakeTables:
         self._away()
         return Moment(self._clockwork.visible * 1_000_000, None)
 
+    def position(self, table: TableName) -> str:
+        return ""
+
+    def shown(self, table: TableName, position: str) -> bool:
+        return True
+
     def _table(self, table: TableName) -> TableThen:
         return self._clockwork.version[table.table]
 
