@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import pymysql
 import pytest
 from confluent_kafka import Producer
 
-from daemon.jobs.record import State
+from daemon.jobs.record import Job, State
 from daemon.jobs.store import JobStore
 from tests.daemon.databases.conftest import folder
 from tests.daemon.databases.servers import PASSWORD, Server, mariadb
@@ -47,19 +48,33 @@ class Writer(threading.Thread):
         super().__init__(daemon=True)
         self._rig, self._pause_s = rig, 1 / per_s
         self._rng = random.Random(4711)
-        self._connection = pymysql.connect(
-            host=HOST, port=server.port, user="live", password="live", autocommit=True
-        )
+        self._port = server.port
+        self._connection = self.connected()
         self._producer = Producer({"bootstrap.servers": rig.broker.bootstrap, "linger.ms": 5})
         self._ended = threading.Event()
         self.changes = 0
         self.statements: list[str] = []
         self._lock = threading.Lock()
 
+    def connected(self) -> Any:
+        """A session of its own."""
+        return pymysql.connect(
+            host=HOST, port=self._port, user="live", password="live", autocommit=True
+        )
+
     def run(self) -> None:
         while not self._ended.wait(self._pause_s):
             with self._lock:
                 self._change()
+                self._touch(1)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Nothing changes inside, and the server may go and come again."""
+        with self._lock:
+            self._connection.close()
+            yield
+            self._connection = self.connected()
 
     def stop(self) -> int:
         """Ends; how many changes there were."""
@@ -68,12 +83,20 @@ class Writer(threading.Thread):
         assert self._producer.flush(30) == 0
         return self.changes
 
-    def state(self, sql: str) -> None:
+    def state(self, sql: str, kind: str = "ALTER") -> None:
         """A statement between two changes, in the log as well."""
         with self._lock, self._connection.cursor() as cursor:
             cursor.execute(f"USE {self._rig.db}")
             cursor.execute(sql)
-            self._tell(ddl(f"{self._rig.db}.orders", "ALTER", sql))
+            self._tell(ddl(f"{self._rig.db}.orders", kind, sql))
+
+    def _touch(self, key: int) -> None:
+        """A row that changes all the time."""
+        table = f"{self._rig.db}.orders"
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"UPDATE {table} SET qty = qty + 1 WHERE id = %s", (key,))
+            if (new := self._row(cursor, key)) is not None:
+                self._tell(self._message("UPDATE", new, {"qty": str(new["qty"] - 1)}))
 
     def _change(self) -> None:
         rng, table = self._rng, f"{self._rig.db}.orders"
@@ -118,8 +141,11 @@ class Writer(threading.Thread):
         self._producer.poll(0)
 
 
-def prepared(rig: Rig, server: Server) -> Path:
-    """The table with its rows, and a configuration that names the database."""
+def prepared(rig: Rig, server: Server, load: str = "", **database: object) -> Path:
+    """The table with its rows, and a configuration that names the database.
+
+    ``load``: more lines of ``[load]``; ``database``: more keys of ``[database.shop]``.
+    """
     server.run(
         [
             f"CREATE DATABASE {rig.db}",
@@ -132,7 +158,9 @@ def prepared(rig: Rig, server: Server) -> Path:
     config = rig.write_config(p=rig.pipeline(database="shop"))
     section = (
         f'[database.shop]\nurl = "jdbc:mariadb://{HOST}:{server.port}"\nuser = "jobs"\n'
-        f"password = {json.dumps(PASSWORD)}\n[load]\nmargin_s = 2.0\nchunk_rows = 5000\n"
+        f"password = {json.dumps(PASSWORD)}\n"
+        + "".join(f"{key} = {json.dumps(value)}\n" for key, value in database.items())
+        + f"[load]\nmargin_s = 2.0\nchunk_rows = 5000\n{load}"
     )
     config.write_text(section + config.read_text())
     return config
@@ -171,13 +199,18 @@ class Life:
         self.process.terminate()
         assert self.process.communicate(timeout=120)[1] is not None
 
+    def jobs(self, kind: str = "load") -> list[Job]:
+        """Those of a kind, oldest first."""
+        found = JobStore(self._rig.folder / "state").load().jobs
+        return [job for job in found if job.wanted.kind == kind]
+
     def await_job(self, what: str, reached: Any, within_s: float = 400) -> Any:
-        """Look at the job's file until it is so."""
+        """Look at the last load's file until it is so."""
         end = time.monotonic() + within_s
         while True:
-            jobs = JobStore(self._rig.folder / "state").load().jobs
-            if jobs and reached(jobs[0]):
-                return jobs[0]
+            jobs = self.jobs()
+            if jobs and reached(jobs[-1]):
+                return jobs[-1]
             assert self.process.poll() is None, self.process.communicate()
             assert time.monotonic() < end, (what, jobs)
             threading.Event().wait(0.05)

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import pytest
 
 from daemon.jobs.record import State
 from tests.daemon.databases.conftest import folder
-from tests.daemon.databases.servers import SERVERS, Server
+from tests.daemon.databases.servers import SERVERS, Server, within
 from tests.integration.debezium_source import Shop, debezium, section
 from tests.integration.rig import Rig
 from tests.integration.test_load import Life, again, next_of
@@ -40,12 +38,9 @@ def configured(rig: Rig, server: Server) -> Path:
     return config
 
 
-def await_row(rig: Rig, key: int, within_s: float = 120) -> None:
-    """Until the target has it, and so all that is before it in the log."""
-    end = time.monotonic() + within_s
-    while not rig.spark.sql(f"SELECT 1 FROM lake.{rig.db}.orders WHERE id = {key}").collect():
-        assert time.monotonic() < end
-        threading.Event().wait(0.5)
+def has(rig: Rig, key: int) -> bool:
+    """Whether the target has it, and so all that is before it in the log."""
+    return bool(rig.spark.sql(f"SELECT 1 FROM lake.{rig.db}.orders WHERE id = {key}").collect())
 
 
 def test_a_load_with_kills_and_a_statement_beside_debezium_is_equal(
@@ -70,7 +65,7 @@ def test_a_load_with_kills_and_a_statement_beside_debezium_is_equal(
         job = life.await_job("its end", lambda job: job.state.is_final)
         assert job.state is State.DONE, job.message
         changes = shop.stop()
-        await_row(rig, -1)
+        within(120, lambda: has(rig, -1))
         life.stop()
     assert changes > 1000
     assert rig.rows("orders") == shop.rows()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -150,6 +152,14 @@ def replicated(folder: Path) -> Iterator[tuple[MariaDb, MariaDb]]:
 def as_server(server: MariaDb) -> Server:
     """One of these, as any other."""
     return Server("mariadb", server.port, server.run, _BINLOG_READERS)
+
+
+def within(seconds: float, so: Callable[[], bool]) -> None:
+    """Return when it is so, or fail."""
+    deadline, pause = time.monotonic() + seconds, threading.Event()
+    while not so():
+        assert time.monotonic() < deadline
+        pause.wait(0.1)
 
 
 def _done(server: MariaDb, *statements: str) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from daemon.databases.opening import open_database
 from daemon.databases.port import DatabaseRefused
 from daemon.databases.primaries import Primary
 from tests.daemon.databases.conftest import folder
-from tests.daemon.databases.servers import PASSWORD, as_server, replicated
+from tests.daemon.databases.servers import PASSWORD, as_server, replicated, within
 from tests.live.mariadb import MariaDb
 from tests.needs import needed
 
@@ -32,13 +31,6 @@ def now_us() -> int:
 def pair() -> Iterator[Pair]:
     with folder() as where, needed(), replicated(where) as both:
         yield both
-
-
-def within(seconds: float, so: Callable[[], bool]) -> None:
-    deadline, pause = time.monotonic() + seconds, threading.Event()
-    while not so():
-        assert time.monotonic() < deadline
-        pause.wait(0.1)
 
 
 def test_a_replica_tells_the_primarys_position(pair: Pair) -> None:
