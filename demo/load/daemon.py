@@ -21,7 +21,7 @@ from sparkwriter.session.java import CHECKOUT
 
 _START_WITHIN_S = 110.0
 _STOP_WITHIN_S = 90.0
-_FINAL = ("done", "failed", "cancelled")
+FINAL = ("done", "failed", "cancelled")
 
 CONFIG = """
 [pipeline.shop]
@@ -106,17 +106,20 @@ class Daemon:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
-    def loaded_in_part(self, tables: Sequence[str], rows: int) -> str:
-        """Begin a load; return its job once so many rows are there."""
+    def begin_load(self, tables: Sequence[str]) -> str:
+        """Begin a load; return its job."""
         self._asked("tables", "load", *tables)
         (job,) = [job["job"] for job in self._jobs() if job["kind"] == "load"]
-        while self._job(job)["progress"]["done"] < rows:
-            self._wait(self._job(job))
         return str(job)
+
+    def await_rows(self, job: str, rows: int) -> None:
+        """Return once so many rows are there."""
+        while (found := self.job(job))["progress"]["done"] < rows:
+            self._wait(found)
 
     def await_job(self, job: str) -> None:
         """Return when it is done. Raises DemoFailed."""
-        while (found := self._job(job))["state"] not in _FINAL:
+        while (found := self.job(job))["state"] not in FINAL:
             self._wait(found)
         if found["state"] != "done":
             raise DemoFailed(f"job {job} has {found['state']}: {found['message']}")
@@ -159,7 +162,8 @@ class Daemon:
     def _jobs(self) -> list[dict[str, Any]]:
         return list(self._asked("jobs", "list", "--json") or [])
 
-    def _job(self, job: str) -> dict[str, Any]:
+    def job(self, job: str) -> dict[str, Any]:
+        """What ``jobs show`` says."""
         found: dict[str, Any] = self._asked("jobs", "show", job, "--json")
         return found
 

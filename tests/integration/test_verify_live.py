@@ -35,7 +35,7 @@ def test_no_row_on_its_way_is_told_as_different(tmp_path: Path) -> None:
         with Daemon(tmp_path, config, broker.bootstrap) as daemon:
             daemon.start()
             tables = [f"{DATABASE}.{table}" for table in TABLES]
-            daemon.await_job(daemon.loaded_in_part(tables, 0))
+            daemon.await_job(daemon.begin_load(tables))
             end, runs = time.monotonic() + FOR_S, 0
             while runs == 0 or time.monotonic() < end:
                 result = daemon.verified(f"lake.{DATABASE}.*")
