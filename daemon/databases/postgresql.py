@@ -78,9 +78,17 @@ class PostgreSqlDatabase(SqlDatabase):
     def moment(self) -> Moment:
         """See ``port.Database``."""
         # The position first: whatever a read before could see is at or below it.
-        ((position,),) = self.ask(_POSITION)
+        position = self._position()
         ((now,),) = self.ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
         return Moment(int(str(now)), None if position is None else f"lsn:{position}")
+
+    def _position(self) -> object:
+        """None where it is not told to this user, or not by this kind of server."""
+        try:
+            ((position,),) = self.ask(_POSITION)
+        except DatabaseRefused:
+            return None
+        return position
 
     def ask(self, sql: str) -> list[tuple[object, ...]]:
         """See ``port.Database``."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,10 +14,16 @@ from tests.daemon.databases.conftest import folder
 from tests.daemon.databases.servers import PASSWORD, as_server, replicated, within
 from tests.integration.rig import Rig, canal
 from tests.integration.test_load import Life, Writer, in_source, next_of, prepared
-from tests.integration.test_process import run
+from tests.integration.test_process import daemon, ended, run
 from tests.needs import needed
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+
+
+def shown(config: Path) -> str:
+    """What the jobs say."""
+    command = [sys.executable, "-m", "daemon.cli", "jobs", "list", "--json", "--config", config]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def test_a_replica_that_is_behind_is_waited_for(rig: Rig) -> None:
@@ -44,6 +53,16 @@ def test_a_replica_that_is_behind_is_waited_for(rig: Rig) -> None:
         assert replica.run(["START SLAVE SQL_THREAD"]) == ""
         job = life.await_job("its end", lambda job: job.state.is_final)
         assert job.state is State.DONE, job.message
+        assert replica.run(["STOP SLAVE SQL_THREAD"]) == ""
+        changes = writer.changes
+        within(60, lambda: writer.changes > changes + 300)
+        verify = daemon("tables", "verify", f"{rig.db}.orders", "--config", str(config))
+        within(60, lambda: waits in shown(config))
+        assert replica.run(["START SLAVE SQL_THREAD"]) == ""
+        status, said = ended(verify)
+        (verified,) = life.jobs("verify")
+        assert verified.result["differing"] == 0, (status, said, verified.result)
+        assert "skipped" not in verified.result["tables"][0]
         writer.stop()
         rig.produce(canal(f"{rig.db}.other", "INSERT", [{"id": 2, "name": "end", "qty": 1}]))
         life.stop()

@@ -10,8 +10,9 @@ from daemon.jobs.port import Look
 from daemon.source.port import LogGone, LogUnreadable
 from offsets.position import TopicPartition
 
-SECOND_ROWS = 40_000
-"""Rows a second by two connections on two cores, six columns (docs/performance.md)."""
+SECOND_ROWS = 20_000
+"""Rows a second by two connections: what ``make demo-load`` has on two cores, which database,
+broker and changes share (docs/load.md). A larger machine is quicker than the estimate."""
 
 OF_THE_LAST_S = 600
 """The stretch of the log whose messages are counted."""

@@ -1,0 +1,87 @@
+"""The plan of a load refuses what could not end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from changes.model import TableName, TargetName
+from daemon.config.config import Config
+from daemon.jobs.load import plan
+from daemon.jobs.load.kind import LoadKind
+from daemon.jobs.record import Wanted
+from daemon.jobs.verify.targets import Chosen, Compared
+from offsets.snapshot import Snapshot
+
+FUNCTION = "def apply(context, rows):\n    pass\n"
+STATEMENT = "def statement(context, kind, to):\n    pass\n"
+ICEBERG = {"kind": "iceberg", "catalog": {"type": "hadoop", "warehouse": "/w"}}
+
+
+class Looking:
+    """A ``Look`` at a pipeline that has read nothing."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def snapshot(self, pipeline: str) -> Snapshot:
+        return Snapshot(pipeline, "g")
+
+
+def refusals(
+    folder: Path, sink: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, ...]:
+    """Of a load of ``s.t`` into the sink, whose database is not there."""
+    config = Config.model_validate(
+        {
+            "kafka": {"bootstrap.servers": "127.0.0.1:1"},
+            "sink": {"out": sink},
+            "daemon": {"state_dir": str(folder)},
+            "database": {"shop": {"url": "jdbc:mysql://127.0.0.1:1/", "user": "u"}},
+            "pipeline": {
+                "p": {
+                    "topics": ["t"], "format": "canal-json", "database": "shop",
+                    "target": "out.{database}.{table}",
+                }
+            },
+        }
+    )  # fmt: skip
+    one = Compared(TargetName("out", "s", "t"), TableName("s", "t"), "shop")
+    monkeypatch.setattr(plan, "chosen", lambda *_: Chosen((one,)))
+    monkeypatch.setattr(plan, "_not_now", lambda *_: iter(()))
+    monkeypatch.setattr(plan, "_loaded", lambda *_: plan.Loaded("out.s.t", "s.t", 1, 1))
+    monkeypatch.setattr(plan, "flow_of", lambda *_: plan.Flow(0.0, 0))
+    found = LoadKind().plan(Looking(config), Wanted("load", "p", ("*",)))  # type: ignore[arg-type]
+    return found.refusals
+
+
+def python(folder: Path, text: str) -> dict[str, Any]:
+    (folder / "copy_rows.py").write_text(text)
+    return {"kind": "python", "entry": "copy_rows:apply", "path": [str(folder)],
+            "state": str(folder / "state")}  # fmt: skip
+
+
+def test_a_function_without_statements_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new table could not take the old one's name, hours later."""
+    (line,) = refusals(tmp_path, python(tmp_path, FUNCTION), monkeypatch)
+    assert line.startswith("out.s.t: sink out: copy_rows:apply has no function `statement`")
+    assert refusals(tmp_path, python(tmp_path, FUNCTION + STATEMENT), monkeypatch) == ()
+
+
+def test_a_function_that_is_not_there_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the plan, too."""
+    (line,) = refusals(tmp_path, python(tmp_path, "raise ValueError('no')"), monkeypatch)
+    assert "no" in line
+
+
+def test_a_hadoop_catalog_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tables are folders, which keep their names."""
+    (line,) = refusals(tmp_path, ICEBERG, monkeypatch)
+    assert "a hadoop catalog can't give a table another's name" in line
+    assert refusals(tmp_path, {"kind": "sqlite", "path": "x.db"}, monkeypatch) == ()
