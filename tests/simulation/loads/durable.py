@@ -35,6 +35,9 @@ class Clockwork:
     logged: dict[TopicPartition, int] = field(default_factory=dict)
     seen_at: dict[int, float] = field(default_factory=dict)
     """When a commit was first in the log."""
+    replica: float | None = None
+    """How often the replica that is read applies a commit; None: the database itself is read."""
+    applied: int = 0
 
     def turn(self, rng: random.Random, now: float) -> None:
         """Something may happen in the database."""
@@ -42,6 +45,8 @@ class Clockwork:
         seen, appended = self.pace
         if self.visible < len(commits) and rng.random() < seen:
             self.visible += 1
+        if self.replica is not None and self.applied < self.visible:
+            self.applied += rng.random() < self.replica
         for source in sorted(set(commits)):
             if rng.random() < appended:
                 self._append(source, now)
@@ -62,13 +67,20 @@ class Clockwork:
     @property
     def version(self) -> Version:
         """What a read sees now."""
-        return self.history.versions[self.visible]
+        return self.history.versions[self.visible if self.replica is None else self.applied]
+
+    @property
+    def position(self) -> int:
+        """How many commits are in the database's own log."""
+        mine = [at + 1 for at in self.seen_at]
+        return max([self.visible, *mine])
 
     @property
     def over(self) -> bool:
         """Whether all has happened."""
         total = len(self.history.commits)
-        return self.visible == total and sum(self.logged.values()) == total
+        behind = self.replica is not None and self.applied < total
+        return self.visible == total and sum(self.logged.values()) == total and not behind
 
     def end(self, source: TopicPartition) -> int:
         """Where a partition ends now."""
@@ -137,7 +149,9 @@ class LoadDurable(Durable):
     lost: set[str] = field(default_factory=set)
 
     @classmethod
-    def with_history(cls, history: History, pace: tuple[float, float]) -> LoadDurable:
+    def with_history(
+        cls, history: History, pace: tuple[float, float], replica: float | None = None
+    ) -> LoadDurable:
         """Before the first life."""
         stream = history.stream
         return cls(
@@ -146,7 +160,7 @@ class LoadDurable(Durable):
             shape=stream.shape,
             messages=stream.messages,
             due=stream.due,
-            clockwork=Clockwork(history, pace),
+            clockwork=Clockwork(history, pace, replica=replica),
         )
 
     def settle(self) -> None:

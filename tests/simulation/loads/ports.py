@@ -77,10 +77,12 @@ class FakeTables:
         return Moment(self._clockwork.visible * 1_000_000, None)
 
     def position(self, table: TableName) -> str:
-        return ""
+        self._away()
+        return "" if self._clockwork.replica is None else str(self._clockwork.position)
 
     def shown(self, table: TableName, position: str) -> bool:
-        return True
+        self._away()
+        return self._clockwork.applied >= int(position)
 
     def _table(self, table: TableName) -> TableThen:
         return self._clockwork.version[table.table]

@@ -48,7 +48,8 @@ def one_seed(seed: int) -> Driver:
         "refusals": rng.choice((0, 0, 2)),
     }
     pace = rng.choice(((0.15, 0.15), (0.01, 0.15), (0.15, 0.03), (0.03, 0.03), (0.0, 0.1)))
-    durable = LoadDurable.with_history(history, pace)
+    replica = rng.choice((None, None, 0.1, 0.03))
+    durable = LoadDurable.with_history(history, pace, replica)
     names = [f"t{number}" for number in range(tables)]
     crashes = rng.choice((0, 2, 6))
     driver = Driver(durable, rng, names, faults, crashes=crashes, tells_all=rng.random() < 0.7)
