@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo demo-load test test-long test-soak quick lint bench bench-compare compare chaos soak live mutation conformance docs pictures test-operate wheel clean lock lock-jars
+.PHONY: help setup setup-tests setup-lake setup-s3 test-lake demo demo-load test test-long test-soak quick lint bench bench-compare compare chaos soak live mutation conformance docs pictures plots test-operate wheel clean lock lock-jars
 
 help:
 	@echo "make demo    a change stream in a real broker becomes tables, compared row by row"
@@ -28,6 +28,7 @@ help:
 	@echo "make test-operate  what operators see and do: the page in Chromium, alerts, packages"
 	@echo "make docs    the docs as a site, var/site; a broken link fails"
 	@echo "make pictures  the screenshots in docs/pictures, as the page's tests see them"
+	@echo "make plots   the plots in docs/figures, from docs/figures/figures.json"
 	@echo "make wheel   binlogd as a package for pip or pipx, var/dist"
 	@echo "make setup   what binlogd needs: .venv and var/jars (PYTHON=... names another Python);"
 	@echo "             EXTRAS=\"s3 postgresql\" also what such a lake needs"
@@ -104,6 +105,9 @@ wheel: setup
 		--no-deps --no-build-isolation --disable-pip-version-check -w var/dist .
 	@rm -rf build
 	@ls var/dist/*.whl
+
+plots: setup-tests
+	@$(VENV)/python -m bench.plots
 
 pictures: setup-tests
 	@mkdir -p docs/pictures

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
@@ -18,6 +19,11 @@ BESIDE = {"README.md": "index.md", "CHANGELOG.md": "CHANGELOG.md", "SECURITY.md"
 """By their path in the project, where they are in the site."""
 
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
+
+_PICTURE = re.compile(r'\b(src|srcset)="(?!https?:|data:)([^"]+)"')
+"""Of a picture with a dark and a light form, which Markdown has no words for."""
+
+_log = get_plugin_logger("docs_hook")
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -32,7 +38,17 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Have links between the docs and the pages beside them lead to where those are here."""
     place = page.file.src_uri
     source = next((s for s, p in BESIDE.items() if p == place), f"docs/{place}")
+    markdown = _PICTURE.sub(lambda found: _shown(found, source, place), markdown)
     return _LINK.sub(lambda found: _led(found, source, place), markdown)
+
+
+def _shown(found: re.Match[str], source: str, place: str) -> str:
+    meant = posixpath.normpath(posixpath.join(posixpath.dirname(source), found[2]))
+    if not (ROOT / meant).is_file():
+        _log.warning(f"{source}: the picture {found[2]} is not there")
+        return found[0]
+    there = posixpath.relpath(meant, posixpath.join("docs", posixpath.dirname(place)))
+    return f'{found[1]}="{there}"'
 
 
 def _led(found: re.Match[str], source: str, place: str) -> str:

@@ -7,8 +7,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from setup.docs_hook import on_page_markdown
 
 CHECKOUT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -42,6 +45,15 @@ def test_the_index_has_every_decision() -> None:
     for page in CHECKOUT.glob("docs/decisions/0*.md"):
         number, title = page.read_text().split("\n", 1)[0].removeprefix("# ").split(". ", 1)
         assert f"| {number} | [{title}]({page.name}) |" in index
+
+
+def test_a_picture_that_is_not_there_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Markdown has no words for a picture with two themes, so mkdocs does not look at it."""
+    text = '<img src="figures/way.svg"> <img src="figures/nowhere.svg">'
+    with caplog.at_level("WARNING", "mkdocs"):
+        on_page_markdown(text, SimpleNamespace(file=SimpleNamespace(src_uri="load.md")))
+    assert [line for line in caplog.messages if "way.svg" in line] == []
+    assert [line for line in caplog.messages if "figures/nowhere.svg is not there" in line]
 
 
 def test_the_site_is_built_without_a_broken_link(tmp_path: Path) -> None:
