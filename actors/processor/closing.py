@@ -13,7 +13,7 @@ from actors.contract.writes import StagedBatch
 from actors.processor.buffer import TargetBuffer
 from actors.processor.one_lane import has_order, second_lane
 from actors.processor.waiting import Chunk, Closing, ClosingPart, DeadRecord, StagedFile
-from changes.model import TableName
+from changes.model import Mode, TableName
 from changes.routing import TargetRoute
 from offsets.fence import Span
 from offsets.position import TopicPartition
@@ -145,7 +145,7 @@ def rows_batch(
         positions=staged.positions,
         options=route.options,
         table=table,
-        whole=bool(route.shape.filter),
+        whole=bool(route.shape.filter) and staged.mode is Mode.UPSERT,
     )
 
 

@@ -7,7 +7,7 @@ key, so it takes them from earlier rows of its key, or from what is stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changes.decoding.assemble import letters
+from changes.formats.base import RowChange
 from changes.model import FROM, FROM_PREFIX, HAS_PREFIX, OP, POSITION, Changes, Column, TableSchema
-from changes.shaping.compute import ShapeRefused
 from changes.shaping.history import ENDED_AT, HISTORY, happened, with_history
+from changes.shaping.refused import ShapeRefused
 from changes.shaping.shape import Shape
 from changes.types import TIMESTAMP_UTC
 
@@ -44,6 +45,8 @@ class Read(NamedTuple):
     """Of each record, where the shape has a shard."""
     times: Sequence[int | None] = ()
     """Of each record when its change happened, in milliseconds since 1970; where that is asked."""
+    images: Callable[[int], Sequence[RowChange]] = lambda _: ()
+    """What a record says of each of its rows, before and after its change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,10 @@ from changes.model import (
     TableSchema,
 )
 from changes.shaping.additions import METADATA, Additions, Read, additions_of
-from changes.shaping.compute import Compute, ShapeRefused, compute_of
+from changes.shaping.compute import Compute, compute_of
 from changes.shaping.history import ENDED_AT
 from changes.shaping.masks import Mask, masked
+from changes.shaping.refused import ShapeRefused
 from changes.shaping.shape import HISTORY_NAMES, Shape
 
 
@@ -49,11 +50,11 @@ class Plan:
         it had before. Raises BadRecord, and ShapeRefused."""
         lacking = [self.shown[name].column.name for name in changes.lacking if name in self.shown]
         old = {name for name, each in self.shown.items() if each.column.name.lower() in known}
-        raw = self.compute.filtered(changes, old)
+        raw = self.compute.filtered(changes, old, read.images)
         columns = list(self._columns(raw.table, changes.mode))
         columns += self.compute.columns(raw)
         table = pa.table([each for _, each in columns], [name for name, _ in columns])
-        shaped = replace(changes, table=table, schema=self.schema, lacking=tuple(lacking))
+        shaped = replace(raw, table=table, schema=self.schema, lacking=tuple(lacking))
         if self.additions is None:
             return shaped
         return replace(shaped, table=self.additions.added(shaped, self.schema, read))

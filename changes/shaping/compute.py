@@ -6,7 +6,7 @@ its key is deleted, whether or not it was there. A delete, and the old key of a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -16,15 +16,14 @@ from changes.expressions.expression import BadValue, Bound, Expression
 from changes.expressions.rows import Rows, placed
 from changes.expressions.syntax import ExpressionError
 from changes.expressions.types import words_of
+from changes.formats.base import RowChange
 from changes.model import HAS_PREFIX, OP, BadRecord, Changes, Column, Mode, TableSchema
+from changes.shaping.changelog import filtered_changelog
+from changes.shaping.refused import ShapeRefused
 from changes.shaping.shape import Shape
 
 LARGEST_BYTES = 256 << 20
 """Of a computed column of one batch."""
-
-
-class ShapeRefused(Exception):
-    """The target can't have the shape that its route asks for: why, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +35,28 @@ class Compute:
     computed: tuple[tuple[str, Bound], ...]
     uses: tuple[str, ...]
     shown: tuple[str, ...]
+    filters: tuple[str, ...] = ()
+    """Those that the filter needs."""
 
     @property
     def added(self) -> tuple[Column, ...]:
         """The computed columns."""
         return tuple(Column(name, bound.type) for name, bound in self.computed)
 
-    def filtered(self, changes: Changes, old: Set[str]) -> Changes:
-        """The changes, rows that the filter leaves out as deletes. ``old`` are columns that the
-        target had before. Raises BadRecord for a row without a result, ShapeRefused for rows that
-        lack what is needed."""
+    def filtered(
+        self, changes: Changes, old: Set[str], images: Callable[[int], Sequence[RowChange]]
+    ) -> Changes:
+        """The changes, rows that the filter leaves out as deletes; a changelog without them.
+
+        ``old`` are columns that the target had before, ``images`` what a record says of its rows.
+        Raises BadRecord for a row without a result, ShapeRefused for rows that lack what is needed.
+        """
         if changes.mode is Mode.UPSERT:
             self._check_carried(changes, old)
         if self.filter is None:
             return changes
+        if changes.mode is Mode.APPEND:
+            return filtered_changelog(changes, self.filters, self._passes, images)
         table = changes.table
         alive = _alive(table)
         passes = self._of_rows(changes, "filter", self.filter, alive)
@@ -59,6 +66,13 @@ class Compute:
         ops = pc.if_else(stays, "U", "D")
         table = table.set_column(table.schema.get_field_index(OP), OP, ops)
         return replace(changes, table=_carried(table, stays))
+
+    def _passes(self, columns: Mapping[str, pa.Array], records: Sequence[int]) -> pa.Array:
+        assert self.filter is not None
+        try:
+            return self.filter.values(Rows(columns, len(records)))
+        except BadValue as bad:
+            raise BadRecord(records[bad.row], f"filter: {bad.reason}") from bad
 
     def columns(self, changes: Changes) -> list[tuple[str, pa.ChunkedArray]]:
         """The computed columns, NULL in rows that delete. Raises as ``filtered``."""
@@ -133,14 +147,14 @@ def compute_of(shape: Shape, schema: TableSchema, shown: Mapping[str, object]) -
     condition = _bound("filter", shape.filter, types) if shape.filter else None
     if condition is not None and not pa.types.is_boolean(condition.type):
         raise ShapeRefused(f"filter: a condition is wanted, not {words_of(condition.type)}")
-    if condition is not None and not schema.keys:
-        raise ShapeRefused("filter: the table has no key, and a changelog can't be filtered")
     computed = tuple(
         (name, _bound(f"computed.{name}", text, types)) for name, text in shape.computed
     )
     needed = shape.computes_with
     uses = tuple(column.name for column in schema.columns if column.name.lower() in needed)
-    return Compute(condition, computed, uses, tuple(shown))
+    asks = {name.lower() for name in Expression(shape.filter).columns} if condition else set[str]()
+    filters = tuple(name for name in uses if name.lower() in asks)
+    return Compute(condition, computed, uses, tuple(shown), filters)
 
 
 def _bound(key: str, text: str, types: Mapping[str, pa.DataType]) -> Bound:

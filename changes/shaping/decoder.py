@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import cache
 from typing import Protocol
 
 from changes.column_changes import ColumnChange
-from changes.formats.base import TableDecoder
+from changes.formats.base import RowChange, TableDecoder
 from changes.model import BadRecord, Changes, TableName, TableSchema
 from changes.shaping.additions import Read
 from changes.shaping.columns import Plan, plan_of, source_view
-from changes.shaping.compute import ShapeRefused
+from changes.shaping.refused import ShapeRefused
 from changes.shaping.shape import Shape
 
 
@@ -24,6 +25,10 @@ class Records(Protocol):
 
     def times(self, values: Sequence[bytes]) -> Sequence[int | None]:
         """When their changes happened, in milliseconds since 1970, as far as they say."""
+        ...
+
+    def images(self, value: bytes) -> Sequence[RowChange]:
+        """What a record says of each of its rows."""
         ...
 
 
@@ -102,7 +107,8 @@ class ShapedDecoder:
 
     def _read(self, partition: int, offsets: Sequence[int], values: Sequence[bytes]) -> Read:
         times = self._records.times(values) if self._shape.asks_times else ()
-        return Read(partition, offsets, self._shards(values), times)
+        images = cache(lambda record: self._records.images(values[record]))
+        return Read(partition, offsets, self._shards(values), times, images)
 
     def _shards(self, values: Sequence[bytes]) -> list[str]:
         if not self._shape.shard:

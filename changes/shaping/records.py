@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changes.formats.base import Format
+from changes.formats.base import Format, RowChange
 from changes.model import BadMessage, TableName
-from changes.shaping.compute import ShapeRefused
+from changes.shaping.refused import ShapeRefused
 
 
 class FormatRecords:
@@ -28,6 +28,14 @@ class FormatRecords:
             return [self._time(value) for value in values]
         except BadMessage as error:
             raise ShapeRefused(f"the time of a record: {error}") from error
+
+    def images(self, value: bytes) -> Sequence[RowChange]:
+        """By reading it whole."""
+        try:
+            found = self._format.explain(value)
+        except BadMessage as error:
+            raise ShapeRefused(f"filter: {error}") from error
+        return [each for each in found if isinstance(each, RowChange)]
 
     def _time(self, value: bytes) -> int | None:
         return next((each.ts_ms for each in self._format.explain(value)), None)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from changes.model import OP, BadRecord, Changes, Mode, TableName, TableSchema
 from changes.shaping.additions import Read
 from changes.shaping.columns import plan_of
-from changes.shaping.compute import ShapeRefused
+from changes.shaping.refused import ShapeRefused
 from changes.shaping.shape import Shape
 
 

@@ -35,11 +35,6 @@ class RouteSection(Section):
     @model_validator(mode="after")
     def _has_a_shape(self) -> Self:
         self.shape.check_keys(self.keys or ())
-        if self.filter is not None and self.mode == "append":
-            raise ValueError(
-                'filter: whether a change is kept in a changelog (mode = "append") depends on the '
-                "row before it, too, which its messages may lack: filter where it is read"
-            )
         if self.mode == "append" and (self.metadata or self.history or self.delete == "soft"):
             raise ValueError(
                 'delete, history, metadata: a changelog (mode = "append") shows each change itself'

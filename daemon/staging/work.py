@@ -28,9 +28,9 @@ from changes.model import (
     TargetName,
 )
 from changes.net.fold import concat_changes, fold, has_deletes, key_bounds, partial_columns
-from changes.shaping.compute import ShapeRefused
 from changes.shaping.decoder import ShapedDecoder
 from changes.shaping.records import FormatRecords
+from changes.shaping.refused import ShapeRefused
 from sparkwriter.private_files import make_private_file
 from sparkwriter.sql.ways import ROWS_A_TASK
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from changes.model import Column, TableName, TableSchema
-from changes.shaping.compute import ShapeRefused
+from changes.shaping.refused import ShapeRefused
 from changes.shaping.rows import shaped_rows
 from changes.shaping.shape import Shape
 

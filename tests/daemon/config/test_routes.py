@@ -53,7 +53,6 @@ def test_a_route_with_all_keys_is_a_shape(tmp_path: Path) -> None:
         ('shard = "s"\ntables = ["shop.*"]', "shard: 'shop.*' is no regular expression between"),
         ("tables = ['/(/']", "pattern '/(/' is no regular expression"),
         ('rename = { a = "x", b = "x" }', "rename: column x is there twice (case aside)"),
-        ('filter = "n > 0"\nmode = "append"', "filter: whether a change is kept in a changelog"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, lines: str, said: str) -> None:

@@ -1,0 +1,113 @@
+"""Filters a changelog: a change is kept whose row passes before or after it.
+
+A row of a changelog is the row after its change, or the one that was deleted. What it was before
+is asked of the message itself, and only where that decides: of updates that don't pass, and where
+a value is NULL that the message may not have carried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changes.formats.base import RowChange
+from changes.model import Changes, Origins
+from changes.shaping.refused import ShapeRefused
+
+Passes = Callable[[Mapping[str, pa.Array], Sequence[int]], pa.Array]
+"""Whether rows pass, true, false or null: of columns by their names in small letters, and the
+records of the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Where the rows that are kept come from."""
+
+    ops: bytes
+    records: Sequence[int]
+
+
+def filtered_changelog(
+    changes: Changes,
+    uses: Sequence[str],
+    passes: Passes,
+    images: Callable[[int], Sequence[RowChange]],
+) -> Changes:
+    """The changes that are kept. ``uses`` are the columns that the filter needs; ``images`` gives
+    what a record says of each of its rows. Raises ShapeRefused, and what ``passes`` raises."""
+    origins, table = changes.origins, changes.table
+    assert origins is not None
+    columns = {name.lower(): table[name].combine_chunks() for name in uses}
+    keeps = pc.fill_null(passes(columns, origins.records), False)
+    asked = _asked(origins, columns, keeps)
+    before: list[int] = []
+    values: dict[str, list[object]] = {name: [] for name in columns}
+    for row, is_null in asked:
+        change = _change(images, origins.records[row], table["_index"][row].as_py())
+        if is_null:
+            _carried(change.after if change.op != "D" else change.before, columns)
+        if change.op == "U" and not keeps[row].as_py():
+            image = _carried(change.before, columns)
+            before.append(row)
+            for name in columns:
+                values[name].append(image[name])
+    if before:
+        typed = {name: _typed(name, values[name], columns[name].type) for name in columns}
+        passed = pc.fill_null(passes(typed, [origins.records[row] for row in before]), False)
+        mask = pa.array([row in set(before) for row in range(len(keeps))], pa.bool_())
+        keeps = pc.replace_with_mask(keeps, mask, passed)
+    if pc.all(keeps).as_py():
+        return changes
+    rows = pc.indices_nonzero(keeps).to_pylist()
+    kept = _Kept(bytes(origins.ops[row] for row in rows), [origins.records[row] for row in rows])
+    return replace(changes, table=table.filter(keeps), origins=kept)
+
+
+def _asked(
+    origins: Origins, columns: Mapping[str, pa.Array], keeps: pa.Array
+) -> list[tuple[int, bool]]:
+    """The rows whose messages are asked, each with whether one of its values is NULL."""
+    nulls = pa.repeat(pa.scalar(False), len(keeps))
+    for column in columns.values():
+        nulls = pc.or_(nulls, pc.is_null(column))
+    rows = zip(origins.ops, keeps.to_pylist(), nulls.to_pylist(), strict=True)
+    return [
+        (row, is_null)
+        for row, (op, keep, is_null) in enumerate(rows)
+        if is_null or (op == _UPDATE and not keep)
+    ]
+
+
+_UPDATE = ord("U")
+
+
+def _change(images: Callable[[int], Sequence[RowChange]], record: int, index: int) -> RowChange:
+    found = images(record)
+    if index >= len(found):
+        raise ShapeRefused("filter: a message does not say what each of its rows was before")
+    return found[index]
+
+
+def _carried(
+    image: Mapping[str, object] | None, columns: Mapping[str, pa.Array]
+) -> dict[str, object]:
+    """An image by names in small letters, if it has all columns."""
+    known = {name.lower(): value for name, value in (image or {}).items()}
+    for name in columns:
+        if name not in known:
+            raise ShapeRefused(
+                f"filter: a change comes without column {name}, before or after it, and a "
+                "changelog is filtered by both: have the source send whole rows "
+                "(binlog_row_image = FULL, REPLICA IDENTITY FULL)"
+            )
+    return known
+
+
+def _typed(name: str, values: list[object], type_: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, type_)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise ShapeRefused(f"filter: what column {name} was before is no {type_}") from error
