@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from daemon.config.sections import Section
 
@@ -16,6 +16,7 @@ class FaultSection(Section):
     on_bad_record: Literal["stop", "dead-letter"] = "stop"
     dead_letters: str = "file"
     dead_letter_retry_s: float = Field(60.0, ge=0, strict=False)
+    retention_s: float | None = Field(None, ge=3600, strict=False)
     max_bad_records_per_hour: int = Field(1000, ge=1)
     on_refused_target: Literal["stop", "quarantine", "reload"] = "stop"
     quarantine_bytes: int = Field(1 << 30, ge=1 << 20)
@@ -27,6 +28,14 @@ class FaultSection(Section):
         if value != "file" and not re.fullmatch(r"topic:[A-Za-z0-9._-]{1,249}", value):
             raise ValueError(f'"file" or "topic:NAME" is wanted, not {value!r}')
         return value
+
+    @model_validator(mode="after")
+    def _letters_to_remove(self) -> Self:
+        if self.retention_s is not None and self.on_bad_record == "stop":
+            raise ValueError('retention_s: no dead letter is kept with on_bad_record = "stop"')
+        if self.retention_s is not None and self.dead_letter_topic is not None:
+            raise ValueError("retention_s: letters in a topic expire by its retention.ms")
+        return self
 
     @property
     def dead_letter_topic(self) -> str | None:

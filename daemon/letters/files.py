@@ -1,8 +1,8 @@
 """Dead letters in files of the state directory: ``PIPELINE.dead-letters.jsonl``.
 
-A full file becomes ``PIPELINE.dead-letters.000001.jsonl`` and so on. None is ever removed: they
-hold the only copy once the log has expired. ``PIPELINE.dead-letters.replayed.jsonl`` holds the
-marks of replayed letters.
+A full file becomes ``PIPELINE.dead-letters.000001.jsonl`` and so on. They hold the only copy once
+the log has expired: only replayed letters are removed, where ``retention_s`` says so.
+``PIPELINE.dead-letters.replayed.jsonl`` holds the marks of replayed letters.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from actors.contract.ports import NotKept
 from daemon.letters.letter import Letter, LetterMaker, NotALetter, document, from_document
 from daemon.letters.lines import Line, append_line, line_of, read_lines, sync_folder
 from daemon.letters.marks import Mark
+from daemon.letters.retention import has_done, remove_done
 
 FILE_BYTES = 64 << 20
 """When a file is full. Smaller: many files. Larger: a start, which reads the letters of the last
@@ -45,6 +46,22 @@ class FileLetters:
                 self._begin_another()
         except OSError as error:
             raise NotKept(f"{self.path}: {error.strerror or error}") from error
+
+    def remove_done(self, older_than_s: float) -> int:
+        """Remove letters that were replayed and are older. Gives how many. Raises NotKept."""
+        before, damage = time.time() - older_than_s, list[str]()
+        try:
+            replayed = {mark.id for mark in read_marks(self._state_dir, self._pipeline, damage)}
+            if self.path.exists() and has_done(self.path, replayed, before):
+                self._begin_another()
+            full = _full(self._state_dir, self._pipeline) if replayed else []
+            return sum(
+                remove_done(path, replayed, before)
+                for path in full
+                if has_done(path, replayed, before)
+            )
+        except OSError as error:
+            raise NotKept(f"{error.filename}: {error.strerror or error}") from error
 
     def recent(self, within_s: float) -> list[float]:
         """The ages in seconds of the letters of the last ``within_s``. Raises NotKept."""

@@ -62,7 +62,7 @@ def read_lines(file: BinaryIO) -> Iterator[Line]:
     """Yield all whole lines of an open file. Raises OSError."""
     for number, line in enumerate(file, 1):
         if line.endswith(b"\n"):
-            yield Line(number, _members(line))
+            yield Line(number, members_of(line))
 
 
 def sync_folder(folder: Path) -> None:
@@ -81,7 +81,8 @@ def _write(handle: int, line: bytes, at: int) -> None:
         rest, at = rest[written:], at + written
 
 
-def _members(line: bytes) -> Mapping[str, Any] | None:
+def members_of(line: bytes) -> Mapping[str, Any] | None:
+    """The JSON object of a whole line, None where it is damaged."""
     text, found, crc = line.rpartition(_CRC)
     if not found or crc != b"%d}\n" % zlib.crc32(text):
         return None

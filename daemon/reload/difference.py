@@ -13,6 +13,7 @@ LIVE = frozenset({
     "include", "exclude", "target", "route", "mode", "write", "keys", "types", "ddl",
     "on_bad_record", "dead_letters", "dead_letter_retry_s", "max_bad_records_per_hour",
     "on_refused_target", "quarantine_bytes", "on_quarantine_full", "start",
+    "retention_s",
 })  # fmt: skip
 """The keys of a pipeline that its next life takes. All others are built into what does not end
 with it: the client's connection, the decoding processes, the group."""

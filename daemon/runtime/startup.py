@@ -186,6 +186,9 @@ class StartUp:
         format_ = make_format(section.format, section.format_options())
         try:
             letters = open_letters(config, name, format_)
+            if section.retention_s is not None and isinstance(letters, FileLetters):
+                gone = letters.remove_done(section.retention_s)
+                self._log.info("dead_letters_removed", pipeline=name, letters=gone)
             return letters, tuple(letters.recent(WINDOW_S))
         except NotKept as error:
             away = section.dead_letter_topic is not None and not isinstance(error, UnfitTopic)
