@@ -68,6 +68,9 @@ def test_a_load_with_many_kills_is_equal(tmp_path: Path) -> None:
         create_topic(broker.bootstrap, "shop")
         create(server, ROWS)
         config = write_config(tmp_path, server.port)
+        # So that most kills come in the middle of a table.
+        ranges = f"[load]\nchunk_rows = {max(1000, ROWS // 100)}\n"
+        config.write_text(config.read_text().replace("[load]\n", ranges))
         changes = Changes(server, broker.bootstrap, "shop", ROWS, 7)
         changes.per_s = RATE
         with Daemon(tmp_path, config, broker.bootstrap) as daemon:
