@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -18,14 +19,20 @@ def reloads_on_hang_up(reload: Callable[[], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came, closed = threading.Event(), threading.Event()
+    # Not an Event: a second signal interrupts the first one's handler, which would then wait for a
+    # lock that its own thread holds.
+    came: queue.SimpleQueue[bool] = queue.SimpleQueue()
 
     def note(number: int, frame: FrameType | None) -> None:
-        came.set()
+        came.put(True)
 
     def follow() -> None:
-        while came.wait() and not closed.is_set():
-            came.clear()
+        while came.get():
+            goes_on = True
+            while goes_on and not came.empty():
+                goes_on = came.get()
+            if not goes_on:
+                return
             reload()
 
     threading.Thread(target=follow, name="hang-up", daemon=True).start()
@@ -34,5 +41,4 @@ def reloads_on_hang_up(reload: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGHUP, before)
-        closed.set()
-        came.set()
+        came.put(False)

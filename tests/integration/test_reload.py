@@ -143,7 +143,6 @@ def test_a_file_that_can_not_be_taken_changes_nothing(
     assert running.count("b") == 0
 
 
-@pytest.mark.soak
 def test_sighup_says_in_the_log_why_it_is_refused(running: Running) -> None:
     """Whoever sent the signal reads nothing else."""
     running.write("oops", include="[ab]")
@@ -151,9 +150,6 @@ def test_sighup_says_in_the_log_why_it_is_refused(running: Running) -> None:
     running.follower.wait_for("reload_refused")
 
 
-# Twice in some twenty runs nothing came within two minutes, before the main thread's waits were
-# bounded (`EventQueue`). By hand until it has been seen to hold for long.
-@pytest.mark.soak
 def test_sighup_reloads(running: Running) -> None:
     running.write(include="[ab]")
     running.process.send_signal(signal.SIGHUP)
