@@ -125,7 +125,7 @@ class InThread:
     """The other way: a processor's batches decoded by its own thread, in this process."""
 
     def __init__(self, settings: Config) -> None:
-        kinds = formats(settings).formats
+        kinds = {name: formats(settings)(name) for name in settings.pipeline}
         self._works = {
             (name, number): StageWork(FORMATS[kind](options), Counted())
             for name, (kind, options) in kinds.items()

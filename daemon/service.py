@@ -7,7 +7,9 @@ main thread does while they run. ``edits.py`` changes one pipeline meanwhile.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
+from functools import partial
 
 from actors.contract import messages as msg
 from daemon.commands.progress import Show
@@ -23,7 +25,7 @@ from daemon.operate.rebuild_answer import RebuildAnswer
 from daemon.operate.running_resets import RunningResets
 from daemon.reload.answer import ReloadAnswer
 from daemon.reload.reload import Running
-from daemon.runtime.edits import Change, EditRequested
+from daemon.runtime.edits import Change, EditRequested, Fate
 from daemon.runtime.hang_up import reloads_on_hang_up
 from daemon.runtime.lifecycle import Exit
 from daemon.runtime.startup import StartUp, Unusable
@@ -70,18 +72,18 @@ class Service:
             stores = startup.stores
             recorded = {name: startup.recorded(name, store) for name, store in stores.items()}
             parts = [startup.parts(name, recorded[name], store) for name, store in stores.items()]
-            admin = self._admin_endpoint()
+            self._admin = admin = self._admin_endpoint()
             folder = StagingFolder(config.daemon.staging_folder, self._run_id)
             stagers = StageProcesses(formats(config), folder, config.daemon.processors)
             status: Exit | None = None
-            supervisor = self._supervisor()
             topology = Topology(config, self._run_id, stagers, self._events)
+            supervisor = self._supervisor(partial(self._watch, topology))
             try:
                 startup.start_sinks()
                 topology.start_writers(self._tier.sinks)
                 for part in parts:
                     topology.start_pipeline(startup.settled(part, recorded[part.name]))
-                admin.watch(topology.directory, topology.asked, self._events)
+                self._watch(topology, config.pipeline)
                 self._jobs.start()
                 with signals.listening(), reloads_on_hang_up(self._reload.hang_up):
                     status = supervisor.run(topology)
@@ -98,7 +100,7 @@ class Service:
         """Request the end, as a signal does. A second request ends the run at once. Any thread."""
         self._events.tell(msg.StopRequested(reason))
 
-    def edit(self, pipeline: str, change: Change) -> Future[None]:
+    def edit(self, pipeline: str, change: Change, fate: Fate = Fate.RUNS_AGAIN) -> Future[None]:
         """Stop a pipeline, change its snapshot, start it again. Any thread.
 
         The future is done when the pipeline runs again. It fails with EditRefused (nothing was
@@ -106,7 +108,7 @@ class Service:
         again.
         """
         done: Future[None] = Future()
-        self._events.tell(EditRequested(pipeline, change, done))
+        self._events.tell(EditRequested(pipeline, change, done, fate))
         return done
 
     def _open_jobs(self) -> None:
@@ -119,7 +121,12 @@ class Service:
         self._tier.prepare_stop()
         self._jobs.prepare_stop()
 
-    def _supervisor(self) -> Supervisor:
+    def _watch(self, topology: Topology, pipelines: Collection[str]) -> None:
+        """These pipelines are there now: show them, ask their actors."""
+        self._admin.follow(pipelines)
+        self._admin.watch(topology.directory, topology.asked, self._events)
+
+    def _supervisor(self, changed: Callable[[Collection[str]], None]) -> Supervisor:
         return Supervisor(
             self._config,
             self._startup,
@@ -128,6 +135,7 @@ class Service:
             self._show,
             self._events,
             self._run_id,
+            changed,
         )
 
     def _admin_endpoint(self) -> AdminEndpoint:

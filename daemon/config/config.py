@@ -18,6 +18,7 @@ from changes.routing import Route
 from daemon.config.load import LoadSection
 from daemon.config.owners import shared_targets
 from daemon.config.pipelines import PipelineSection, check_kafka
+from daemon.config.quota import shares, unfit_shares
 from daemon.config.secrets import Redactor, secrets_in
 from daemon.config.sections import (
     BatchSection,
@@ -61,6 +62,7 @@ class Config(Section):
     _referring: frozenset[str] = PrivateAttr(default=frozenset())
     _file: Path | None = PrivateAttr(default=None)
     _redactor: Redactor | None = PrivateAttr(default=None)
+    _shares: Mapping[str, float] | None = PrivateAttr(default=None)
 
     @field_validator("kafka", mode="before")
     @classmethod
@@ -92,6 +94,7 @@ class Config(Section):
             *self._owned_spark(),
             *self._shared_topics(),
             *self._unknown_databases(),
+            *unfit_shares({name: pipeline.quota for name, pipeline in self.pipeline.items()}),
         ]
         brokers = self.kafka.get("bootstrap.servers")
         if brokers is None:
@@ -132,8 +135,23 @@ class Config(Section):
 
     def adopt(self, pipeline: str, section: PipelineSection) -> None:
         """Replace a pipeline's section, while that pipeline stands still: a reload's one change to
-        what is otherwise fixed. Its next life is built from it."""
-        self.pipeline[pipeline] = section
+        what is otherwise fixed. Its next life is built from it. Also of a pipeline that is new."""
+        # Another thread may be reading them one by one.
+        object.__setattr__(self, "pipeline", {**self.pipeline, pipeline: section})
+
+    def drop(self, pipeline: str) -> None:
+        """Remove the section of a pipeline that has ended for good."""
+        kept = {name: one for name, one in self.pipeline.items() if name != pipeline}
+        object.__setattr__(self, "pipeline", kept)
+
+    def memory_shares(self) -> Mapping[str, float]:
+        """Each pipeline's share of the budgets in ``[memory]``."""
+        own = {name: pipeline.quota for name, pipeline in self.pipeline.items()}
+        return shares(own) if self._shares is None else self._shares
+
+    def adopt_shares(self, found: Mapping[str, float]) -> None:
+        """Give pipelines their shares of the memory, before others that take of it are known."""
+        self._shares = found
 
     def adopt_log(self, section: LogSection) -> None:
         """Note the log's level as it is now."""

@@ -14,6 +14,7 @@ from changes.formats.auto import NAMES, make_format
 from changes.model import FormatOptions, Mode, ZeroDates
 from changes.routing import Route
 from daemon.config.faults import FaultSection
+from daemon.config.quota import QuotaSection
 from daemon.config.routes import RouteSection
 from daemon.config.sections import DdlSection, Section, flatten
 from daemon.config.verify import VerifySection
@@ -96,6 +97,7 @@ class PipelineSection(FaultSection):
     databases: dict[str, str] = Field(default_factory=dict)
     ddl: DdlSection = Field(default_factory=DdlSection)
     verify: VerifySection = Field(default_factory=VerifySection)
+    quota: QuotaSection = Field(default_factory=QuotaSection)
     load: Literal["when-asked", "on-first-sight"] = "when-asked"
     kafka: dict[str, str | int | float | bool] = Field(default_factory=dict)
 

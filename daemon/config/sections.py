@@ -168,24 +168,29 @@ class BatchSection(Section):
 class MemorySection(Section):
     """``[memory]``: one budget for all messages in hand, and one for staged files on disk.
 
-    The pipelines share both evenly. An eighth of the memory is librdkafka's queue, a quarter the
-    mailboxes (reading goes on while batches are decoded), the rest the buffers.
+    Each pipeline has its share of both, an even one if ``quota.memory`` says nothing. An eighth of
+    the memory is librdkafka's queue, a quarter the mailboxes (reading goes on while batches are
+    decoded), the rest the buffers.
     """
 
     budget_bytes: int = Field(256 << 20, ge=16 << 20)
     staged_bytes: int = Field(8 << 30, ge=1 << 20)
 
-    def queue_kbytes(self, pipelines: int) -> int:
-        """librdkafka's queue of one pipeline, in its unit."""
-        return self.budget_bytes // 8 // pipelines // 1024
+    def queue_kbytes(self, share: float) -> int:
+        """librdkafka's queue of a pipeline with that share, in its unit."""
+        return int(self.budget_bytes * share / 8 / 1024)
 
-    def mailbox_bytes(self, processors: int) -> int:
-        """The mailbox of one of so many processors in the process."""
-        return self.budget_bytes // 4 // processors
+    def mailbox_bytes(self, share: float, processors: int) -> int:
+        """The mailbox of one of such a pipeline's processors."""
+        return int(self.budget_bytes * share / 4 / processors)
 
-    def buffer_bytes(self, processors: int) -> int:
-        """The buffers of one of so many processors in the process."""
-        return self.budget_bytes * 5 // 8 // processors
+    def buffer_bytes(self, share: float, processors: int) -> int:
+        """The buffers of one of such a pipeline's processors."""
+        return int(self.budget_bytes * share * 5 / 8 / processors)
+
+    def staged_for(self, share: float, processors: int) -> int:
+        """The staged files of one of such a pipeline's processors, in bytes."""
+        return int(self.staged_bytes * share / processors)
 
 
 class DdlSection(Section):

@@ -17,7 +17,7 @@ from daemon.jobs.record import Progress
 from daemon.runtime.edits import Change, EditBusy, recorded_of
 from daemon.sinks.tier import SinkTier
 from daemon.source.opening import open_source
-from daemon.source.port import Source
+from daemon.source.port import NotAnswered, Source
 from offsets.snapshot import Snapshot
 from offsets.store import OffsetStore
 from sparkwriter.session.jvm import SparkJvm
@@ -51,7 +51,10 @@ class DaemonLook:
 
     def snapshot(self, pipeline: str) -> Snapshot:
         """See ``Look``."""
-        return recorded_of(self.config, pipeline, self._daemon.stores()[pipeline].get())
+        store = self._daemon.stores().get(pipeline)
+        if store is None:
+            raise NotAnswered(f"pipeline {pipeline} was removed", away=False)
+        return recorded_of(self.config, pipeline, store.get())
 
     def source(self, pipeline: str) -> Source:
         """See ``Look``."""

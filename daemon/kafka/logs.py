@@ -82,7 +82,9 @@ class KafkaLogs:
         """See ``Source``."""
         config, section, topics = self._config, self._section, self._section.topics
         settings = {
-            "queued.max.messages.kbytes": config.memory.queue_kbytes(len(config.pipeline)),
+            "queued.max.messages.kbytes": config.memory.queue_kbytes(
+                config.memory_shares()[self._pipeline]
+            ),
             **member_settings(self._settings, self._pipeline, state_id(config.daemon.state_dir)),
         }
         keyed = make_format(section.format, section.format_options()).keyed

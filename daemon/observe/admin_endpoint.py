@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -54,7 +54,7 @@ class AdminEndpoint:
         self._about = About(
             run=run_id,
             pid=os.getpid(),
-            groups={name: config.group(name) for name in config.pipeline},
+            groups={},
             processors=config.daemon.processors,
             stuck_after_s=config.daemon.stuck_after_s,
         )
@@ -74,8 +74,11 @@ class AdminEndpoint:
         self._web: WebServer | None = None
         self._monitor = Monitor(notifier, self.status)
         self._events = EventWatch(config.events, run_id, self.status)
-        self._log_ends, self._keeping = _logs(config)
-        self._expiry = Expiry(credentials(config))
+        self._config = config
+        self._log_ends: dict[str, LogEnds] = {}
+        self._keeping: dict[str, LogKeeping] = {}
+        self._open = False
+        self.follow(config.pipeline)
 
     def open(self) -> None:
         """Serve from now on. Raises OutlookError."""
@@ -100,9 +103,31 @@ class AdminEndpoint:
                 log.info("metrics", socket=str(address))
         self._monitor.start()
         self._events.start()
+        self._open = True
         for name, ends in self._log_ends.items():
             ends.start()
             self._keeping[name].start()
+
+    def follow(self, pipelines: Collection[str]) -> None:
+        """Show these pipelines from now on. The main thread calls it."""
+        config = self._config
+        gone = self._log_ends.keys() - set(pipelines)
+        for name in gone:
+            self._log_ends[name].close()
+            self._keeping[name].close()
+        ends = {name: ends for name, ends in self._log_ends.items() if name not in gone}
+        keeping = {name: kept for name, kept in self._keeping.items() if name not in gone}
+        for name in set(pipelines) - ends.keys():
+            question = config.kafka_of(name), config.pipeline[name].topics
+            ends[name] = LogEnds(EndQuestion(*question))
+            keeping[name] = LogKeeping(KeepQuestion(*question))
+            if self._open:
+                ends[name].start()
+                keeping[name].start()
+        # Other threads read these while they change.
+        self._log_ends, self._keeping = ends, keeping
+        self._about = replace(self._about, groups={p: config.group(p) for p in pipelines})
+        self._expiry = Expiry(credentials(config))
 
     def watch(
         self, directory: Directory, addresses: Iterable[Address], supervisor: Endpoint
@@ -128,9 +153,11 @@ class AdminEndpoint:
         answers = self._observer.look()
         uptime_s = time.monotonic() - self._begun
         now_ms = time.time_ns() // 1_000_000
+        keeping = self._keeping
         ends = {
-            name: replace(asked.figures(), kept=self._keeping[name].kept())
+            name: replace(asked.figures(), kept=keeping[name].kept())
             for name, asked in self._log_ends.items()
+            if name in keeping
         }
         found = document(
             self._about,
@@ -144,15 +171,6 @@ class AdminEndpoint:
         )
         redacted: dict[str, Any] = self._redactor.deep(found)
         return redacted
-
-
-def _logs(config: Config) -> tuple[dict[str, LogEnds], dict[str, LogKeeping]]:
-    """By pipeline, what asks for its logs' ends, and for what is kept of them."""
-    asked = {name: (config.kafka_of(name), p.topics) for name, p in config.pipeline.items()}
-    return (
-        {name: LogEnds(EndQuestion(*question)) for name, question in asked.items()},
-        {name: LogKeeping(KeepQuestion(*question)) for name, question in asked.items()},
-    )
 
 
 def _question(directory: Directory, address: Address) -> Question:

@@ -54,6 +54,9 @@ class Observer:
         """Query these from now on."""
         with self._lock:
             self._questions = dict(questions)
+            for known in (self._owed, self._replies):
+                for gone in known.keys() - questions.keys():
+                    del known[gone]
             self._last = None
 
     def look(self) -> Answers:

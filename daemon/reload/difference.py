@@ -12,8 +12,8 @@ from daemon.config.config import Config
 LIVE = frozenset({
     "include", "exclude", "target", "route", "mode", "write", "keys", "types", "ddl",
     "on_bad_record", "dead_letters", "dead_letter_retry_s", "max_bad_records_per_hour",
-    "on_refused_target", "quarantine_bytes", "on_quarantine_full", "start",
-    "retention_s",
+    "on_refused_target", "quarantine_bytes", "on_quarantine_full", "start", "quota", "load",
+    "verify", "database", "databases", "retention_s",
 })  # fmt: skip
 """The keys of a pipeline that its next life takes. All others are built into what does not end
 with it: the client's connection, the decoding processes, the group."""
@@ -21,10 +21,13 @@ with it: the client's connection, the decoding processes, the group."""
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``pipelines``: those with changed keys, which start again. ``level``: the log's new level.
+    """``pipelines``: those that start again, since keys of theirs or their share of the memory
+    changed. ``added``, ``removed``: pipelines that come and go. ``level``: the log's new level.
     ``lines``: for people. ``restart``: what takes a restart, a line each."""
 
     pipelines: tuple[str, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
     level: str | None
     lines: tuple[str, ...]
     restart: tuple[str, ...]
@@ -48,10 +51,17 @@ def difference(old: Config, new: Config) -> Difference:
         restart += [f"pipeline.{name}.{key}" for key in keys if key not in LIVE]
         for key in live:
             lines += _changed(f"pipeline.{name}.{key}", before[key], after[key])
-        if live:
+        share = new.memory_shares()[name]
+        if shrinks := share < old.memory_shares()[name]:
+            lines.append(f"# pipeline.{name}: {share:.1%} of the memory from now on")
+        if live or shrinks:
             changed.append(name)
+    added = tuple(sorted(now["pipeline"].keys() - was["pipeline"].keys()))
+    removed = tuple(sorted(was["pipeline"].keys() - now["pipeline"].keys()))
+    lines += [f"- {line}" for name in removed for line in _whole(old, name)]
+    lines += [f"+ {line}" for name in added for line in _whole(new, name)]
     level = new.log.level if new.log.level != old.log.level else None
-    return Difference(tuple(changed), level, tuple(lines), tuple(restart))
+    return Difference(tuple(changed), added, removed, level, tuple(lines), tuple(restart))
 
 
 def _plain(config: Config) -> dict[str, Any]:
@@ -66,7 +76,7 @@ def _sections(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _restarts(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Sections that live as long as the process, and pipelines that come or go."""
+    """Sections that live as long as the process."""
     for section in was:
         if section in ("pipeline", "log"):
             continue
@@ -76,10 +86,13 @@ def _restarts(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"{section}.{key}" for key in keys)
     others = {k: v for k, v in was["log"].items() if k != "level"}
     yield from (f"log.{key}" for key, value in others.items() if now["log"][key] != value)
-    for name in sorted(now["pipeline"].keys() - was["pipeline"].keys()):
-        yield f"pipeline.{name} (new)"
-    for name in sorted(was["pipeline"].keys() - now["pipeline"].keys()):
-        yield f"pipeline.{name} (removed)"
+
+
+def _whole(config: Config, pipeline: str) -> Iterator[str]:
+    """All that is set of a pipeline."""
+    section = config.pipeline[pipeline].model_dump(mode="json", exclude_unset=True)
+    for key, value in config.redactor.deep(section).items():
+        yield f"pipeline.{pipeline}.{key} = {json.dumps(value, ensure_ascii=False)}"
 
 
 def _changed(key: str, before: Any, after: Any) -> Iterator[str]:

@@ -23,10 +23,10 @@ def orphans(
     ``pipeline`` is its part of the status document, as it runs now.
     """
     name = pipeline["pipeline"]
-    router = Router(config.routes(name))
+    router = Router(config.routes(name)) if name in config.pipeline else None
 
     def gone(target: str) -> bool:
-        return not router.reaches(TargetName.parse(target))
+        return router is None or not router.reaches(TargetName.parse(target))
 
     for target in pipeline["targets"]:
         if gone(target["target"]) and (why := _kept(target)) is not None:
@@ -46,6 +46,37 @@ def _kept(target: Mapping[str, Any]) -> str | None:
     if target["last_error"] and target["last_error"]["lasting"]:
         return f"its rows can't be written: {target['last_error']['reason']}"
     return None
+
+
+def left_behind(
+    config: Config, pipeline: Mapping[str, Any], jobs: Iterable[Job], letters: LetterIndex
+) -> Iterator[tuple[str, str]]:
+    """What a pipeline that ``config`` lacks would leave behind, by target or by its own name."""
+    if pipeline["failure"] is not None:
+        yield pipeline["pipeline"], f"it has failed: {pipeline['failure']}"
+    if pipeline["dead_letters"]["waiting"]:
+        yield pipeline["pipeline"], f"{pipeline['dead_letters']['waiting']} dead letters wait"
+    yield from orphans(config, pipeline, jobs, letters)
+
+
+def refused_removal(
+    name: str, found: Iterable[tuple[str, str]], jobs: Iterable[Job], discard: Collection[str]
+) -> list[str]:
+    """A line for each reason why a pipeline is not removed. Nothing of it is deleted, but nobody
+    would look after it any more."""
+    own = [job for job in jobs if job.wanted.pipeline == name and not job.state.is_final]
+    lines = [
+        f"pipeline {name} is removed, and the job {job.id} works on it: "
+        f"`binlogd jobs cancel {job.id}`"
+        for job in own
+    ]
+    if own or name in discard:
+        return lines
+    return [
+        f"pipeline {name} is removed, and of {what}: {why}; --discard {name} leaves that as it is"
+        for what, why in dict(found).items()
+        if what not in discard
+    ]
 
 
 def refused(found: Iterable[tuple[str, str]], discard: Collection[str]) -> list[str]:

@@ -8,9 +8,11 @@ the pipeline starts again with new actors. The other pipelines and the sinks' se
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
 
 from daemon.config.config import Config
 from daemon.positions.chain import StoreChain, make_stores
@@ -39,6 +41,16 @@ class EditFailed(Exception):
     """The pipeline does not run, or its positions could not be stored. One line with the state."""
 
 
+class Fate(Enum):
+    """What an edit makes of the pipeline."""
+
+    RUNS_AGAIN = "runs again"
+    BEGINS = "begins"
+    """It is new. Where it can't start, nobody knows it afterwards."""
+    GOES = "goes"
+    """It ends for good, if all that it had read is written. What is stored of it stays."""
+
+
 @dataclass(frozen=True, slots=True)
 class EditRequested:
     """A request to the supervisor for an edit. ``done`` fails with EditRefused or EditFailed."""
@@ -46,12 +58,13 @@ class EditRequested:
     pipeline: str
     change: Change
     done: Future[None]
+    fate: Fate = Fate.RUNS_AGAIN
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
     """An edit has ended. ``parts`` start the pipeline again; None if it can't start, with the
-    reason in ``failure``. ``refused``: nothing was changed."""
+    reason in ``failure``, or is not to. ``refused``: nothing was changed."""
 
     pipeline: str
     parts: PipelineParts | None
@@ -67,23 +80,51 @@ class _Open:
     ended: bool
     failure: str | None
 
+    def is_gone(self, edited: Edited) -> bool:
+        """Whether nobody is to know the pipeline any more."""
+        worked = edited.refused is None and edited.failure is None
+        fate = self.request.fate
+        return (fate is Fate.GOES and worked) or (fate is Fate.BEGINS and not worked)
+
+
+class Lives(Protocol):
+    """What an edit does to a held pipeline. ``daemon/runtime/lives.py`` has the real one."""
+
+    processors: int
+    """Of each pipeline."""
+
+    def open(self, pipeline: str) -> None:
+        """Open the stores of a new pipeline. On the edit's thread. Raises EditFailed."""
+        ...
+
+    def change(self, pipeline: str, change: Change) -> Snapshot:
+        """End its actors and change its snapshot. On the edit's thread. Raises EditFailed."""
+        ...
+
+    def parts(self, pipeline: str, recorded: Snapshot) -> PipelineParts:
+        """The parts of its next life. On the edit's thread. Raises EditFailed."""
+        ...
+
+    def end(self, pipeline: str) -> None:
+        """It has no next life: close what is open for it. On the edit's thread."""
+        ...
+
+    def start(self, parts: PipelineParts) -> None:
+        """Start the parts. On the main thread."""
+        ...
+
+    def changed(self, pipelines: Collection[str]) -> None:
+        """These are there now. On the main thread."""
+        ...
+
 
 class Edits:
     """The edits of a running daemon. Only the main thread calls it."""
 
-    def __init__(
-        self,
-        lifecycle: Lifecycle,
-        make: Callable[[str, Change], PipelineParts],
-        start: Callable[[PipelineParts], None],
-        tell: Callable[[Edited], None],
-    ) -> None:
-        """``make`` ends a held pipeline's actors, changes its snapshot and returns the parts of its
-        next life. It runs on a thread of its own. It raises EditRefused, which comes back through
-        ``tell``, or EditFailed. ``start`` starts the parts, on the main thread."""
+    def __init__(self, lifecycle: Lifecycle, lives: Lives, tell: Callable[[Edited], None]) -> None:
+        """``tell`` queues an event for the main thread."""
         self._lifecycle = lifecycle
-        self._make = make
-        self._start = start
+        self._lives = lives
         self._tell = tell
         self._open: dict[str, _Open] = {}
 
@@ -91,10 +132,12 @@ class Edits:
         """Hold the pipeline, or refuse the edit."""
         name = request.pipeline
         stages = self._lifecycle.stages()
-        if (why := self._refusal(name, stages)) is not None:
+        if (why := self._refusal(request, stages)) is not None:
             request.done.set_exception(why)
             return []
-        ended = stages[name] == "ended"
+        if request.fate is Fate.BEGINS:
+            self._lifecycle.add(name, self._lives.processors)
+        ended = stages.get(name, "ended") == "ended"
         self._open[name] = _Open(request, ended, self._lifecycle.failures().get(name))
         return self._lifecycle.handle(Hold(name), now)
 
@@ -102,7 +145,7 @@ class Edits:
         """The pipeline is held: run the edit on a thread of its own."""
         open_ = self._open[held.pipeline]
         thread = threading.Thread(
-            target=self._run, args=(open_.request,), name=f"edit-{held.pipeline}", daemon=True
+            target=self._run, args=(open_.request, held), name=f"edit-{held.pipeline}", daemon=True
         )
         thread.start()
 
@@ -115,9 +158,14 @@ class Edits:
         runs = edited.parts is not None and not stays and not self._lifecycle.stopping
         if runs:
             assert edited.parts is not None
-            self._start(edited.parts)
+            self._lives.start(edited.parts)
             failure = None
-        out = self._lifecycle.handle(Resumed(name, not runs, failure), now)
+        if open_.is_gone(edited):
+            out = self._lifecycle.forget(name)
+        else:
+            out = self._lifecycle.handle(Resumed(name, not runs, failure), now)
+        if open_.request.fate is not Fate.RUNS_AGAIN:
+            self._lives.changed(self._lifecycle.stages())
         if edited.refused is not None:
             done.set_exception(EditRefused(edited.refused))
         elif edited.failure is not None:
@@ -132,37 +180,54 @@ class Edits:
             open_.request.done.set_exception(EditFailed("the daemon has ended meanwhile"))
         self._open.clear()
 
-    def _refusal(self, name: str, stages: dict[str, str]) -> EditRefused | None:
-        if name not in stages:
+    def _refusal(self, request: EditRequested, stages: dict[str, str]) -> EditRefused | None:
+        name, begins = request.pipeline, request.fate is Fate.BEGINS
+        if name not in stages and not begins:
             return EditRefused(f"pipeline {name}: unknown; there are: {', '.join(sorted(stages))}")
         if self._lifecycle.stopping:
             return EditBusy("the daemon is stopping")
         if name in self._open:
             return EditBusy(f"pipeline {name} is being changed already")
+        if begins and name in stages:
+            return EditRefused(f"pipeline {name} is there already")
         return None
 
-    def _run(self, request: EditRequested) -> None:
-        name = request.pipeline
-        refused: str | None = None
+    def _run(self, request: EditRequested, held: PipelineHeld) -> None:
+        try:
+            self._tell(self._carry_out(request, held))
+        except EditFailed as error:
+            self._tell(Edited(request.pipeline, None, str(error)))
+        except Exception as error:
+            # An unexpected fault must not leave the pipeline held for ever.
+            text = f"pipeline {request.pipeline}: {type(error).__name__}: {error}"
+            self._tell(Edited(request.pipeline, None, text))
+
+    def _carry_out(self, request: EditRequested, held: PipelineHeld) -> Edited:
+        name, refused = request.pipeline, ""
+        goes, lives = request.fate is Fate.GOES, self._lives
 
         def change(snapshot: Snapshot) -> Snapshot:
             nonlocal refused
             try:
+                if goes and held.late:
+                    raise EditRefused(f"pipeline {name}: not all that it read was written in time")
                 return request.change(snapshot)
             except EditRefused as error:
                 refused = str(error)
                 return snapshot
 
+        if request.fate is Fate.BEGINS:
+            lives.open(name)
         try:
-            parts = self._make(name, change)
+            recorded = lives.change(name, change)
+            if not (goes and not refused):
+                return Edited(name, lives.parts(name, recorded), None, refused or None)
         except EditFailed as error:
-            self._tell(Edited(name, None, str(error), refused))
-        except Exception as error:
-            # An unexpected fault must not leave the pipeline held for ever.
-            text = f"pipeline {name}: {type(error).__name__}: {error}"
-            self._tell(Edited(name, None, text, refused))
-        else:
-            self._tell(Edited(name, parts, None, refused))
+            if request.fate is Fate.BEGINS:
+                lives.end(name)
+            return Edited(name, None, str(error), refused or None)
+        lives.end(name)
+        return Edited(name, None)
 
 
 def store_edit(store: StoreChain, recorded: Snapshot, change: Change) -> Snapshot:

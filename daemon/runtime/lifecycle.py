@@ -53,9 +53,11 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class PipelineHeld:
-    """The pipeline's consumer has left the group, so its actors may be removed."""
+    """The pipeline's consumer has left the group, so its actors may be removed. ``late``: not all
+    of what it had read was written in time; that is read again."""
 
     pipeline: str
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,8 @@ class Lifecycle:
 
     def handle(self, event: object, now: float) -> list[object]:
         """Handle an event from the actors or the signals."""
+        if self._is_gone(event):
+            return []
         match event:
             case msg.ActorCrashed(sender, reason):
                 fields = {"actor": str(sender), "reason": reason}
@@ -142,6 +146,16 @@ class Lifecycle:
                 return self._resumed(message=event)
             case _:
                 raise TypeError(f"the supervisor does not know {event!r}")
+
+    def _is_gone(self, event: object) -> bool:
+        """Whether it is a late word of a pipeline that nobody knows any more."""
+        match event:
+            case msg.PipelineFailed(name) | msg.CaughtUp(name) | msg.SourceClosed(name):
+                return name not in self._pipelines
+            case msg.Drained(sender):
+                return sender.pipeline not in self._pipelines
+            case _:
+                return False
 
     def tick(self, now: float) -> list[object]:
         """Enforce the deadlines."""
@@ -223,14 +237,24 @@ class Lifecycle:
             return []
         if pipeline.held and pipeline.stage is not Stage.HELD:
             pipeline.stage, pipeline.deadline = Stage.HELD, None
-            return [PipelineHeld(pipeline.name)]
+            return [PipelineHeld(pipeline.name, pipeline.late)]
         pipeline.stage = Stage.ENDED
         pipeline.held, pipeline.deadline = False, None
         fields = {"pipeline": pipeline.name, "failure": pipeline.failure}
-        out: list[object] = [fx.Log("info", "pipeline_ended", fields)]
-        if all(p.stage is Stage.ENDED for p in self._pipelines.values()):
-            out.append(Finish(self._status()))
-        return out
+        return [fx.Log("info", "pipeline_ended", fields), *self._finish()]
+
+    def _finish(self) -> list[object]:
+        ended = all(p.stage is Stage.ENDED for p in self._pipelines.values())
+        return [Finish(self._status())] if ended else []
+
+    def add(self, name: str, processors: int) -> None:
+        """Know one more pipeline, that has not begun: an edit holds it, and then it runs."""
+        self._pipelines[name] = PipelineLife(name, processors, Stage.ENDED)
+
+    def forget(self, name: str) -> list[object]:
+        """Know a held pipeline no more."""
+        del self._pipelines[name]
+        return self._finish()
 
     def _status(self) -> Exit:
         lives = self._pipelines.values()

@@ -92,8 +92,22 @@ class StartUp:
             self.stores = stores
             yield
         finally:
-            for store in stores.values():
+            for store in list(stores.values()):
                 self.end(store.stop)
+
+    def open_store(self, name: str) -> None:
+        """Open the positions of a pipeline that is new. Any thread. Raises Unusable."""
+        store = make_stores(self._config, name)
+        try:
+            store.start()
+        except StoreError as error:
+            store.stop()
+            raise Unusable(f"pipeline.{name}: {error}") from error
+        self.stores[name] = store
+
+    def close_store(self, name: str) -> None:
+        """Close the positions of a pipeline that ends; what is stored stays. Any thread."""
+        self.stores.pop(name).stop()
 
     def end(self, step: Callable[[], None]) -> None:
         """One step of the end. If it fails (a JVM that died refuses its stop), the others still

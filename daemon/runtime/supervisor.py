@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from typing import TypeVar
 
 import pykka
 import structlog
@@ -21,17 +20,7 @@ from daemon.commands.progress import Show
 from daemon.config.config import Config
 from daemon.observe.notify import Notifier
 from daemon.observe.status import AskLife, LifeFigures
-from daemon.operate.mark_moves import MarksNotMoved
-from daemon.operate.rebuilds import WHILE_RUNNING, RebuildNotEnded
-from daemon.runtime.backoff import BackOff
-from daemon.runtime.edits import (
-    Change,
-    Edited,
-    EditFailed,
-    EditRequested,
-    Edits,
-    store_edit,
-)
+from daemon.runtime.edits import Edited, EditRequested, Edits
 from daemon.runtime.lifecycle import (
     CLOSE_TIMEOUT_S,
     Exit,
@@ -40,26 +29,15 @@ from daemon.runtime.lifecycle import (
     NameRemaining,
     PipelineHeld,
 )
-from daemon.runtime.startup import BrokerAway, StartUp, Unusable
-from daemon.runtime.topology import PipelineParts, Topology
-from offsets.store import StoreError
+from daemon.runtime.lives import PipelineLives
+from daemon.runtime.startup import StartUp
+from daemon.runtime.topology import Topology
 
 SHOW_INTERVAL_S = 0.2
 """How often the progress line is redrawn: smooth to the eye, negligible for the processor."""
 
 STOP_RESERVE_S = CLOSE_TIMEOUT_S + 20.0
 """What an end may take besides the drain: the last commit, then the actors and the JVM."""
-
-END_ACTORS_S = 60.0
-"""The limit for a pipeline's actors to end, and for a write that was cut off. A processor may be
-decoding a batch, a fetcher may be waiting for a broker that is away."""
-
-EDIT_PATIENCE_S = 300.0
-"""How long an edit, or the swap of a rebuilt table's name, waits for a broker that is away. After
-that the pipeline ends, and nothing restarts it. Longer: the operator waits for nothing."""
-
-T = TypeVar("T")
-
 
 LONGEST_WAIT_S = 1.0
 """A signal that comes while a wait is about to begin does not end it: its handler runs only when
@@ -98,7 +76,9 @@ class Supervisor:
         show: Show,
         events: EventQueue,
         run_id: str,
+        changed: Callable[[Collection[str]], None],
     ) -> None:
+        """``changed`` is called with the pipelines when others are there than before."""
         self._config = config
         self._redactor = config.redactor
         self._startup = startup
@@ -107,6 +87,7 @@ class Supervisor:
         self._show = show
         self._events = events
         self._run_id = run_id
+        self._changed = changed
         self._log = structlog.get_logger().bind(actor="supervisor")
 
     def run(self, topology: Topology) -> Exit:
@@ -115,7 +96,8 @@ class Supervisor:
         processors = dict.fromkeys(config.pipeline, config.daemon.processors)
         lifecycle = Lifecycle(processors, config.daemon.drain_timeout_s)
         begun = time.monotonic()
-        edits = self._edits(lifecycle, topology)
+        lives = PipelineLives(config, self._startup, topology, self._changed)
+        edits = Edits(lifecycle, lives, self._events.tell)
         changes: dict[str, int] = {}
         stopping = False
         self._log.info("running", pipelines=sorted(processors), run=self._run_id)
@@ -166,37 +148,6 @@ class Supervisor:
         self._show.close()
         for name, failure in failures.items():
             self._show.failure(name, self._redactor.text(failure))
-
-    def _edits(self, lifecycle: Lifecycle, topology: Topology) -> Edits:
-        """The edits: what one does to a held pipeline, on its own thread and then on the main
-        one."""
-
-        def make(name: str, change: Change) -> PipelineParts:
-            longest_s = max(sink.write_timeout_s for sink in self._config.sink.values())
-            problem = topology.end_pipeline(name, END_ACTORS_S, longest_s + END_ACTORS_S)
-            if problem is not None:
-                raise EditFailed(f"pipeline {name} is not changed: {problem}")
-            store = self._startup.stores[name]
-            try:
-                # Finish an earlier reset first: a change starts from what is recorded as done.
-                last = self._patiently(lambda: self._startup.recorded(name, store))
-                before = self._startup.move_marks(name, last)
-                recorded = self._startup.settle(
-                    name, store_edit(store, before, change), WHILE_RUNNING
-                )
-                return self._patiently(lambda: self._startup.parts(name, recorded, store))
-            except (Unusable, StoreError, MarksNotMoved, RebuildNotEnded) as error:
-                raise EditFailed(f"pipeline {name} does not run: {error}") from error
-
-        return Edits(lifecycle, make, topology.start_pipeline, self._events.tell)
-
-    def _patiently(self, ask: Callable[[], T]) -> T:
-        """Retry for a while: a broker that is away comes back, and need not end the pipeline."""
-
-        def log_failure(error: Exception, attempt: int) -> None:
-            self._log.warning("broker_away", reason=str(error), attempt=attempt)
-
-        return BackOff(EDIT_PATIENCE_S).call(ask, (BrokerAway,), log_failure)
 
     def _swap_requested(self, rebuilt: msg.Rebuilt) -> EditRequested:
         """The new table takes its name when the pipeline is started again.

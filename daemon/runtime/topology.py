@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from actors.committer.debt import DebtBounds
@@ -196,6 +196,10 @@ class Topology:
         left = self._requests.wait(name, writes_s)
         return f"{left} writes under way have not ended within {writes_s:g} s" if left else None
 
+    def keep(self, pipelines: Collection[str]) -> None:
+        """Actors of other pipelines, which have ended for good, are asked nothing more."""
+        self._asked = [address for address in self._asked if address.pipeline in pipelines]
+
     def stop(self) -> None:
         """Stop all actors. One that is stuck in a call is a daemon thread and ends with the
         process.
@@ -221,8 +225,8 @@ class Topology:
             if shard_of(str(found.target), config.daemon.processors) == address.number
         ]
         spills, _ = open_spills(mine, format_, router)
-        processors = len(config.pipeline) * config.daemon.processors
-        held = config.memory.buffer_bytes(processors)
+        processors, share = config.daemon.processors, config.memory_shares()[parts.name]
+        held = config.memory.buffer_bytes(share, processors)
         settings = ProcessorSettings(
             batch_messages=config.batch.max_messages,
             batch_bytes=config.batch.max_bytes,
@@ -235,13 +239,13 @@ class Topology:
             processors=config.daemon.processors,
             buffer_bytes=max(1 << 20, held // 4),
             memory_bytes=held,
-            staged_bytes=config.memory.staged_bytes // processors,
+            staged_bytes=config.memory.staged_for(share, processors),
             group=parts.group,
             ddl=config.pipeline[address.pipeline].ddl.policy,
             loads=loads_of(parts.recorded),
             load_spill_bytes=config.load.spill_bytes,
         )
-        mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(processors)))
+        mailbox = Mailbox(DataQueue(config.memory.mailbox_bytes(share, processors)))
         known = self._run_id, random.random, spills, parts.recorded.targets
         logic = ProcessorLogic(address, format_, router, settings, *known)
         stager = self._stagers.of(address.pipeline, address.number)

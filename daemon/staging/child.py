@@ -15,7 +15,7 @@ from actors.contract.messages import Staged, StageFailed
 from changes.formats.auto import make_format
 from changes.values import Values
 from daemon.staging.collector import calm_collector
-from daemon.staging.process import Job, Pipelines
+from daemon.staging.process import Job, Kind
 from daemon.staging.work import ParquetTables, StageWork, Tables
 
 
@@ -57,15 +57,13 @@ class SharedValues:
 def serve(pipe: Connection, memory: int, tables: Tables) -> None:
     """Stage batch after batch. Returns when the parent is gone."""
     try:
-        pipelines: Pipelines = pipe.recv()
-        works = {
-            name: StageWork(make_format(format_, options), tables)
-            for name, (format_, options) in pipelines.formats.items()
-        }
+        works: dict[str, tuple[Kind, StageWork]] = {}
         values = SharedValues(memory)
         while True:
             job: Job = pipe.recv()
-            pipe.send(_answer(works[job.pipeline], job, values))
+            if job.pipeline not in works or works[job.pipeline][0] != job.kind:
+                works[job.pipeline] = job.kind, StageWork(make_format(*job.kind), tables)
+            pipe.send(_answer(works[job.pipeline][1], job, values))
             values.release()
     except (EOFError, ConnectionError):
         return

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
@@ -44,11 +44,8 @@ class StageProcessDied(Exception):
     """The process ended by itself: the daemon can't go on, a restart reads its work again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pipelines:
-    """What the process needs at its start: each pipeline's format."""
-
-    formats: Mapping[str, tuple[str, FormatOptions]]
+Kind = tuple[str, FormatOptions]
+"""A pipeline's format by its name, with its options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +56,20 @@ class Job:
     """
 
     pipeline: str
+    kind: Kind
     request: Stage
     path: str
     sizes: tuple[array[int], ...]
 
 
-def formats(config: Config) -> Pipelines:
-    """The settings of a configuration: each pipeline's format."""
-    sections = config.pipeline.items()
-    return Pipelines({name: (part.format, part.format_options()) for name, part in sections})
+def formats(config: Config) -> Callable[[str], Kind]:
+    """A pipeline's format, as the configuration has it when one asks."""
+
+    def kind(pipeline: str) -> Kind:
+        section = config.pipeline[pipeline]
+        return section.format, section.format_options()
+
+    return kind
 
 
 class StageProcess:
@@ -76,7 +78,7 @@ class StageProcess:
     The main thread makes and closes it. Processors use it, one batch at a time.
     """
 
-    def __init__(self, pipelines: Pipelines, folder: StagingFolder, child: str = CHILD) -> None:
+    def __init__(self, folder: StagingFolder, child: str = CHILD) -> None:
         self._folder = folder
         self._lock = threading.Lock()
         self._memory = os.memfd_create("binlogd-stage", os.MFD_CLOEXEC)
@@ -93,15 +95,14 @@ class StageProcess:
                 },
             )
         self._pipe = Connection(ours.detach())
-        self._pipe.send(pipelines)
 
     @property
     def pid(self) -> int:
         """The process's id."""
         return self._process.pid
 
-    def stage(self, pipeline: str, request: Stage) -> Staged | StageFailed:
-        """Stage a batch and remove its earlier files. Raises StageProcessDied."""
+    def stage(self, pipeline: str, kind: Kind, request: Stage) -> Staged | StageFailed:
+        """Stage a batch of a pipeline and remove its earlier files. Raises StageProcessDied."""
         path = self._folder.new_path()
         with self._lock:
             try:
@@ -113,7 +114,7 @@ class StageProcess:
                 lean = tuple(
                     replace(lane, messages=_without_values(lane.messages)) for lane in request.lanes
                 )
-                self._pipe.send(Job(pipeline, replace(request, lanes=lean), path, sizes))
+                self._pipe.send(Job(pipeline, kind, replace(request, lanes=lean), path, sizes))
                 answer = self._pipe.recv()
             except (EOFError, ConnectionError) as error:
                 status = self._process.wait(STOP_TIMEOUT_S)
@@ -160,12 +161,13 @@ class PipelineStager:
     """The ``Stager`` of one processor of one pipeline."""
 
     pipeline: str
+    kind: Kind
     process: StageProcess
     folder: StagingFolder
 
     def stage(self, request: Stage) -> Staged | StageFailed:
         """See ``Stager``. On the processor's thread."""
-        return self.process.stage(self.pipeline, request)
+        return self.process.stage(self.pipeline, self.kind, request)
 
     def remove(self, paths: tuple[str, ...]) -> None:
         """Remove staged files that are given up."""
@@ -176,14 +178,20 @@ class StageProcesses:
     """All processes of a daemon: one for each processor's number, whatever the pipelines."""
 
     def __init__(
-        self, pipelines: Pipelines, folder: StagingFolder, count: int, child: str = CHILD
+        self,
+        kind: Callable[[str], Kind],
+        folder: StagingFolder,
+        count: int,
+        child: str = CHILD,
     ) -> None:
+        self._kind = kind
         self._folder = folder
-        self._processes = [StageProcess(pipelines, folder, child) for _ in range(count)]
+        self._processes = [StageProcess(folder, child) for _ in range(count)]
 
     def of(self, pipeline: str, number: int) -> PipelineStager:
         """The stager of a processor."""
-        return PipelineStager(pipeline, self._processes[number], self._folder)
+        process = self._processes[number]
+        return PipelineStager(pipeline, self._kind(pipeline), process, self._folder)
 
     def remove(self, paths: tuple[str, ...]) -> None:
         """Remove staged files that are written."""

@@ -70,7 +70,6 @@ class UnaskedLoads:
 
     def __init__(self, config: Config, runner: JobRunner, look: Callable[[], Look]) -> None:
         self._config = config
-        self._pipelines = [name for name, each in config.pipeline.items() if each.loads_unasked]
         self._runner = runner
         self._look = look
         self._ended = threading.Event()
@@ -79,9 +78,8 @@ class UnaskedLoads:
         self._log: Any = structlog.get_logger().bind(actor="jobs")
 
     def start(self) -> None:
-        """Begin, if any pipeline wants it."""
-        if self._pipelines:
-            self._thread.start()
+        """Begin: a reload may want it of any pipeline."""
+        self._thread.start()
 
     def close(self) -> None:
         """Record no more. Returns at once; a planning under way is left behind."""
@@ -89,7 +87,8 @@ class UnaskedLoads:
 
     def _run(self) -> None:
         while not self._ended.wait(LOOK_EVERY_S):
-            for pipeline in self._pipelines:
+            wanted = (name for name, each in self._config.pipeline.items() if each.loads_unasked)
+            for pipeline in wanted:
                 try:
                     self.look_at(pipeline)
                 except (JobsClosed, NotAnswered, *AWAY, *REFUSED) as error:

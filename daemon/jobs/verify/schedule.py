@@ -40,11 +40,7 @@ class VerifySchedule:
     """A thread of its own: planning asks databases, which may be away."""
 
     def __init__(self, config: Config, runner: JobRunner, look: Callable[[], Look]) -> None:
-        self._sections = {
-            name: section.verify.every_s
-            for name, section in config.pipeline.items()
-            if section.verify.every_s is not None
-        }
+        self._config = config
         self._runner = runner
         self._look = look
         self._ended = threading.Event()
@@ -53,9 +49,8 @@ class VerifySchedule:
         self._log: Any = structlog.get_logger().bind(actor="jobs")
 
     def start(self) -> None:
-        """Begin, if any pipeline has a schedule."""
-        if self._sections:
-            self._thread.start()
+        """Begin: a reload may give any pipeline a schedule."""
+        self._thread.start()
 
     def close(self) -> None:
         """Record no more. Returns at once; a planning under way is left behind."""
@@ -63,8 +58,9 @@ class VerifySchedule:
 
     def _run(self) -> None:
         while not self._ended.is_set():
-            for pipeline, every_s in self._sections.items():
-                self._look_at(pipeline, every_s)
+            for pipeline, section in self._config.pipeline.items():
+                if (every_s := section.verify.every_s) is not None:
+                    self._look_at(pipeline, every_s)
             self._ended.wait(LOOK_EVERY_S)
 
     def _look_at(self, pipeline: str, every_s: int) -> None:

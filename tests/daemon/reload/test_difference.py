@@ -67,7 +67,6 @@ def test_what_may_change_is_shown_and_named(
         ('topics = ["u"]', 'topics = ["v"]', ["pipeline.q.topics"]),
         ('include = ["shop.*"]', 'include = ["shop.*"]\ntime_zone = "Asia/Tokyo"',
          ["pipeline.p.time_zone"]),
-        ("[pipeline.q]", "[pipeline.r]", ["pipeline.r (new)", "pipeline.q (removed)"]),
         ('"h:1"', '"h:2"', ["kafka.bootstrap.servers"]),
         ('"copy.db"', '"other.db"', ["sink.lake"]),
         ("[log]", "[daemon]\nprocessors = 7\n[log]", ["daemon.processors"]),
@@ -79,6 +78,27 @@ def test_what_takes_a_restart_is_named(
 ) -> None:
     found = difference(read(tmp_path, TEXT), read(tmp_path, TEXT.replace(old, new)))
     assert list(found.restart) == restart
+
+
+def test_pipelines_that_come_and_go_are_shown_whole(tmp_path: Path) -> None:
+    """One that is renamed is another one: positions are kept by name."""
+    new = TEXT.replace("[pipeline.q]", "[pipeline.r]")
+    found = difference(read(tmp_path, TEXT), read(tmp_path, new))
+    assert (found.added, found.removed, found.pipelines, found.restart) == (("r",), ("q",), (), ())
+    of_q = ['topics = ["u"]', 'format = "canal-json"', 'include = ["other.*"]']
+    of_q.append('target = "lake.{database}.{table}"')
+    lines = [f"- pipeline.q.{line}" for line in of_q] + [f"+ pipeline.r.{line}" for line in of_q]
+    assert list(found.lines) == lines
+
+
+def test_those_whose_share_of_the_memory_shrinks_start_again(tmp_path: Path) -> None:
+    """Their budgets are set when they start; together they are never more than there is."""
+    more = TEXT + TEXT[TEXT.index("[pipeline.q]") :].replace(".q]", ".r]").replace("other", "more")
+    found = difference(read(tmp_path, TEXT), read(tmp_path, more))
+    assert (found.added, found.pipelines) == (("r",), ("p", "q"))
+    assert found.lines[0] == "# pipeline.p: 33.3% of the memory from now on"
+    back = difference(read(tmp_path, more), read(tmp_path, TEXT))
+    assert (back.removed, back.pipelines) == (("r",), ())
 
 
 def test_a_rotated_secret_is_no_difference_and_is_not_shown(tmp_path: Path) -> None:

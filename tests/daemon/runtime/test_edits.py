@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from daemon.runtime.edits import (
     EditRefused,
     EditRequested,
     Edits,
+    Fate,
     edit_offline,
 )
 from daemon.runtime.lifecycle import Exit, Finish, Lifecycle, PipelineHeld
@@ -33,23 +34,43 @@ from tests.daemon.commands.test_offset_transfer import World
 
 
 class Rig:
-    """Edits over a life cycle; ``make`` stands for what touches actors and stores."""
+    """Edits over a life cycle, and, as ``Lives``, what touches actors and stores. ``act`` makes the
+    changed snapshot of a pipeline."""
 
-    def __init__(self, make: Callable[[str, Change], object] | None = None) -> None:
+    processors = 1
+
+    def __init__(self, act: Callable[[str, Change], Snapshot] | None = None) -> None:
         self.life = Lifecycle({"a": 1, "b": 1}, 60)
         self.results: queue.SimpleQueue[Edited] = queue.SimpleQueue()
         self.started: list[object] = []
-        made = make or (lambda name, change: ("parts", change(Snapshot(name, "g"))))
-        self.edits = Edits(
-            self.life,
-            cast(Callable[[str, Change], PipelineParts], made),
-            self.started.append,
-            self.results.put,
-        )
+        self.stores = ["a", "b"]
+        self.there: list[str] = []
+        self.change = act or (lambda name, change: change(Snapshot(name, "g")))
+        self.edits = Edits(self.life, self, self.results.put)
 
-    def begin(self, change: Change = lambda snapshot: snapshot) -> Future[None]:
+    def open(self, name: str) -> None:
+        self.stores.append(name)
+
+    def parts(self, name: str, recorded: Snapshot) -> PipelineParts:
+        return cast(PipelineParts, ("parts", recorded))
+
+    def end(self, name: str) -> None:
+        self.stores.remove(name)
+
+    def start(self, parts: PipelineParts) -> None:
+        self.started.append(parts)
+
+    def changed(self, pipelines: Collection[str]) -> None:
+        self.there = sorted(pipelines)
+
+    def begin(
+        self,
+        change: Change = lambda snapshot: snapshot,
+        name: str = "a",
+        fate: Fate = Fate.RUNS_AGAIN,
+    ) -> Future[None]:
         done: Future[None] = Future()
-        self.carry_out(self.edits.begin(EditRequested("a", change, done), 0.0))
+        self.carry_out(self.edits.begin(EditRequested(name, change, done, fate), 0.0))
         return done
 
     def stops(self) -> None:
@@ -75,7 +96,7 @@ def refuse(snapshot: Snapshot) -> Snapshot:
     raise EditRefused("no")
 
 
-def fail(name: str, change: Change) -> object:
+def fail(name: str, change: Change) -> Snapshot:
     change(Snapshot(name, "g"))
     raise EditFailed("the disk is full")
 
@@ -138,7 +159,7 @@ def test_a_change_that_could_not_be_stored_ends_the_pipeline_named() -> None:
 def test_a_fault_nobody_foresaw_does_not_leave_it_held() -> None:
     """What it was is said."""
 
-    def broken(name: str, change: Change) -> object:
+    def broken(name: str, change: Change) -> Snapshot:
         raise KeyError("oops")
 
     rig = Rig(broken)
@@ -225,6 +246,71 @@ def test_what_comes_from_the_former_life_is_nothing_to_the_next() -> None:
     assert not [e for e in failed if isinstance(e, fx.Tell | Finish)]
     rig.ends()
     assert (rig.stage, rig.life.failures()) == ("running", {})
+
+
+# --- pipelines that come and go
+
+
+def test_a_new_pipeline_is_held_first_and_then_runs() -> None:
+    rig = Rig()
+    done = rig.begin(name="c", fate=Fate.BEGINS)
+    assert rig.life.stages()["c"] == "held"
+    rig.ends()
+    assert (rig.life.stages()["c"], done.result(0)) == ("running", None)
+    assert (rig.there, rig.stores) == (["a", "b", "c"], ["a", "b", "c"])
+    assert rig.started == [("parts", Snapshot("c", "g"))]
+
+
+def test_a_new_pipeline_that_does_not_start_was_never_there() -> None:
+    """Its store is closed; the process goes on."""
+    rig = Rig(fail)
+    done = rig.begin(name="c", fate=Fate.BEGINS)
+    assert not [e for e in rig.ends() if isinstance(e, Finish)]
+    assert (rig.there, rig.stores, rig.started) == (["a", "b"], ["a", "b"], [])
+    assert isinstance(done.exception(0), EditFailed)
+
+
+def test_one_that_is_there_does_not_begin() -> None:
+    done = Rig().begin(fate=Fate.BEGINS)
+    assert "pipeline a is there already" in str(done.exception(0))
+
+
+def test_a_pipeline_that_goes_has_drained_and_is_known_no_more() -> None:
+    """Late words of its actors are nothing to anybody."""
+    rig = Rig()
+    done = rig.begin(fate=Fate.GOES)
+    rig.stops()
+    assert not [e for e in rig.ends() if isinstance(e, Finish)]
+    assert (rig.life.stages(), rig.stores, done.result(0)) == ({"b": "running"}, ["b"], None)
+    assert (rig.there, rig.started) == (["b"], [])
+    late = msg.SourceClosed("a"), msg.PipelineFailed("a", "x"), msg.Drained(Address("a", "p"))
+    assert [rig.life.handle(event, 3.0) for event in late] == [[], [], []]
+
+
+@pytest.mark.parametrize("why", ["refused", "late"])
+def test_one_that_may_not_go_runs_again(why: str) -> None:
+    """So does one of which not all could be written in time."""
+    rig = Rig()
+    done = rig.begin(refuse if why == "refused" else lambda snapshot: snapshot, fate=Fate.GOES)
+    if why == "late":
+        rig.carry_out(rig.life.tick(61.0))  # the drain
+        rig.carry_out(rig.life.tick(122.0))  # the last commit
+    else:
+        rig.stops()
+    rig.ends()
+    assert (rig.stage, rig.stores) == ("running", ["a", "b"])
+    assert isinstance(done.exception(0), EditRefused)
+
+
+def test_the_end_of_the_process_is_not_missed_by_the_last_one_that_goes() -> None:
+    """A stop in the middle: nobody else is left to end."""
+    rig = Rig()
+    rig.begin(fate=Fate.GOES)
+    rig.stops()
+    rig.life.handle(msg.StopRequested("SIGTERM"), 1.0)
+    rig.life.handle(msg.Drained(Address("b", "processor")), 1.0)
+    rig.life.handle(msg.SourceClosed("b"), 1.0)
+    assert Finish(Exit.OK) in rig.ends()
 
 
 # --- offline

@@ -19,18 +19,22 @@ from actors.contract.messages import Staged, StageFailed
 from changes.model import FormatOptions, Mode, TargetName
 from changes.routing import TargetRoute
 from daemon.staging.folder import StagingFolder
-from daemon.staging.process import Pipelines, StageProcessDied, StageProcesses
+from daemon.staging.process import Kind, StageProcessDied, StageProcesses
 from tests.daemon.staging.test_work import lane, message
 
 ROUTE = TargetRoute(TargetName("lake", "s", "t"), Mode.UPSERT, None)
-PIPELINES = Pipelines({"p": ("canal-json", FormatOptions())})
+
+
+def kind(pipeline: str) -> Kind:
+    """All pipelines have this format."""
+    return "canal-json", FormatOptions()
 
 
 @pytest.fixture
 def processes(tmp_path: Path) -> Iterator[StageProcesses]:
     """One decoding process and a staging folder."""
     folder = StagingFolder(tmp_path, "run-1")
-    made = StageProcesses(PIPELINES, folder, 1)
+    made = StageProcesses(kind, folder, 1)
     yield made
     made.close()
     folder.close()
@@ -95,7 +99,7 @@ def test_a_process_has_one_heap_unless_the_operator_wants_another(
     if wanted is not None:
         monkeypatch.setenv("MALLOC_ARENA_MAX", wanted)
     folder = StagingFolder(tmp_path, "run-1")
-    made = StageProcesses(PIPELINES, folder, 1)
+    made = StageProcesses(kind, folder, 1)
     try:
         made.of("p", 0).stage(Stage(ROUTE, (), (lane(message("INSERT", 1, "a")),)))  # it is up
         given = Path(f"/proc/{made.pids[0]}/environ").read_bytes().split(b"\0")
@@ -156,8 +160,8 @@ DAEMON = """
 import os, sys
 from pathlib import Path
 from daemon.staging.folder import StagingFolder
-from daemon.staging.process import Pipelines, StageProcesses
-made = StageProcesses(Pipelines({}), StagingFolder(Path(sys.argv[1]), "run-1"), 2)
+from daemon.staging.process import StageProcesses
+made = StageProcesses(dict.__getitem__, StagingFolder(Path(sys.argv[1]), "run-1"), 2)
 print(*made.pids, flush=True)
 sys.stdin.read()
 os._exit(1)
