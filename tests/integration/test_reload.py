@@ -30,8 +30,11 @@ class Running:
         self.follower.wait_for("running")
         self.rows = 0
 
-    def write(self, pipeline: str = "", include: str = "a", log: str = "info") -> None:
-        """The file: tables of that name pattern, and more lines of the pipeline's."""
+    def write(
+        self, pipeline: str = "", include: str = "a", log: str = "info", second: str = ""
+    ) -> None:
+        """The file: tables of that name pattern, more lines of the pipeline's, and a ``second``
+        pipeline for tables of that pattern."""
         folder = self.rig.folder
         self.config.write_text(f"""
             [daemon]
@@ -58,6 +61,16 @@ class Running:
             target = "copy.{{database}}.{{table}}"
             {pipeline}
         """)
+        if second:
+            with self.config.open("a") as file:
+                file.write(f"""
+                    [pipeline.second]
+                    topics = ["{self.rig.topic}"]
+                    format = "canal-json"
+                    group = "g2-{self.rig.db}"
+                    include = ["{self.rig.db}.{second}"]
+                    target = "copy.{{database}}.{{table}}"
+                """)
 
     def insert(self, table: str) -> None:
         self.rows += 1
@@ -87,8 +100,12 @@ class Running:
         file.close()
         return int(found)
 
+    def statuses(self) -> dict[str, Any]:
+        found = control.ask(self.rig.folder / "state", {"ask": "status"})["pipelines"]
+        return {each["pipeline"]: each for each in found}
+
     def status(self) -> Any:
-        return control.ask(self.rig.folder / "state", {"ask": "status"})["pipelines"][0]
+        return self.statuses()["p"]
 
 
 @pytest.fixture
@@ -233,3 +250,40 @@ def test_what_the_next_life_could_not_start_with_is_refused_before(running: Runn
     running.applied("a", 1)
     assert running.count("b") == 0
     assert running.rig.events("pipeline_runs_again") == []
+
+
+def test_a_pipeline_comes_goes_and_goes_on_where_it_was(running: Running) -> None:
+    """Without a restart. What came while it was away is read when it is back, once."""
+    running.insert("b")
+    running.insert("a")
+    running.applied("a", 1)
+    running.write(second="b")
+    status, shown, said = running.reload()
+    assert (status, said) == (0, "")
+    assert "# pipeline.p: 50.0% of the memory from now on" in shown
+    running.applied("b", 1)
+    assert set(running.statuses()) == {"p", "second"}
+    running.write()
+    assert running.reload()[0] == 0
+    assert set(running.statuses()) == {"p"}
+    running.insert("b")
+    running.insert("a")
+    running.applied("a", 2)
+    assert running.count("b") == 1
+    running.write(second="b")
+    assert running.reload()[0] == 0
+    running.applied("b", 2)
+    second = running.statuses()["second"]
+    assert (second["stage"], second["messages_read"]) == ("running", 2)
+
+
+def test_a_pipeline_that_can_not_begin_leaves_all_as_it_was(running: Running) -> None:
+    """A folder stands where its positions would be: nobody knew before it was tried."""
+    (running.rig.folder / "state" / "second.offsets.json").mkdir()
+    running.write(second="b")
+    status, out, said = running.reload()
+    assert (status, out) == (2, "")
+    assert "nothing was changed" in said
+    assert set(running.statuses()) == {"p"}
+    running.insert("a")
+    running.applied("a", 1)

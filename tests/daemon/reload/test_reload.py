@@ -95,7 +95,7 @@ def test_one_that_does_not_start_gets_all_their_old_sections(config: Config, fai
     with pytest.raises(ReloadRefused, match=f"pipeline {fails} does not run: why; nothing was"):
         reload(config, edits).carry_out()
     assert includes(config) == OLD_INCLUDES
-    assert edits.made == (["p", "p"] if fails == "p" else ["p", "q", "p", "q"])
+    assert edits.made == (["p", "p"] if fails == "p" else ["p", "q", "q", "p"])
 
 
 def test_what_could_not_be_put_back_is_said(config: Config) -> None:
@@ -205,5 +205,14 @@ def test_added_tables_whose_log_is_not_whole_are_told_with_the_load(
 def test_added_tables_of_a_pipeline_that_runs_begin_where_it_stands(config: Config) -> None:
     read(config_folder(config), TEXT.replace('["shop.*"]', '["shop.*", "eu.*"]'))
     (line,) = (line for line in reload(config, Edits()).plan()[1].lines if line.startswith("#"))
-    assert line.startswith("# pipeline.p: changes of added tables begin where it stands (")
-    assert line.endswith("earlier rows come by `binlogd tables load 'lake.eu.*'`")
+    assert line == (
+        "# pipeline.p: changes of added tables begin where it stands; earlier rows come by "
+        "`binlogd tables load 'lake.eu.*'`"
+    )
+
+
+@pytest.mark.parametrize(("now", "told"), [("shop.o*", False), ("s*.*", True)])
+def test_a_narrower_pattern_adds_nothing(config: Config, now: str, told: bool) -> None:
+    read(config_folder(config), TEXT.replace('["shop.*"]', f'["{now}"]'))
+    lines = reload(config, Edits()).plan()[1].lines
+    assert any("added tables" in line for line in lines) == told
