@@ -12,6 +12,7 @@ from daemon.commands.setup import setup
 from daemon.commands.status import status
 from daemon.first_config.command import init
 from daemon.page.top import top
+from daemon.pauses.command import drain, pause, resume
 from daemon.reload.command import log_level, reload
 from daemon.support.command import support_bundle
 
@@ -28,6 +29,9 @@ app.command("setup", epilog="Example: binlogd setup s3")(setup)
 app.command("status", epilog="Example: binlogd status --json")(status)
 app.command("top", epilog="Example: binlogd top --ill")(top)
 app.command("reload", epilog="Example: binlogd reload --dry-run")(reload)
+app.command("pause", epilog='Example: binlogd pause shop --reason "the lake moves"')(pause)
+app.command("resume", epilog="Example: binlogd resume shop")(resume)
+app.command("drain", epilog="Example: binlogd drain shop --wait")(drain)
 app.command("log-level", epilog="Example: binlogd log-level debug --actor shop/fetcher")(log_level)
 app.command("support-bundle", epilog="Example: binlogd support-bundle")(support_bundle)
 app.command("check-config", epilog="Example: binlogd check-config --connect")(check_config)

@@ -23,6 +23,8 @@ from daemon.observe.notify import Notifier
 from daemon.operate.discard import ASK, DiscardAnswer
 from daemon.operate.rebuild_answer import RebuildAnswer
 from daemon.operate.running_resets import RunningResets
+from daemon.pauses.answer import PauseAnswer
+from daemon.pauses.store import Pauses, PausesUnreadable
 from daemon.reload.answer import ReloadAnswer
 from daemon.reload.reload import Running
 from daemon.runtime.edits import Change, EditRequested, Fate
@@ -58,6 +60,9 @@ class Service:
         self._events = EventQueue()
         self._startup = StartUp(config, tier, until_end)
         self._levels = levels
+        self._until_end = until_end
+        self._pauses = Pauses(config.daemon.state_dir)
+        self._pause_answer = PauseAnswer(config, self._pauses)
         self._run_id = f"run-{uuid.uuid4().hex[:12]}"
         self._jobs = JobsDesk(Daemon(config, tier, lambda: self._startup.stores, self.edit))
 
@@ -69,6 +74,7 @@ class Service:
         with signals.handled(), startup.claimed_state_dir(), startup.open_stores():
             startup.check_staging()
             self._open_jobs()
+            self._load_pauses()
             stores = startup.stores
             recorded = {name: startup.recorded(name, store) for name, store in stores.items()}
             parts = [startup.parts(name, recorded[name], store) for name, store in stores.items()]
@@ -76,7 +82,7 @@ class Service:
             folder = StagingFolder(config.daemon.staging_folder, self._run_id)
             stagers = StageProcesses(formats(config), folder, config.daemon.processors)
             status: Exit | None = None
-            topology = Topology(config, self._run_id, stagers, self._events)
+            topology = Topology(config, self._run_id, stagers, self._events, self._pauses.now)
             supervisor = self._supervisor(partial(self._watch, topology))
             try:
                 startup.start_sinks()
@@ -117,6 +123,15 @@ class Service:
         except OSError as error:
             raise Unusable(f"the jobs' files can't be used: {error}") from error
 
+    def _load_pauses(self) -> None:
+        try:
+            self._pauses.load()
+        except (PausesUnreadable, OSError) as error:
+            raise Unusable(str(error)) from error
+        paused = sorted(self._pauses.now().keys() & self._config.pipeline.keys())
+        if paused and self._until_end:
+            raise Unusable(f"pipeline {paused[0]} is paused and reaches no end: binlogd resume")
+
     def _prepare_stop(self) -> None:
         self._tier.prepare_stop()
         self._jobs.prepare_stop()
@@ -125,6 +140,7 @@ class Service:
         """These pipelines are there now: show them, ask their actors."""
         self._admin.follow(pipelines)
         self._admin.watch(topology.directory, topology.asked, self._events)
+        self._pause_answer.watch(topology.directory)
 
     def _supervisor(self, changed: Callable[[Collection[str]], None]) -> Supervisor:
         return Supervisor(
@@ -152,6 +168,7 @@ class Service:
             **RunningResets(self._config, self.edit).answers,
             ASK: DiscardAnswer(self._config, self.edit),
             **self._reload.answers,
+            **self._pause_answer.answers,
             "tables-rebuild": RebuildAnswer(
                 self._config, lambda: self._startup.stores, self.edit, self._jobs.runner
             ),
@@ -164,6 +181,7 @@ class Service:
             self._tier.session,
             answers,
             self._jobs.figures,
+            self._pauses.now,
         )
         try:
             admin.open()

@@ -16,6 +16,7 @@ from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.contract.figures import FetcherFigures, Figures
 from actors.fetcher.offers import Offers
+from actors.fetcher.rate import Rate
 from actors.fetcher.reassembly import ReassembledBatch, Reassembly, SequenceGap
 from actors.fetcher.recognition import NotRecognised, Recognition, RecognitionBounds
 from actors.fetcher.sorting import PassedOver, Sorter
@@ -54,6 +55,10 @@ class FetcherSettings:
     until: Mapping[TopicPartition, int] | None = None
     """Where a run ends that reads only what is there. A topic whose format is not detected by then
     ends the run with an error. None: the run goes on."""
+    messages_per_s: float | None = None
+    """What is read at most, on average over a second."""
+    paused: bool = False
+    """A person paused reading in an earlier run."""
     dead_letters: bool = False
     """Messages that can't be looked at are stored and passed over, instead of stopping it all."""
 
@@ -117,6 +122,8 @@ class FetcherLogic:
         self._delivering = False
         self._closed = False
         self._paused = False
+        self._asked_to_pause = settings.paused
+        self._rate = Rate(settings.messages_per_s)
         self._was_assigned = False
         self._unreachable_since: float | None = None
         self._messages = 0
@@ -140,6 +147,8 @@ class FetcherLogic:
                 return self._reread(epochs)
             case msg.CommitFrontiers():
                 return self._commit(message)
+            case msg.PauseReading(paused):
+                return self._pause_reading(paused)
             case msg.StopFetching():
                 return self._stop()
             case Figures():
@@ -151,7 +160,7 @@ class FetcherLogic:
 
     @property
     def _blocked(self) -> bool:
-        return self._stopped or self._offers.waiting
+        return self._stopped or self._asked_to_pause or self._offers.waiting
 
     def _poll(self, now: float) -> list[object]:
         settings = self._settings
@@ -163,13 +172,15 @@ class FetcherLogic:
                 return [fx.WakeAt(patient_until)]
             keep_alive = fx.Consume(settings.max_messages, 0.0)
             return [*self._pause(), keep_alive, fx.WakeAt(now + settings.paused_poll_s)]
-        poll = fx.Consume(settings.max_messages, settings.poll_timeout_s)
-        return [poll, fx.WakeAt(now)]
+        if not (most := self._rate.allows(settings.max_messages, now)):
+            return [fx.WakeAt(self._rate.due_at(now))]
+        return [fx.Consume(most, settings.poll_timeout_s), fx.WakeAt(now)]
 
     def _polled(self, polled: msg.Polled, now: float) -> list[object]:
         out: list[object] = []
         if polled.state is not None:
             self._hear(polled.state, now)
+        self._rate.read(sum(len(fetched.offsets) for fetched in polled.batches))
         for fetched in polled.batches:
             if fetched.source in self._partitions and not self._stopped:
                 out += self._look_at(fetched)
@@ -354,6 +365,13 @@ class FetcherLogic:
             out += [*self._resume(), fx.WakeAt(0.0)]
         return out
 
+    def _pause_reading(self, paused: bool) -> list[object]:
+        self._asked_to_pause = paused
+        if paused:
+            return [*self._pause(), fx.Reply(True)]
+        more = [] if self._blocked else [*self._resume(), fx.WakeAt(0.0)]
+        return [*more, fx.Reply(True)]
+
     def _pause(self) -> list[object]:
         if self._paused:
             return []
@@ -459,7 +477,7 @@ class FetcherLogic:
         since = self._unreachable_since
         return FetcherFigures(
             assigned=self._was_assigned,
-            paused=self._blocked,
+            paused=self._blocked and not self._asked_to_pause,
             positions=dict(self._positions),
             messages=self._messages,
             dropped=self._sorter.dropped,

@@ -16,6 +16,9 @@ AWAY_S = 120.0
 FAILING_S = 60.0
 """A write that is retried is no news before."""
 
+FORGOTTEN_S = 8 * 3600.0
+"""A pause that outlasts a working day."""
+
 NAMED = 3
 """Targets that a text names."""
 
@@ -48,7 +51,10 @@ def _pipeline(p: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "pipeline_failed", p["failure"]
     if (p["broker_unreachable_seconds"] or 0) > AWAY_S:
         yield "broker_unreachable", f"for {p['broker_unreachable_seconds']:.0f} s"
-    if (p["lag_seconds"] or 0) > BEHIND_S:
+    pause = p["paused_by_a_person"]
+    if pause is not None and pause["seconds"] > FORGOTTEN_S:
+        yield "paused", f"for {pause['seconds'] / 3600:.0f} h: binlogd resume {p['pipeline']}"
+    if pause is None and (p["lag_seconds"] or 0) > BEHIND_S:
         yield "behind", f"{p['lag_seconds']:.0f} s"
     if p["offset_file"]["error"]:
         yield "offset_store_failing", p["offset_file"]["error"]

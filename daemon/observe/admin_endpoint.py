@@ -29,6 +29,7 @@ from daemon.observe.observer import SUPERVISOR, Observer, Question
 from daemon.observe.status import About, AskLife, document
 from daemon.observe.web import WebServer
 from daemon.operate.retry import Retry
+from daemon.pauses.store import Pause
 from sparkwriter.session.keeper import SessionFigures
 
 
@@ -47,10 +48,11 @@ class AdminEndpoint:
         session: Callable[[], SessionFigures | None],
         answers: Mapping[str, Answer] | None = None,
         jobs: Callable[[], list[dict[str, Any]]] = list,
+        pauses: Callable[[], Mapping[str, Pause]] = dict,
     ) -> None:
         """``session`` returns the state of the sinks' session, ``jobs`` the document's member of
-        that name, both on any thread. ``answers`` are further handlers of the control socket, on
-        its thread."""
+        that name, ``pauses`` the paused pipelines, all on any thread. ``answers`` are further
+        handlers of the control socket, on its thread."""
         self._about = About(
             run=run_id,
             pid=os.getpid(),
@@ -61,6 +63,7 @@ class AdminEndpoint:
         self._redactor = config.redactor
         self._session = session
         self._jobs = jobs
+        self._pauses = pauses
         self._observer = Observer()
         self._begun = time.monotonic()
         self._listen = config.metrics
@@ -168,6 +171,7 @@ class AdminEndpoint:
             ends,
             self._jobs(),
             self._expiry.figures(),
+            self._pauses(),
         )
         redacted: dict[str, Any] = self._redactor.deep(found)
         return redacted

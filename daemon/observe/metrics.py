@@ -106,6 +106,7 @@ class StatusCollector(Collector):
         yield from _families(_TARGET, ("pipeline", "target"), targets)
         yield from _lives(pipelines)
         yield _doubted(pipelines)
+        yield _pauses(pipelines)
         yield from _writes(targets)
         yield from job_metrics(status["jobs"])
         yield _expiries(status["credentials"])
@@ -172,6 +173,18 @@ def _expiries(credentials: Iterable[Mapping[str, Any]]) -> Metric:
     for item in credentials:
         ends.add_metric([item["credential"]], item["expires_ms"] / 1000)
     return ends
+
+
+def _pauses(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Metric:
+    paused = GaugeMetricFamily(
+        "binlogd_pipeline_paused_seconds",
+        "Since a person paused it; absent while nobody has",
+        labels=("pipeline",),
+    )
+    for names, item in items:
+        if (pause := item["paused_by_a_person"]) is not None:
+            paused.add_metric([names["pipeline"]], pause["seconds"])
+    return paused
 
 
 def _lives(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[Metric]:

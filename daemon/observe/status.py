@@ -22,6 +22,7 @@ from daemon.kafka.log_ends import LogEndFigures
 from daemon.observe.observer import SUPERVISOR, Answers
 from daemon.observe.status_partitions import lag_of, partitions_of
 from daemon.observe.status_targets import SUMMED, last_error, rows_may_differ, targets_of, total
+from daemon.pauses.store import Pause
 from sparkwriter.session.keeper import SessionFigures
 
 SCHEMA = 1
@@ -71,14 +72,16 @@ def document(
     log_ends: Mapping[str, LogEndFigures] | None = None,
     jobs: Sequence[Mapping[str, Any]] = (),
     credentials: Sequence[Mapping[str, Any]] = (),
+    pauses: Mapping[str, Pause] | None = None,
 ) -> dict[str, Any]:
     """The whole status. ``now_ms`` is Unix time in milliseconds. ``session`` None: no sink needs
     one. A pipeline without ``log_ends`` has unknown ends. ``jobs``: ``daemon.jobs.figures``;
-    ``credentials``: ``expiry``."""
-    life = answers.replies.get(SUPERVISOR)
+    ``credentials``: ``expiry``. ``pauses``: who paused which pipeline."""
+    life, ends, paused = answers.replies.get(SUPERVISOR), log_ends or {}, pauses or {}
     life = life if isinstance(life, LifeFigures) else None
     pipelines = [
-        _pipeline(name, about, answers, life, (log_ends or {}).get(name, LogEndFigures()), now_ms)
+        _pipeline(name, about, answers, life, ends.get(name, LogEndFigures()), now_ms)
+        | {"paused_by_a_person": _paused(paused.get(name), now_ms)}
         for name in sorted(about.groups)
     ]
     state = "starting" if life is None else "stopping" if life.stopping else "running"
@@ -112,6 +115,13 @@ def _is_ready(pipelines: Sequence[Mapping[str, Any]], session: SessionFigures | 
         and pipeline["log_ends_unknown_seconds"] is None
         for pipeline in pipelines
     ) and (session is None or session.pid is not None)
+
+
+def _paused(pause: Pause | None, now_ms: int) -> dict[str, Any] | None:
+    if pause is None:
+        return None
+    seconds = max(0, now_ms - pause.since_ms) / 1000
+    return {"seconds": seconds, "since_ms": pause.since_ms, "reason": pause.reason}
 
 
 def _session(session: SessionFigures) -> dict[str, Any]:

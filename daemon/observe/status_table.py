@@ -80,6 +80,9 @@ def troubles(p: Mapping[str, Any]) -> Iterable[str]:
     """What is not well with a pipeline, a line for each."""
     if p["failure"]:
         yield f"failed: {p['failure']}"
+    if (pause := p["paused_by_a_person"]) is not None:
+        since, said = duration(pause["seconds"]), pause["reason"]
+        yield f"paused for {since}{f' ({said})' if said else ''}: binlogd resume {p['pipeline']}"
     if p["broker_unreachable_seconds"] is not None:
         yield f"no broker is connected for {duration(p['broker_unreachable_seconds'])}"
     if p["log_ends_unknown_seconds"] is not None:

@@ -19,6 +19,7 @@ MOST = 50
 def matters_section(status: Mapping[str, Any]) -> Html | None:
     """The list, or None while nothing waits."""
     entries = [
+        *_pauses(status),
         *_few(_quarantines(status), "tables list"),
         *_letters(status),
         *_few(_doubted(status), "tables list"),
@@ -56,6 +57,14 @@ def _few(entries: Iterator[Html], command: str) -> Iterator[Html]:
     yield from every[:MOST]
     if len(every) > MOST:
         yield tag("li", f"and {len(every) - MOST:,} more: ", tag("code", f"binlogd {command}"))
+
+
+def _pauses(status: Mapping[str, Any]) -> Iterator[Html]:
+    for p in status["pipelines"]:
+        if (pause := p["paused_by_a_person"]) is not None:
+            since = f"for {duration(pause['seconds'])}"
+            said = f"binlogd resume {quoted(p['pipeline'])}"
+            yield _entry(p["pipeline"], "is paused", pause["reason"] or None, since, said)
 
 
 def _quarantines(status: Mapping[str, Any]) -> Iterator[Html]:

@@ -92,10 +92,9 @@ class Supervisor:
 
     def run(self, topology: Topology) -> Exit:
         """Handle events until the run is over. Returns how it ended."""
-        config = self._config
+        config, begun = self._config, time.monotonic()
         processors = dict.fromkeys(config.pipeline, config.daemon.processors)
         lifecycle = Lifecycle(processors, config.daemon.drain_timeout_s)
-        begun = time.monotonic()
         lives = PipelineLives(config, self._startup, topology, self._changed)
         edits = Edits(lifecycle, lives, self._events.tell)
         changes: dict[str, int] = {}

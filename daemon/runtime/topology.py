@@ -88,8 +88,16 @@ class Topology:
     A pipeline that has ended may start again: its new actors take the old addresses.
     """
 
-    def __init__(self, config: Config, run_id: str, stagers: Stagers, supervisor: Endpoint) -> None:
-        self._config = config
+    def __init__(
+        self,
+        config: Config,
+        run_id: str,
+        stagers: Stagers,
+        supervisor: Endpoint,
+        paused: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        """``paused``: the pipelines that are to read nothing."""
+        self._config, self._paused = config, paused
         self._run_id = run_id
         self._stagers = stagers
         self._supervisor = supervisor
@@ -143,6 +151,8 @@ class Topology:
                 dead_letters=parts.dead_letters is not None,
                 ddl_not_understood_stops=section.ddl.not_understood == "stop",
                 until=parts.until,
+                messages_per_s=section.quota.messages_per_s,
+                paused=parts.name in self._paused(),
             ),
         )
         self._start_fetcher(parts, fetcher)

@@ -63,25 +63,38 @@ class Running:
         """)
         if second:
             with self.config.open("a") as file:
-                file.write(f"""
-                    [pipeline.second]
-                    topics = ["{self.rig.topic}"]
-                    format = "canal-json"
-                    group = "g2-{self.rig.db}"
-                    include = ["{self.rig.db}.{second}"]
-                    target = "copy.{{database}}.{{table}}"
-                """)
+                file.write(self._second(second))
+
+    def _second(self, include: str) -> str:
+        return f"""
+            [pipeline.second]
+            topics = ["{self.rig.topic}"]
+            format = "canal-json"
+            group = "g2-{self.rig.db}"
+            include = ["{self.rig.db}.{include}"]
+            target = "copy.{{database}}.{{table}}"
+        """
 
     def insert(self, table: str) -> None:
         self.rows += 1
         row = {"id": self.rows, "name": "x", "qty": 1}
         self.rig.produce(canal(f"{self.rig.db}.{table}", "INSERT", [row]))
 
-    def reload(self, *options: str) -> tuple[int, str, str]:
-        """The command: status, what it printed, what it said."""
-        process = daemon("reload", "--config", str(self.config), *options)
+    def command(self, name: str, *options: str) -> tuple[int, str, str]:
+        """A command: status, what it printed, what it said."""
+        process = daemon(name, "--config", str(self.config), *options)
         out, said = process.communicate(timeout=120)
         return process.returncode, out, said
+
+    def reload(self, *options: str) -> tuple[int, str, str]:
+        return self.command("reload", *options)
+
+    def restart(self) -> None:
+        """End in good order, and start again."""
+        self.process.terminate()
+        assert self.process.wait(60) == 0
+        self.process = daemon("run", "--config", str(self.config))
+        self.follower.wait_for("running")
 
     def applied(self, table: str, count: int) -> None:
         """Wait until a table has so many rows."""

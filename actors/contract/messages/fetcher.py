@@ -122,5 +122,13 @@ class Reread:
 
 
 @dataclass(frozen=True, slots=True)
+class PauseReading:
+    """A person has reading pause, or go on. The group keeps this member. A question: answered when
+    nothing more is read."""
+
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StopFetching:
     """Read no more; let the processors write what they hold."""

@@ -1,0 +1,1 @@
+"""Pipelines that a person has paused: what is recorded, and the commands."""

@@ -1,0 +1,114 @@
+"""``binlogd pause``, ``binlogd resume`` and ``binlogd drain``."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from daemon.commands.options import ConfigOption, load_config
+from daemon.observe import control
+from daemon.pauses.answer import PAUSE, RESUME
+from daemon.runtime.lifecycle import Exit
+
+ASK_EVERY_S = 0.5
+"""Between two looks. More than the time for which looks share their answers."""
+
+PipelineArgument = Annotated[str, typer.Argument(help="The pipeline's name.")]
+ReasonOption = Annotated[
+    str, typer.Option(help="What others read in status, metrics and on the page.")
+]
+StateDirOption = Annotated[
+    Path | None,
+    typer.Option(help="The daemon's state directory, instead of what the configuration says."),
+]
+
+
+def pause(
+    pipeline: PipelineArgument,
+    reason: ReasonOption = "",
+    config: ConfigOption = Path("config.toml"),
+    state_dir: StateDirOption = None,
+) -> None:
+    """Have a pipeline read nothing more, until binlogd resume, over restarts too."""
+    folder = _folder(config, state_dir)
+    print(_ask(folder, {"ask": PAUSE, "pipeline": pipeline, "reason": reason}))
+
+
+def resume(
+    pipeline: PipelineArgument,
+    config: ConfigOption = Path("config.toml"),
+    state_dir: StateDirOption = None,
+) -> None:
+    """Have a paused pipeline read on where it was."""
+    print(_ask(_folder(config, state_dir), {"ask": RESUME, "pipeline": pipeline}))
+
+
+def drain(
+    pipeline: PipelineArgument,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Until all that was read is written. Status 75: not.")
+    ] = False,
+    within: Annotated[float, typer.Option(help="Seconds that --wait waits.")] = 600.0,
+    reason: ReasonOption = "",
+    config: ConfigOption = Path("config.toml"),
+    state_dir: StateDirOption = None,
+) -> None:
+    """Have a pipeline write all that it has read, and then stay paused."""
+    folder = _folder(config, state_dir)
+    print(_ask(folder, {"ask": PAUSE, "pipeline": pipeline, "reason": reason}))
+    if not wait:
+        return
+    end = time.monotonic() + within
+    while True:
+        # Answers of a moment ago may be shared: what was read since is not in them.
+        threading.Event().wait(ASK_EVERY_S)
+        left = list(undone(_ask(folder, {"ask": "status"}), pipeline))
+        if not left:
+            print(f"pipeline {pipeline} is drained")
+            return
+        if time.monotonic() > end:
+            lines = [f"pipeline {pipeline} is not drained within {within:g} s:", *left]
+            _end("\n".join(lines), Exit.DEADLINE)
+
+
+def undone(status: Mapping[str, Any], pipeline: str) -> Iterator[str]:
+    """What a pipeline that reads nothing more has not written yet, a line each."""
+    found = next((p for p in status["pipelines"] if p["pipeline"] == pipeline), None)
+    if found is None:
+        yield "it was removed"
+        return
+    if found["failure"] or found["stage"] != "running":
+        yield f"it is {found['stage']}: {found['failure'] or 'for a moment'}"
+    silent = [each["actor"] for each in status["silent"]]
+    yield from (f"{actor} is busy" for actor in silent if actor.startswith(f"{pipeline}/"))
+    for part in found["partitions"]:
+        if part["unapplied_messages"]:
+            yield f"{part['source']}: {part['unapplied_messages']:,} messages are not written"
+    for target in found["targets"]:
+        if target["holds_frontier_of"]:
+            why = target["last_error"]["reason"] if target["last_error"] else target["phase"]
+            yield f"{target['target']}: {why}"
+
+
+def _folder(config: Path, state_dir: Path | None) -> Path:
+    return state_dir or load_config(config, lenient=True).daemon.state_dir
+
+
+def _ask(folder: Path, request: Mapping[str, Any]) -> Any:
+    try:
+        return control.ask(folder, request)
+    except control.NotRunning as error:
+        _end(str(error), Exit.NOT_RUNNING)
+    except control.ControlError as error:
+        _end(str(error), Exit.PIPELINE_FAILED)
+
+
+def _end(said: str, status: Exit) -> None:
+    print(f"binlogd: {said}", file=sys.stderr)
+    sys.exit(status.value)

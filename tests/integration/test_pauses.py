@@ -1,0 +1,40 @@
+"""``binlogd pause``, ``resume`` and ``drain`` on a running daemon."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.test_reload import Running, running
+
+__all__ = ["running"]
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+
+def test_a_drained_pipeline_stays_paused_over_a_restart_and_a_reload(running: Running) -> None:
+    """What was read is written first. Then it goes on where it was."""
+    for _ in range(300):
+        running.insert("a")
+    running.follower.wait_for("written")
+    status, shown, said = running.command("drain", "p", "--wait", "--reason", "the lake moves")
+    assert (status, said) == (0, "")
+    assert shown.splitlines()[-1] == "pipeline p is drained"
+    found = running.status()
+    before = running.count("a")
+    assert [p["unapplied_messages"] for p in found["partitions"]] == [0]
+    assert found["paused_by_a_person"]["reason"] == "the lake moves"
+    running.insert("a")
+    running.restart()
+    running.write(include="[ab]")
+    assert running.reload()[0] == 0
+    running.insert("b")
+    assert "paused for" in running.command("status")[1]
+    found = running.status()
+    assert (found["messages_read"], found["assigned"]) == (0, True)
+    assert (running.count("a"), running.count("b")) == (before, 0)
+    assert running.command("resume", "p") == (0, "pipeline p reads on\n", "")
+    running.applied("b", 1)
+    running.applied("a", 301)
+    assert running.status()["paused_by_a_person"] is None
+    assert running.command("resume", "p") == (0, "pipeline p is not paused\n", "")
+    assert running.command("pause", "x")[0] == 1
