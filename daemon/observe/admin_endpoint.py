@@ -5,6 +5,7 @@ All of them show one document, made by asking the actors (``status.py``), withou
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -61,9 +62,7 @@ class AdminEndpoint:
             stuck_after_s=config.daemon.stuck_after_s,
         )
         self._redactor = config.redactor
-        self._session = session
-        self._jobs = jobs
-        self._pauses = pauses
+        self._session, self._jobs, self._pauses = session, jobs, pauses
         self._observer = Observer()
         self._begun = time.monotonic()
         self._listen = config.metrics
@@ -78,8 +77,7 @@ class AdminEndpoint:
         self._monitor = Monitor(notifier, self.status)
         self._events = EventWatch(config.events, run_id, self.status)
         self._config = config
-        self._log_ends: dict[str, LogEnds] = {}
-        self._keeping: dict[str, LogKeeping] = {}
+        self._logs: dict[str, tuple[LogEnds, LogKeeping]] = {}
         self._open = False
         self.follow(config.pipeline)
 
@@ -107,28 +105,23 @@ class AdminEndpoint:
         self._monitor.start()
         self._events.start()
         self._open = True
-        for name, ends in self._log_ends.items():
-            ends.start()
-            self._keeping[name].start()
+        for asking in itertools.chain(*self._logs.values()):
+            asking.start()
 
     def follow(self, pipelines: Collection[str]) -> None:
         """Show these pipelines from now on. The main thread calls it."""
         config = self._config
-        gone = self._log_ends.keys() - set(pipelines)
-        for name in gone:
-            self._log_ends[name].close()
-            self._keeping[name].close()
-        ends = {name: ends for name, ends in self._log_ends.items() if name not in gone}
-        keeping = {name: kept for name, kept in self._keeping.items() if name not in gone}
-        for name in set(pipelines) - ends.keys():
+        gone = self._logs.keys() - set(pipelines)
+        for asking in itertools.chain(*(self._logs[name] for name in gone)):
+            asking.close()
+        logs = {name: both for name, both in self._logs.items() if name not in gone}
+        for name in set(pipelines) - logs.keys():
             question = config.kafka_of(name), config.pipeline[name].topics
-            ends[name] = LogEnds(EndQuestion(*question))
-            keeping[name] = LogKeeping(KeepQuestion(*question))
+            logs[name] = LogEnds(EndQuestion(*question)), LogKeeping(KeepQuestion(*question))
             if self._open:
-                ends[name].start()
-                keeping[name].start()
-        # Other threads read these while they change.
-        self._log_ends, self._keeping = ends, keeping
+                for asking in logs[name]:
+                    asking.start()
+        self._logs = logs  # other threads may be reading the former ones
         self._about = replace(self._about, groups={p: config.group(p) for p in pipelines})
         self._expiry = Expiry(credentials(config))
 
@@ -142,9 +135,8 @@ class AdminEndpoint:
 
     def close(self) -> None:
         """Stop serving."""
-        for name, ends in self._log_ends.items():
-            ends.close()
-            self._keeping[name].close()
+        for asking in itertools.chain(*self._logs.values()):
+            asking.close()
         self._monitor.close()
         self._events.close()
         if self._web is not None:
@@ -156,11 +148,9 @@ class AdminEndpoint:
         answers = self._observer.look()
         uptime_s = time.monotonic() - self._begun
         now_ms = time.time_ns() // 1_000_000
-        keeping = self._keeping
         ends = {
-            name: replace(asked.figures(), kept=keeping[name].kept())
-            for name, asked in self._log_ends.items()
-            if name in keeping
+            name: replace(asked.figures(), kept=keeping.kept())
+            for name, (asked, keeping) in self._logs.items()
         }
         found = document(
             self._about,

@@ -95,16 +95,22 @@ def document(
         "pid": about.pid,
         "uptime_seconds": round(uptime_s, 3),
         "time_ms": now_ms,
-        "silent": [
-            {"actor": str(address), "seconds": round(seconds, 3), "stuck": address in stuck}
-            for address, seconds in sorted(answers.silent.items())
-            if seconds > 0
-        ],
+        "silent": _silent(answers.silent, stuck),
         "spark": None if session is None else _session(session),
         "pipelines": pipelines,
         "jobs": list(jobs),
         "credentials": list(credentials),
     }
+
+
+def _silent(
+    silent: Mapping[Address, float], stuck: Mapping[Address, float]
+) -> list[dict[str, Any]]:
+    return [
+        {"actor": str(address), "seconds": round(seconds, 3), "stuck": address in stuck}
+        for address, seconds in sorted(silent.items())
+        if seconds > 0
+    ]
 
 
 def _is_ready(pipelines: Sequence[Mapping[str, Any]], session: SessionFigures | None) -> bool:
