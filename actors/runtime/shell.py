@@ -16,7 +16,7 @@ import structlog
 
 from actors.contract import effects as fx
 from actors.contract.addresses import Address
-from actors.contract.messages import ActorCrashed, Offered, RecordBatch, RoomAvailable, WriteBatch
+from actors.contract.messages import ActorCrashed, Offered, RecordBatch, RoomAvailable
 from actors.runtime.mailbox import Clock, DataQueue, Mailbox
 
 Perform = Callable[[Any], "object | None"]
@@ -89,33 +89,14 @@ class Directory:
         return self._refs[address].ask(message, timeout=timeout_s)
 
 
-class _InTurns(DataQueue):
-    """Requests in their order, but a write has one opening before it, not a thousand.
-
-    After a restart all tables with changes are opened at once. In plain order the first write, and
-    the frontier with it, would wait until the last of them is open.
-    """
-
-    def add(self, message: Any, size: int) -> None:
-        """Behind the last write and one opening, where those that follow are openings."""
-        if not isinstance(message, WriteBatch):
-            super().add(message, size)
-            return
-        writes = (at for at, (one, _) in enumerate(self.items) if isinstance(one, WriteBatch))
-        last = max(writes, default=-1)
-        self.items.insert(last + 2, (message, size))
-        self.used_bytes += size
-
-
 class WorkQueue:
-    """The writers' common queue as an endpoint: a free writer takes what comes next.
+    """The common queue of a sink's writers as an endpoint: a free writer takes what comes next.
 
-    Openings and writes take turns where both wait; among themselves the oldest is first.
-    Unbounded in count, yet small: a target has one request in flight, and a request is a path.
+    Unbounded, yet small: as many requests as there are writers.
     """
 
     def __init__(self) -> None:
-        self.data = _InTurns(capacity_bytes=1 << 62)
+        self.data = DataQueue(capacity_bytes=1 << 62)
         self._door = Mailbox(self.data)
 
     def tell(self, message: object) -> None:

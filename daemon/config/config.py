@@ -149,6 +149,11 @@ class Config(Section):
         own = {name: pipeline.quota for name, pipeline in self.pipeline.items()}
         return shares(own) if self._shares is None else self._shares
 
+    def writers_of(self, pipeline: str) -> int | None:
+        """How many writers of a sink a pipeline may have at a time; None: all."""
+        section = self.pipeline.get(pipeline)
+        return None if section is None else section.quota.writers
+
     def adopt_shares(self, found: Mapping[str, float]) -> None:
         """Give pipelines their shares of the memory, before others that take of it are known."""
         self._shares = found

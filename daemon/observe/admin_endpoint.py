@@ -5,7 +5,6 @@ All of them show one document, made by asking the actors (``status.py``), withou
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -105,22 +104,24 @@ class AdminEndpoint:
         self._monitor.start()
         self._events.start()
         self._open = True
-        for asking in itertools.chain(*self._logs.values()):
-            asking.start()
+        for ends, keeping in self._logs.values():
+            ends.start()
+            keeping.start()
 
     def follow(self, pipelines: Collection[str]) -> None:
         """Show these pipelines from now on. The main thread calls it."""
         config = self._config
         gone = self._logs.keys() - set(pipelines)
-        for asking in itertools.chain(*(self._logs[name] for name in gone)):
-            asking.close()
+        for ends, keeping in (self._logs[name] for name in gone):
+            ends.close()
+            keeping.close()
         logs = {name: both for name, both in self._logs.items() if name not in gone}
         for name in set(pipelines) - logs.keys():
             question = config.kafka_of(name), config.pipeline[name].topics
             logs[name] = LogEnds(EndQuestion(*question)), LogKeeping(KeepQuestion(*question))
             if self._open:
-                for asking in logs[name]:
-                    asking.start()
+                logs[name][0].start()
+                logs[name][1].start()
         self._logs = logs  # other threads may be reading the former ones
         self._about = replace(self._about, groups={p: config.group(p) for p in pipelines})
         self._expiry = Expiry(credentials(config))
@@ -135,8 +136,9 @@ class AdminEndpoint:
 
     def close(self) -> None:
         """Stop serving."""
-        for asking in itertools.chain(*self._logs.values()):
-            asking.close()
+        for ends, keeping in self._logs.values():
+            ends.close()
+            keeping.close()
         self._monitor.close()
         self._events.close()
         if self._web is not None:

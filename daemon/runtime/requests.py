@@ -1,6 +1,8 @@
-"""Hands the writers' requests to the pool of their sink, and counts the open ones of each pipeline.
+"""Hands requests to the writers of their sink, fairly, and counts the open ones of each pipeline.
 
-Each sink has writers of its own, so that one that is slow or away holds up no other's.
+Each sink has writers of its own, so that one that is slow or away holds up no other's. A writer
+that is free takes the request of the pipeline that has the fewest with writers, and of those the
+one that was served longest ago. A pipeline's quota bounds how many it has with them at a time.
 
 A write outlives the actors that requested it. Before a pipeline's actors are replaced, the edit
 waits here. Otherwise the new actors would receive the answers to the old ones.
@@ -11,18 +13,38 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
 from actors.runtime.shell import Directory, Endpoint
+from daemon.runtime.in_turns import InTurns
+
+
+@dataclass(slots=True)
+class _Sink:
+    """What waits for one sink's writers, and what they have in hand, by pipeline. The pipeline
+    that was served last is the last one of ``waiting``."""
+
+    queue: Endpoint
+    waiting: dict[str, InTurns] = field(default_factory=dict)
+    in_hand: Counter[str] = field(default_factory=Counter)
 
 
 class Requests:
-    """The writers' queues, by sink, as one endpoint that counts. Any thread."""
+    """The writers' queues, by sink, as one endpoint. Any thread."""
 
-    def __init__(self, queues: Mapping[str, Endpoint]) -> None:
-        self._queues = queues
+    def __init__(
+        self,
+        queues: Mapping[str, Endpoint],
+        writers: int,
+        quota: Callable[[str], int | None] = lambda pipeline: None,
+    ) -> None:
+        """``writers``: of each sink. ``quota``: how many of them a pipeline may have at a time."""
+        self._sinks = {name: _Sink(queue) for name, queue in queues.items()}
+        self._writers = writers
+        self._quota = quota
         self._changed = threading.Condition()
         self._open: Counter[str] = Counter()
 
@@ -30,19 +52,23 @@ class Requests:
         """Queue a request."""
         match message:
             case msg.OpenTarget(target):
-                sink = target.sink
+                sink = self._sinks[target.sink]
             case msg.WriteBatch(batch):
-                sink = batch.target.sink
+                sink = self._sinks[batch.target.sink]
             case _:
                 raise TypeError(f"a writer does not know {message!r}")
+        pipeline = message.reply_to.pipeline
         with self._changed:
-            self._open[message.reply_to.pipeline] += 1
-        self._queues[sink].tell(message)
+            self._open[pipeline] += 1
+            sink.waiting.setdefault(pipeline, InTurns()).add(message)
+            self._hand_out(sink)
 
-    def answered(self, pipeline: str) -> None:
+    def answered(self, pipeline: str, sink: str) -> None:
         """A writer has sent the processor its answer. Each request has exactly one."""
         with self._changed:
             self._open[pipeline] -= 1
+            self._sinks[sink].in_hand[pipeline] -= 1
+            self._hand_out(self._sinks[sink])
             self._changed.notify_all()
 
     def wait(self, pipeline: str, timeout_s: float) -> int:
@@ -52,6 +78,23 @@ class Requests:
             while self._open[pipeline] > 0 and (left := deadline - time.monotonic()) > 0:
                 self._changed.wait(left)
             return self._open[pipeline]
+
+    def _hand_out(self, sink: _Sink) -> None:
+        while sink.in_hand.total() < self._writers:
+            may = [name for name in sink.waiting if self._may(sink, name)]
+            if not may:
+                return
+            name = min(may, key=lambda name: sink.in_hand[name])  # the first one of those
+            waiting = sink.waiting.pop(name)
+            request = waiting.take()
+            if len(waiting):
+                sink.waiting[name] = waiting
+            sink.in_hand[name] += 1
+            sink.queue.tell(request)
+
+    def _may(self, sink: _Sink, pipeline: str) -> bool:
+        quota = self._quota(pipeline)
+        return quota is None or sink.in_hand[pipeline] < quota
 
 
 class WritersDirectory(Directory):
@@ -66,4 +109,5 @@ class WritersDirectory(Directory):
         """Deliver the message before the count falls: a waiting edit then finds it delivered."""
         self._whole.tell(address, message)
         if address.role == "processor":
-            self._requests.answered(address.pipeline)
+            assert isinstance(message, msg.Opened | msg.Written | msg.Failed)
+            self._requests.answered(address.pipeline, message.target.sink)

@@ -103,7 +103,7 @@ class Topology:
         self._supervisor = supervisor
         self.directory = Directory()
         self._work = {name: WorkQueue() for name in config.sink}
-        self._requests = Requests(self._work)
+        self._requests = Requests(self._work, config.daemon.writers, config.writers_of)
         self._asked: list[Address] = []
         self.directory.add_endpoint(WRITERS, self._requests)
 

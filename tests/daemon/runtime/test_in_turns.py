@@ -1,4 +1,4 @@
-"""The writers' queue: who waits for whom."""
+"""What one pipeline has waiting for a sink's writers: who waits for whom."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 from actors.contract.addresses import Address
 from actors.contract.messages import OpenTarget, WriteBatch
 from actors.contract.writes import StagedBatch
-from actors.runtime.mailbox import Mailbox
-from actors.runtime.shell import WorkQueue
 from changes.model import Mode, TableSchema, TargetName
+from daemon.runtime.in_turns import InTurns
 
 ME = Address("p", "processor")
 
@@ -26,12 +25,11 @@ def write(number: int) -> WriteBatch:
     return WriteBatch(batch, {}, {}, ME, ME)
 
 
-def taken(queue: WorkQueue) -> list[str]:
+def taken(queue: InTurns) -> list[str]:
     """What a writer that never gets more to do takes, in order: the tables' and writes' names."""
-    writer = Mailbox(queue.data)
     names = []
-    while not writer.empty():
-        request = writer.get().message
+    while len(queue):
+        request = queue.take()
         names.append(
             request.target.table if isinstance(request, OpenTarget) else request.batch.batch_id
         )
@@ -40,11 +38,11 @@ def taken(queue: WorkQueue) -> list[str]:
 
 def test_a_write_does_not_wait_for_a_thousand_openings() -> None:
     """A restart opens all tables that have news; the frontier moves with the first write."""
-    queue = WorkQueue()
+    queue = InTurns()
     for number in range(1000):
-        queue.tell(opening(number))
+        queue.add(opening(number))
     for number in range(2):
-        queue.tell(write(number))
+        queue.add(write(number))
     names = taken(queue)
     assert names[:5] == ["t0", "w0", "t1", "w1", "t2"]
     assert len(names) == 1002
@@ -52,23 +50,22 @@ def test_a_write_does_not_wait_for_a_thousand_openings() -> None:
 
 def test_an_opening_is_passed_by_one_write_at_most() -> None:
     """Writes that keep coming can't keep a table closed."""
-    queue = WorkQueue()
-    writer = Mailbox(queue.data)
+    queue = InTurns()
     for number in range(3):
-        queue.tell(opening(number))
+        queue.add(opening(number))
     openings = []
     for number in range(6):
-        queue.tell(write(number))
-        openings.append(isinstance(writer.get().message, OpenTarget))
+        queue.add(write(number))
+        openings.append(isinstance(queue.take(), OpenTarget))
     assert openings == [True, False] * 3
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_each_kind_keeps_its_order_and_nothing_is_lost(seed: int) -> None:
     """Whatever comes in whatever order."""
-    chance, queue = random.Random(seed), WorkQueue()
+    chance, queue = random.Random(seed), InTurns()
     for number in range(40):
-        queue.tell(chance.choice((opening, write))(number))
+        queue.add(chance.choice((opening, write))(number))
     names = taken(queue)
     for kind in "tw":
         numbers = [int(name[1:]) for name in names if name[0] == kind]
