@@ -36,7 +36,11 @@ def reload(
     ] = False,
     discard: Annotated[
         list[str] | None,
-        typer.Option(metavar="TARGET", help="Give up what is kept for a target without a route."),
+        typer.Option(
+            metavar="NAME",
+            help="Give up what is kept for a target without a route; or end a pipeline all the "
+            "same, and leave that where it is.",
+        ),
     ] = None,
 ) -> None:
     """Have the running daemon take its changed configuration file: all of it, or nothing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -92,17 +93,26 @@ def seen(rig: Rig, moments: list[float]) -> list[float]:
     return [end - begin for begin, end in zip(moments, ends, strict=True)]
 
 
-def measured(rig: Rig, flooded: str, fill: bool) -> tuple[list[float], dict[str, Any]]:
+def measured(
+    rig: Rig,
+    flooded: str,
+    fill: bool,
+    more: str = "",
+    beside: Callable[[], object] = lambda: None,
+) -> tuple[list[float], dict[str, Any]]:
+    """By row, how long it took; and the rows of the flood. ``more`` of the configuration;
+    ``beside`` is called when it has begun."""
     rig.create_topic(f"{rig.topic}-calm")
     if fill:
         flood(rig)
     path = rig.folder / "config.toml"
-    path.write_text(configuration(rig, flooded))
+    path.write_text(configuration(rig, flooded) + more)
     follower = Follower(rig.log_file)
     process = daemon("run", "--config", str(path))
     try:
         # The flood is being written, or, without one, both pipelines read.
         follower.wait_for("written" if fill else "running")
+        beside()
         moments = trickle(rig)
         count = 0
         while count < ROWS:

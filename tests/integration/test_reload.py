@@ -82,7 +82,7 @@ class Running:
 
     def command(self, name: str, *options: str) -> tuple[int, str, str]:
         """A command: status, what it printed, what it said."""
-        process = daemon(name, "--config", str(self.config), *options)
+        process = daemon(*name.split(), *options, "--config", str(self.config))
         out, said = process.communicate(timeout=120)
         return process.returncode, out, said
 
