@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -163,3 +164,20 @@ def test_a_large_table_is_told_and_not_loaded(tmp_path: Path, rows: dict[str, in
     look.here, rows[NEW], rows[OLD] = snapshot(), 10_000_001, 5
     made.look_at("p")
     assert [each.wanted.targets for each in runner.jobs] == [(OLD,)]
+
+
+def test_a_reload_of_the_configuration_switches_it_on(
+    tmp_path: Path, rows: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though no pipeline wanted it when the daemon began."""
+    monkeypatch.setattr(unasked, "LOOK_EVERY_S", 0.01)
+    recorded = threading.Event()
+    runner = Runner()
+    monkeypatch.setattr(runner, "result", recorded.set)
+    settings, look = config(tmp_path), Look(snapshot())
+    made = UnaskedLoads(settings, runner, lambda: look)  # type: ignore[arg-type, return-value]
+    made.start()
+    settings.adopt("p", config(tmp_path, on_refused_target="reload").pipeline["p"])
+    assert recorded.wait(30)
+    made.close()
+    assert runner.jobs[0].wanted.origin == RELOAD
