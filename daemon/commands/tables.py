@@ -200,6 +200,8 @@ def _running(status: Mapping[str, Any]) -> Iterable[Row]:
             phase = target["phase"]
             if quarantine is not None and quarantine["releasing"]:
                 phase = "releasing"
+            if pipeline["paused_by_a_person"] is not None:
+                phase += ", paused"
             yield {
                 "pipeline": pipeline["pipeline"],
                 "target": target["target"],

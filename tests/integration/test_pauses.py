@@ -23,6 +23,7 @@ def test_a_drained_pipeline_stays_paused_over_a_restart_and_a_reload(running: Ru
     before = running.count("a")
     assert [p["unapplied_messages"] for p in found["partitions"]] == [0]
     assert found["paused_by_a_person"]["reason"] == "the lake moves"
+    assert "ready, paused" in running.command("tables list")[1]
     running.insert("a")
     running.restart()
     running.write(include="[ab]")
