@@ -68,6 +68,10 @@ class Directory:
         """The actor that was started last at an address."""
         return self._refs[address]
 
+    def has(self, address: Address) -> bool:
+        """Whether an actor was started at an address."""
+        return address in self._refs
+
     def refs(self) -> tuple[pykka.ActorRef[Any], ...]:
         """All started actors."""
         return tuple(self._refs.values())

@@ -75,18 +75,19 @@ class PauseAnswer:
 
     def _have(self, name: str, *, paused: bool) -> None:
         """A fetcher that is just being replaced: the next one reads the record, or is asked."""
-        if self._directory is None:
-            return  # the daemon is starting: its fetchers read the record
+        fetcher, directory = Address(name, "fetcher"), self._directory
+        if directory is None or not directory.has(fetcher):
+            return  # it is about to start, and reads the record
         deadline = time.monotonic() + ANSWER_WITHIN_S
         while (left := deadline - time.monotonic()) > 0:
-            future = self._directory.question(Address(name, "fetcher"), PauseReading(paused))
+            future = directory.question(fetcher, PauseReading(paused))
             try:
                 future.get(timeout=left)
                 return
             except pykka.Timeout:
                 break
             except pykka.ActorDeadError:
-                if self._directory.ref(Address(name, "fetcher")).is_alive():
+                if directory.ref(fetcher).is_alive():
                     continue
                 return  # it has ended; if it runs again, it reads the record
         raise ControlError(

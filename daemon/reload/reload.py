@@ -97,8 +97,8 @@ class Reload:
                 self._carry_out(step, fresh)
             except (EditRefused, EditFailed) as error:
                 config.adopt_shares({**config.memory_shares(), **before})
-                begun = step.fate is Fate.RUNS_AGAIN and not isinstance(error, EditRefused)
-                undone = self._put_back([*done, *([step] if begun else [])])
+                half = [] if isinstance(error, EditRefused) else step.half_done
+                undone = self._put_back([*done, *half])
                 raise ReloadRefused([f"{error}; {undone or 'nothing was changed'}"]) from error
             done.append(step)
         config.adopt_shares(fresh.memory_shares())

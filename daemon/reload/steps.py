@@ -31,6 +31,11 @@ class Step(NamedTuple):
         return Fate.BEGINS if self.before is None else Fate.RUNS_AGAIN
 
     @property
+    def half_done(self) -> list[Step]:
+        """What there is to undo when it broke off: the pipeline may not run."""
+        return [] if self.before is None else [Step(self.pipeline, self.before, self.before)]
+
+    @property
     def undone(self) -> Step:
         """The step back."""
         return Step(self.pipeline, self.after, self.before)

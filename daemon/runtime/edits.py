@@ -222,9 +222,11 @@ class Edits:
             recorded = lives.change(name, change)
             if not (goes and not refused):
                 return Edited(name, lives.parts(name, recorded), None, refused or None)
-        except EditFailed as error:
+        except Exception as error:
             if request.fate is Fate.BEGINS:
                 lives.end(name)
+            if not isinstance(error, EditFailed):
+                raise
             return Edited(name, None, str(error), refused or None)
         lives.end(name)
         return Edited(name, None)
