@@ -34,15 +34,3 @@ def test_a_pipeline_comes_goes_and_goes_on_where_it_was(running: Running) -> Non
     running.applied("b", 2)
     second = running.statuses()["second"]
     assert (second["stage"], second["messages_read"]) == ("running", 2)
-
-
-def test_a_pipeline_that_can_not_begin_leaves_all_as_it_was(running: Running) -> None:
-    """A folder stands where its positions would be: nobody knew before it was tried."""
-    (running.rig.folder / "state" / "second.offsets.json").mkdir()
-    running.write(second="b")
-    status, out, said = running.reload()
-    assert (status, out) == (2, "")
-    assert "nothing was changed" in said
-    assert set(running.statuses()) == {"p"}
-    running.insert("a")
-    running.applied("a", 1)

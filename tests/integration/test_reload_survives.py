@@ -8,25 +8,12 @@ import threading
 import pytest
 from confluent_kafka import Consumer
 
-from tests.integration.rig import canal
 from tests.integration.test_process import daemon
-from tests.integration.test_reload import Running, quarantine, running
+from tests.integration.test_reload import Running, running
 
 __all__ = ["running"]
 
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(300)]
-
-
-def test_a_target_in_quarantine_stays_there_with_all_that_is_kept(running: Running) -> None:
-    """Its pipeline starts again with other settings; a release then writes what was kept."""
-    target = quarantine(running)
-    kept = next(t for t in running.status()["targets"] if t["target"] == target)["quarantine"]
-    running.write('on_refused_target = "quarantine"\nquarantine_bytes = 9000000', include="[abc]")
-    assert running.reload()[0] == 0
-    running.insert("c")
-    running.applied("c", 1)
-    again = next(t for t in running.status()["targets"] if t["target"] == target)["quarantine"]
-    assert (again["messages"], again["lanes"]) == (kept["messages"], kept["lanes"])
 
 
 class Stranger:
@@ -74,20 +61,3 @@ def test_a_group_that_rebalances_meanwhile(running: Running) -> None:
     running.applied("b", 1)
     running.applied("a", 100)
     assert running.status()["stage"] == "running"
-
-
-def test_a_table_that_is_being_read_again_meanwhile(running: Running) -> None:
-    """The rebuild goes on in the next life, and the table is whole."""
-    for _ in range(2000):
-        running.insert("a")
-    running.applied("a", 2000)
-    target = f"copy.{running.rig.db}.a"
-    status, out, said = running.command("tables", "rebuild", target)
-    assert (status, said) == (0, ""), out
-    running.write(include="[ab]")
-    assert running.reload()[0] == 0
-    running.rig.produce(canal(f"{running.rig.db}.a", "DELETE", [{"id": 1, "name": "", "qty": 1}]))
-    running.insert("b")
-    running.applied("b", 1)
-    running.follower.wait_for("job_notification")
-    running.applied("a", 1999)

@@ -1,0 +1,212 @@
+"""A daemon whose pipelines come, go, pause and share, over a log in memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.observe import control
+from daemon.source import opening
+from tests.daemon.flow import Flow, Log, pipeline
+from tests.integration.rig import canal
+
+P, Q = pipeline("p", "t", "a"), pipeline("q", "t", "b")
+
+
+@pytest.fixture
+def flow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flow]:
+    """One pipeline that runs."""
+    log = Log()
+    monkeypatch.setitem(opening.ADAPTERS, "kafka", log.source)
+    made = Flow(tmp_path, log, P)
+    made.start()
+    yield made
+    made.stop()
+
+
+def test_a_pipeline_comes_goes_and_goes_on_where_it_was(flow: Flow) -> None:
+    """Without a restart. What came while it was away is read when it is back, once."""
+    flow.insert("t", "b")
+    flow.insert("t", "a")
+    flow.applied("a", 1)
+    flow.write(P + Q)
+    lines, refused = flow.reload()
+    assert refused == []
+    assert "# pipeline.p: 50.0% of the memory from now on" in lines
+    flow.applied("b", 1)
+    flow.write(P)
+    assert flow.reload()[1] == []
+    assert set(flow.pipelines()) == {"p"}
+    flow.insert("t", "b")
+    flow.insert("t", "a")
+    flow.applied("a", 2)
+    assert flow.count("b") == 1
+    flow.write(P + Q)
+    assert flow.reload()[1] == []
+    flow.applied("b", 2)
+    assert flow.pipelines()["q"]["messages_read"] == 2
+
+
+def test_a_pipeline_takes_what_another_one_gives_up(flow: Flow) -> None:
+    """Its targets, in one reload: renamed, it reads the log again, and the marks drop it."""
+    flow.write(P + Q)
+    assert flow.reload()[1] == []
+    flow.insert("t", "b", 3)
+    flow.applied("b", 3)
+    flow.write(P + pipeline("r", "t", "b"))
+    assert flow.reload()[1] == []
+    flow.insert("t", "b")
+    flow.applied("b", 4)
+    assert flow.pipelines()["r"]["messages_replayed"] == 3
+
+
+def test_a_pipeline_that_can_not_begin_leaves_all_as_it_was(flow: Flow) -> None:
+    """A folder stands where its positions would be: nobody knew before it was tried."""
+    (flow.folder / "state" / "q.offsets.json").mkdir()
+    flow.write(P + Q)
+    lines, refused = flow.reload()
+    assert lines == []
+    assert "nothing was changed" in refused[0]
+    assert set(flow.pipelines()) == {"p"}
+    flow.insert("t", "a")
+    flow.applied("a", 1)
+
+
+def test_a_paused_pipeline_stays_so_over_reloads_and_restarts(flow: Flow) -> None:
+    """And then it goes on where it was."""
+    flow.insert("t", "a", 300)
+    flow.applied("a", 300)
+    assert flow.ask("pause", pipeline="p", reason="the lake moves").startswith("pipeline p is pau")
+    flow.insert("t", "a")
+    flow.write(pipeline("p", "t", "[ac]"))
+    assert flow.reload()[1] == []
+    flow.stop()
+    flow.start()
+    flow.until(lambda: flow.pipelines()["p"]["assigned"])
+    found = flow.pipelines()["p"]
+    assert (found["messages_read"], flow.count("a")) == (0, 300)
+    assert found["paused_by_a_person"]["reason"] == "the lake moves"
+    assert flow.ask("resume", pipeline="p") == "pipeline p reads on"
+    flow.applied("a", 301)
+    assert flow.pipelines()["p"]["paused_by_a_person"] is None
+    assert flow.ask("resume", pipeline="p") == "pipeline p is not paused"
+
+
+def test_a_bound_on_messages_is_kept(flow: Flow) -> None:
+    """The other pipeline has none, and is done before."""
+    begun = time.monotonic()
+    flow.write(P + pipeline("q", "t", "b", "quota = {messages_per_s = 100, writers = 1}"))
+    assert flow.reload()[1] == []
+    flow.insert("t", "a", 200)
+    flow.insert("t", "b", 100)
+    flow.applied("a", 200)
+    read = flow.pipelines()["q"]["messages_read"]
+    assert read <= 100 * (1 + time.monotonic() - begun)
+    flow.applied("b", 100)
+    assert time.monotonic() - begun >= 2
+
+
+QUARANTINE = 'on_refused_target = "quarantine"'
+
+
+def quarantined(flow: Flow, name: str) -> Any:
+    """What is kept for a pipeline's table b."""
+    targets = flow.pipelines()[name]["targets"]
+    return next((t["quarantine"] for t in targets if t["target"] == "copy.shop.b"), None)
+
+
+def refuse(flow: Flow, name: str) -> Any:
+    """Have table b of a pipeline refused: a number becomes a text."""
+    flow.insert("t", "b")
+    flow.applied("b", 1)
+    types = {"id": "int(11)", "name": "varchar(9)", "qty": "varchar(9)"}
+    row = {"id": 77, "name": "x", "qty": "many"}
+    flow.log.produce("t", canal("shop.b", "INSERT", [row], mysqlType=types))
+    return flow.until(lambda: (q := quarantined(flow, name)) and q["messages"] and q)
+
+
+def test_a_target_in_quarantine_stays_there_with_all_that_is_kept(flow: Flow) -> None:
+    """Its pipeline starts again with other settings."""
+    flow.write(pipeline("p", "t", "[ab]", QUARANTINE))
+    assert flow.reload()[1] == []
+    kept = refuse(flow, "p")
+    flow.write(pipeline("p", "t", "[abc]", f"{QUARANTINE}\nquarantine_bytes = 9000000"))
+    assert flow.reload()[1] == []
+    flow.insert("t", "c")
+    flow.applied("c", 1)
+    assert quarantined(flow, "p") == kept
+
+
+def test_a_pipeline_that_leaves_a_spill_goes_when_it_is_named_and_finds_it_again(
+    flow: Flow,
+) -> None:
+    """Nothing of it is deleted: with the spill gone there would be a hole behind its position."""
+    both = P + pipeline("q", "t", "b", QUARANTINE)
+    flow.write(both)
+    assert flow.reload()[1] == []
+    kept = refuse(flow, "q")
+    flow.write(P)
+    lines, refused = flow.reload()
+    assert lines == []
+    assert refused == [
+        f"pipeline q is removed, and of copy.shop.b: it is in quarantine, with {kept['messages']} "
+        "messages kept; --discard q leaves that as it is"
+    ]
+    assert flow.reload(discard=["q"])[1] == []
+    assert set(flow.pipelines()) == {"p"}
+    flow.write(both)
+    assert flow.reload()[1] == []
+    again = flow.until(lambda: quarantined(flow, "q"))
+    assert (again["messages"], again["lanes"]) == (kept["messages"], kept["lanes"])
+
+
+def test_two_reloads_at_once_are_one_or_one_after_the_other(flow: Flow) -> None:
+    """The second is refused while the first is under way."""
+    flow.write(P + Q)
+    begun = flow.ask("reload")
+    with suppress(control.ControlError):
+        begun = flow.ask("reload")
+    flow.until(lambda: flow.ask("reload-state", **begun)["done"])
+    assert flow.reload() == ([], [])
+    assert set(flow.pipelines()) == {"p", "q"}
+
+
+def rebuild(flow: Flow, table: str) -> None:
+    """Begin to read a table again, as soon as it is recorded that there is one."""
+    flow.until(lambda: flow.ask("tables-rebuild", target=f"copy.shop.{table}")["begun"])
+
+
+def test_a_table_that_is_being_read_again_meanwhile_is_whole(flow: Flow) -> None:
+    """The rebuild goes on in the next life of its pipeline, beside another one."""
+    flow.insert("t", "a", 500)
+    flow.applied("a", 500)
+    rebuild(flow, "a")
+    flow.write(pipeline("p", "t", "a*") + Q)
+    assert flow.reload()[1] == []
+    flow.insert("t", "a", 5)
+    flow.insert("t", "b", 5)
+    flow.until(lambda: [job["state"] for job in flow.ask("jobs")] == ["done"])
+    flow.applied("a", 505)
+    flow.applied("b", 5)
+
+
+def test_a_pipeline_with_a_job_does_not_go(flow: Flow) -> None:
+    """The job is cancelled first, or ends."""
+    flow.write(P + Q)
+    assert flow.reload()[1] == []
+    flow.insert("t", "b", 5)
+    flow.applied("b", 5)
+    flow.ask("pause", pipeline="q")
+    rebuild(flow, "b")
+    flow.until(lambda: flow.ask("jobs"))
+    (job,) = flow.ask("jobs")
+    flow.write(P)
+    assert f"the job {job['job']} works on it" in flow.reload()[1][0]
+    flow.ask("resume", pipeline="q")
+    flow.until(lambda: [job["state"] for job in flow.ask("jobs")] == ["done"])
+    assert flow.reload()[1] == []
