@@ -25,7 +25,8 @@ LOOK_EVERY_S = 30.0
 
 def due(jobs: Iterable[Job], pipeline: str, every_s: int, now_ms: int) -> bool:
     """Whether the last one that was recorded is so long ago. Where none is, it is due: the first
-    comes with the first start. One that has not ended is never followed by another."""
+    comes with the first start. One that has not ended is never followed by another. One of a time
+    that is still to come, since the clock was set back, does not count."""
     own = [
         job
         for job in jobs
@@ -33,7 +34,8 @@ def due(jobs: Iterable[Job], pipeline: str, every_s: int, now_ms: int) -> bool:
     ]
     if any(not job.state.is_final for job in own):
         return False
-    return now_ms - max((job.created_ms for job in own), default=0) >= every_s * 1000
+    last = max((job.created_ms for job in own if job.created_ms <= now_ms), default=0)
+    return now_ms - last >= every_s * 1000
 
 
 class VerifySchedule:
@@ -44,7 +46,7 @@ class VerifySchedule:
         self._runner = runner
         self._look = look
         self._ended = threading.Event()
-        self._tried_ms: dict[str, int] = {}
+        self._tried: dict[str, float] = {}
         self._thread = threading.Thread(target=self._run, name="verify-schedule", daemon=True)
         self._log: Any = structlog.get_logger().bind(actor="jobs")
 
@@ -66,7 +68,7 @@ class VerifySchedule:
     def _look_at(self, pipeline: str, every_s: int) -> None:
         now_ms = time.time_ns() // 1_000_000
         # A list of jobs that is cut short must not make one follow another.
-        tried = now_ms - self._tried_ms.get(pipeline, 0) < every_s * 1000
+        tried = time.monotonic() - self._tried.get(pipeline, float("-inf")) < every_s
         if tried or not due(self._runner.jobs, pipeline, every_s, now_ms):
             return
         try:
@@ -77,6 +79,6 @@ class VerifySchedule:
                 )
             else:
                 self._runner.add(plan.wanted[0]).result()
-            self._tried_ms[pipeline] = now_ms
+            self._tried[pipeline] = time.monotonic()
         except (JobsClosed, NotAnswered, *AWAY, *REFUSED) as error:
             self._log.warning("verify_not_scheduled", pipeline=pipeline, reason=str(error))

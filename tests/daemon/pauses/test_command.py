@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from daemon.observe.observer import Answers
+from daemon.observe.status import About, document
 from daemon.pauses.command import undone
+from daemon.pauses.store import Pause
 from tests.daemon.page.documents import failing, status, target
 
 
@@ -36,6 +39,15 @@ def test_one_that_does_not_run_is_not_drained(changes: dict[str, Any], left: str
     document = status([])
     document["pipelines"][0] |= changes
     assert list(undone(document, "shop")) == [left]
+
+
+def test_a_clock_that_was_set_back_makes_no_negative_pause() -> None:
+    """It began in the future, as it seems."""
+    about = About("run-1", 1, {"p": "g"}, 1, 120.0)
+    document_ = document(about, Answers(), 5_000, 1.0, pauses={"p": Pause(9_000, "why")})
+    assert document_["pipelines"][0]["paused_by_a_person"] == {
+        "seconds": 0.0, "since_ms": 9_000, "reason": "why"
+    }  # fmt: skip
 
 
 def test_one_whose_actor_is_busy_is_not_drained() -> None:

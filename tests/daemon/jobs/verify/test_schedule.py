@@ -37,6 +37,12 @@ def test_none_follows_one_that_has_not_ended() -> None:
     assert not due([job(DAY_S * 3, State.PAUSED)], "p", DAY_S, NOW_MS)
 
 
+def test_a_clock_that_was_set_back_puts_nothing_off() -> None:
+    """A verification recorded in a year that is still to come does not count."""
+    assert due([job(-366 * DAY_S)], "p", DAY_S, NOW_MS)
+    assert not due([job(-366 * DAY_S), job(60)], "p", DAY_S, NOW_MS)
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"), [("1m", 60), ("90s", 90), ("12h", 43_200), ("1d", DAY_S)]
 )
