@@ -31,7 +31,8 @@ from daemon.positions.topic_ids import check_topic_ids
 from daemon.runtime.edits import (
     recorded_of,
 )
-from daemon.runtime.topology import PipelineParts, stand_ins
+from daemon.runtime.stand_ins import stand_ins
+from daemon.runtime.topology import PipelineParts
 from daemon.sinks.single_writer import single_writer
 from daemon.sinks.tier import SinkTier
 from daemon.source.opening import open_source

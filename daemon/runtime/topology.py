@@ -30,14 +30,13 @@ from actors.writer import WriterLogic
 from changes.formats.auto import make_format
 from changes.formats.base import Format
 from changes.formats.recognise import TopicFormats
-from changes.model import TargetName
 from changes.routing import Router, shard_of
 from daemon.config.config import Config
 from daemon.runtime.requests import Requests, WritersDirectory
+from daemon.runtime.stand_ins import loads_of, stand_ins
 from daemon.source.opening import open_source
 from daemon.spills.file import Found, SpillFolder
 from daemon.spills.spills import PipelineSpills, open_spills
-from offsets.load import Load
 from offsets.position import TopicPartition
 from offsets.snapshot import Snapshot
 from offsets.store import OffsetStore
@@ -66,20 +65,6 @@ class PipelineParts:
     until: Mapping[TopicPartition, int] | None = None
     group: str = ""
     """See ``StagedBatch.group``."""
-
-
-def stand_ins(snapshot: Snapshot) -> dict[TargetName, TargetName]:
-    """The targets under rebuild, each with the table that gets its changes."""
-    return {
-        TargetName.parse(target): TargetName.parse(rebuild.into)
-        for target, rebuild in snapshot.rebuilds.items()
-    }
-
-
-def loads_of(snapshot: Snapshot) -> dict[str, Load]:
-    """The loads under way, by the name of the table that each fills."""
-    rebuilds = snapshot.rebuilds.values()
-    return {rebuild.into: rebuild.load for rebuild in rebuilds if rebuild.load is not None}
 
 
 class Topology:

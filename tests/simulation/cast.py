@@ -18,7 +18,7 @@ from changes.formats.recognise import TopicFormats
 from changes.model import Mode
 from changes.routing import Route, Router, shard_of
 from changes.shaping.shape import Shape
-from daemon.runtime.topology import loads_of, stand_ins
+from daemon.runtime.stand_ins import loads_of, stand_ins
 from daemon.spills.spills import PipelineSpills, open_spills
 from tests.simulation.durable import PIPELINE, Durable, Failing, FakeLog
 from tests.simulation.partitions import COMMITTER, FETCHER
