@@ -23,7 +23,7 @@ records of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class Kept:
     """Where the rows that are kept come from."""
 
     ops: bytes
@@ -46,23 +46,23 @@ def filtered_changelog(
     before: list[int] = []
     values: dict[str, list[object]] = {name: [] for name in columns}
     for row, is_null in asked:
-        change = _change(images, origins.records[row], table["_index"][row].as_py())
+        change = change_at(images, origins.records[row], table["_index"][row].as_py())
         if is_null:
-            _carried(change.after if change.op != "D" else change.before, columns)
+            carried(change.after if change.op != "D" else change.before, columns)
         if change.op == "U" and not keeps[row].as_py():
-            image = _carried(change.before, columns)
+            image = carried(change.before, columns)
             before.append(row)
             for name in columns:
                 values[name].append(image[name])
     if before:
-        typed = {name: _typed(name, values[name], columns[name].type) for name in columns}
-        passed = pc.fill_null(passes(typed, [origins.records[row] for row in before]), False)
+        known = {name: typed(name, values[name], columns[name].type) for name in columns}
+        passed = pc.fill_null(passes(known, [origins.records[row] for row in before]), False)
         mask = pa.array([row in set(before) for row in range(len(keeps))], pa.bool_())
         keeps = pc.replace_with_mask(keeps, mask, passed)
     if pc.all(keeps).as_py():
         return changes
     rows = pc.indices_nonzero(keeps).to_pylist()
-    kept = _Kept(bytes(origins.ops[row] for row in rows), [origins.records[row] for row in rows])
+    kept = Kept(bytes(origins.ops[row] for row in rows), [origins.records[row] for row in rows])
     return replace(changes, table=table.filter(keeps), origins=kept)
 
 
@@ -84,29 +84,31 @@ def _asked(
 _UPDATE = ord("U")
 
 
-def _change(images: Callable[[int], Sequence[RowChange]], record: int, index: int) -> RowChange:
+def change_at(images: Callable[[int], Sequence[RowChange]], record: int, index: int) -> RowChange:
+    """What a record says of its change at that place. Raises ShapeRefused."""
     found = images(record)
     if index >= len(found):
         raise ShapeRefused("filter: a message does not say what each of its rows was before")
     return found[index]
 
 
-def _carried(
+def carried(
     image: Mapping[str, object] | None, columns: Mapping[str, pa.Array]
 ) -> dict[str, object]:
-    """An image by names in small letters, if it has all columns."""
+    """An image by names in small letters. Raises ShapeRefused where it lacks a column."""
     known = {name.lower(): value for name, value in (image or {}).items()}
     for name in columns:
         if name not in known:
             raise ShapeRefused(
-                f"filter: a change comes without column {name}, before or after it, and a "
-                "changelog is filtered by both: have the source send whole rows "
+                f"filter: a change comes without column {name}, before or after it, and "
+                "changelogs and histories are filtered by both: have the source send whole rows "
                 "(binlog_row_image = FULL, REPLICA IDENTITY FULL)"
             )
     return known
 
 
-def _typed(name: str, values: list[object], type_: pa.DataType) -> pa.Array:
+def typed(name: str, values: Sequence[object], type_: pa.DataType) -> pa.Array:
+    """A column's values before the changes. Raises ShapeRefused."""
     try:
         return pa.array(values, type_)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:

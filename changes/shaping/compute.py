@@ -19,6 +19,7 @@ from changes.expressions.types import words_of
 from changes.formats.base import RowChange
 from changes.model import HAS_PREFIX, OP, BadRecord, Changes, Column, Mode, TableSchema
 from changes.shaping.changelog import filtered_changelog
+from changes.shaping.entering import filtered_history
 from changes.shaping.refused import ShapeRefused
 from changes.shaping.shape import Shape
 
@@ -37,6 +38,8 @@ class Compute:
     shown: tuple[str, ...]
     filters: tuple[str, ...] = ()
     """Those that the filter needs."""
+    history: bool = False
+    """Whether each version of a row stays."""
 
     @property
     def added(self) -> tuple[Column, ...]:
@@ -57,6 +60,8 @@ class Compute:
             return changes
         if changes.mode is Mode.APPEND:
             return filtered_changelog(changes, self.filters, self._passes, images)
+        if self.history:
+            return filtered_history(changes, self.filters, self._passes, images)
         table = changes.table
         alive = _alive(table)
         passes = self._of_rows(changes, "filter", self.filter, alive)
@@ -154,7 +159,7 @@ def compute_of(shape: Shape, schema: TableSchema, shown: Mapping[str, object]) -
     uses = tuple(column.name for column in schema.columns if column.name.lower() in needed)
     asks = {name.lower() for name in Expression(shape.filter).columns} if condition else set[str]()
     filters = tuple(name for name in uses if name.lower() in asks)
-    return Compute(condition, computed, uses, tuple(shown), filters)
+    return Compute(condition, computed, uses, tuple(shown), filters, shape.history)
 
 
 def _bound(key: str, text: str, types: Mapping[str, pa.DataType]) -> Bound:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cache
 from typing import Protocol
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from changes.column_changes import ColumnChange
 from changes.formats.base import RowChange, TableDecoder
-from changes.model import BadRecord, Changes, TableName, TableSchema
+from changes.model import OP, BadRecord, Changes, Mode, TableName, TableSchema
 from changes.shaping.additions import Read
 from changes.shaping.columns import Plan, plan_of, source_view
 from changes.shaping.refused import ShapeRefused
@@ -52,6 +56,8 @@ class ShapedDecoder:
         self._of: TableSchema | None = None
         self._known: frozenset[str] | None = None
         """The target's columns, in small letters, None where none is known yet."""
+        self._stored: TableSchema | None = None
+        """What the target showed at first, by the source's names."""
 
     @property
     def schema(self) -> TableSchema | None:
@@ -77,7 +83,8 @@ class ShapedDecoder:
 
     def use_stored_schema(self, stored: TableSchema) -> None:
         self._known = _names(stored)
-        self._inner.use_stored_schema(source_view(self._shape, stored))
+        self._stored = source_view(self._shape, stored)
+        self._inner.use_stored_schema(self._stored)
 
     def decode(
         self, partition: int, offsets: Sequence[int], values: Sequence[bytes]
@@ -96,6 +103,7 @@ class ShapedDecoder:
         changes = self._inner.decode(partition, offsets, values)
         if changes is None:
             return None
+        changes = self._with_stored(changes)
         try:
             return self._planned(changes.schema).shaped(
                 changes, known[2] or frozenset(), self._read(partition, offsets, values)
@@ -104,6 +112,21 @@ class ShapedDecoder:
             # The records before the bad one are decoded again, as if it had not come.
             self._inner, (self._plan, self._of, self._known) = before, known
             raise
+
+    def _with_stored(self, changes: Changes) -> Changes:
+        """Deletes by keys alone, as a process may see first, with the columns that expressions
+        need: they carry all, but only the target knows the types yet."""
+        lacking = self._shape.computes_with - _names(changes.schema)
+        if not lacking or self._stored is None or changes.mode is not Mode.UPSERT:
+            return changes
+        if pc.index(changes.table[OP], "U").as_py() >= 0:
+            return changes
+        table, columns = changes.table, list(changes.schema.columns)
+        for column in self._stored.columns:
+            if column.name.lower() in lacking:
+                table = table.append_column(column.name, pa.nulls(table.num_rows, column.type))
+                columns.append(column)
+        return replace(changes, table=table, schema=replace(changes.schema, columns=tuple(columns)))
 
     def _read(self, partition: int, offsets: Sequence[int], values: Sequence[bytes]) -> Read:
         times = self._records.times(values) if self._shape.asks_times else ()

@@ -189,9 +189,8 @@ def _problems(shape: Shape) -> Iterator[str]:
     yield from _unfit_shard(shape)
     if unknown := [name for name in shape.metadata if name not in METADATA_NAMES]:
         yield f"metadata: {unknown[0]} is unknown; allowed: {', '.join(METADATA_NAMES)}"
-    if shape.history and (shape.filter or shape.delete == "soft"):
-        key = "filter" if shape.filter else 'delete = "soft"'
-        yield f"history and {key} contradict each other: a history shows what was there"
+    if shape.history and shape.delete == "soft":
+        yield 'history and delete = "soft" contradict each other: a history shows what was there'
     if shape.filter and shape.delete == "soft":
         yield (
             'filter and delete = "soft" contradict each other: a row that leaves the filter goes, '

@@ -128,6 +128,7 @@ class Flow:
     refused: str | None = None
     table: TableName | None = TABLE
     """Whose rows they are, None of several tables."""
+    format: str = "canal-json"
     _files: int = 0
     _through: int = NO_OFFSET
 
@@ -136,7 +137,7 @@ class Flow:
 
     def restart(self) -> None:
         """Another process goes on."""
-        self._work = StageWork(FORMATS["canal-json"](FormatOptions()), ParquetTables())
+        self._work = StageWork(FORMATS[self.format](FormatOptions()), ParquetTables())
         self._sink = self.writer()
         self.state = self._sink.open(self.route.name)
         self._told = False
@@ -148,8 +149,12 @@ class Flow:
         """
         cut = len(values) // 2 if behind else 0
         files: tuple[str, ...] = ()
-        if cut and (piece := self._stage(first, values[:cut], ())).path is not None:
-            files = (piece.path,)
+        if cut:
+            piece = self._stage(first, values[:cut], ())
+            if piece.refused is not None:
+                self.refused = piece.refused
+                return piece
+            files = () if piece.path is None else (piece.path,)
         staged = self._stage(first + cut, values[cut:], files)
         if staged.refused is not None:
             self.refused = staged.refused

@@ -17,6 +17,7 @@ from offsets.moves import MarkMoves
 from sparkwriter.kit.writer import TargetWriter
 from sparkwriter.sqlite.store import SqliteStore
 from tests.shaping.rig import SOURCE, Change, Flow, Row, Source, bring, changes, route_of
+from tests.shaping.test_filters import FILTERS
 
 ROW: Row = {"n": 1, "phone": "1", "note": "x"}
 
@@ -117,10 +118,56 @@ def test_a_history_is_not_written_twice(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("other", [{"filter": "n > 0"}, {"delete": "soft"}])
-def test_what_does_not_go_with_a_history_is_named(other: dict[str, Any]) -> None:
+def test_what_does_not_go_with_a_history_is_named() -> None:
     with pytest.raises(ValueError, match=r"history and .* contradict each other"):
-        Shape(history=True, **other)
+        Shape(history=True, delete="soft")
+
+
+class Passing(Versions):
+    """A source that keeps each version of the rows that pass."""
+
+    def __init__(self, condition: str) -> None:
+        super().__init__(minimal=False)
+        self._passes = FILTERS[condition]
+
+    def message(self, change: Change) -> bytes | None:
+        before = self._passing()
+        made = Source.message(self, change)
+        if made is None:
+            return None
+        now, offset, after = self.clock_s, self.clock_s - 1, self._passing()
+        touched = {change.key} | (after.keys() - before.keys())
+        for key in touched & before.keys():
+            since = self.since.pop(key)
+            self.ended.append(version(key, before[key], since, now, f"0:{offset}:0"))
+        for key in touched & after.keys():
+            self.since[key] = now
+        return made
+
+    def _passing(self) -> dict[int, Row]:
+        rows = ((key, dict(row)) for key, row in self.rows.items())
+        return {key: row for key, row in rows if self._passes({"id": key, **row})}
+
+    def versions(self) -> list[dict[str, Any]]:
+        present = self._passing().items()
+        return [*self.ended, *(version(key, row, self.since[key]) for key, row in present)]
+
+
+@given(st.sampled_from(list(FILTERS)), changes(), st.lists(st.integers(0, 6), max_size=6))
+def test_a_filtered_history_has_each_version_that_passed(
+    condition: str, made: list[Change], cuts: list[int]
+) -> None:
+    """A row that enters begins one, one that leaves ends it; nothing in between is told."""
+    shape = Shape(history=True, filter=condition, rename=(("phone", "tel"),))
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder) / "sink.db")
+        source = Passing(condition)
+        flow = Flow(route_of(shape), Path(folder), lambda: TargetWriter(store))
+        bring(flow, source, made, cuts)
+        assert flow.refused is None
+        found = [] if flow.state.schema is None else store.read(flow.route.name).to_pylist()
+        assert sorted(found, key=identity) == sorted(source.versions(), key=identity)
+        store.close()
 
 
 def test_when_a_change_happened_may_be_shown(tmp_path: Path) -> None:

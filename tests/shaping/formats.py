@@ -1,0 +1,72 @@
+"""The table at the source as other formats tell of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from changes.formats.base import pack
+from tests.changes.formats.debezium.messages import dumps, envelope
+from tests.changes.formats.json_messages import maxwell, ogg
+from tests.shaping.rig import Change, Row, Source
+
+TYPES = (("id", "int"), ("n", "int"), ("phone", "varchar(20)"), ("note", "varchar(40)"))
+"""Of columns whose messages declare none."""
+
+Write = Callable[[str, Row | None, Row | None], list[bytes]]
+"""The messages of a change: its letter, the row before and after it."""
+
+
+class Told(Source):
+    """Makes the changes, and tells of them by whole rows."""
+
+    def __init__(self, write: Write) -> None:
+        super().__init__(minimal=False)
+        self._write = write
+
+    def messages(self, change: Change) -> list[bytes]:
+        """Make a change; nothing where it can't be made."""
+        before = {key: {"id": key, **row} for key, row in self.rows.items()}
+        if self.message(change) is None:
+            return []
+        after = {key: {"id": key, **row} for key, row in self.rows.items()}
+        if change.kind in "ID":
+            return self._write(change.kind, before.get(change.key), after.get(change.key))
+        moved = change.key not in after
+        return self._write("U", before[change.key], after[change.new if moved else change.key])
+
+
+def _maxwell(op: str, was: Row | None, now: Row | None) -> list[bytes]:
+    if op == "U":
+        assert was is not None
+        assert now is not None
+        old = {name: value for name, value in was.items() if value != now[name]}
+        return [maxwell("update", now, old, table="users")]
+    return [maxwell("insert" if op == "I" else "delete", now or was, table="users")]
+
+
+def _ogg(op: str, was: Row | None, now: Row | None) -> list[bytes]:
+    return [ogg(op, now, was, table="SHOP.USERS")]
+
+
+def _debezium(op: str, was: Row | None, now: Row | None) -> list[bytes]:
+    """A row whose key changes is deleted, and made again."""
+    if op == "U" and was is not None and now is not None and was["id"] != now["id"]:
+        return [*_debezium("D", was, None), *_debezium("I", None, now)]
+    row = now or was
+    assert row is not None
+    letter = {"I": "c", "U": "u", "D": "d"}[op]
+    return [pack(dumps({"id": row["id"]}), dumps(envelope(letter, now, was)))]
+
+
+WRITES: dict[str, Write] = {"maxwell-json": _maxwell, "ogg-json": _ogg, "debezium-json": _debezium}
+
+
+def debezium_keys_alone(op: str, was: Row | None, now: Row | None) -> list[bytes]:
+    """As PostgreSQL logs rows by default: of the row before it the key alone."""
+    if op == "I" or (op == "U" and was is not None and now is not None and was["id"] != now["id"]):
+        return _debezium(op, was, now)
+    row: dict[str, Any] | None = now or was
+    assert row is not None
+    before = {"id": row["id"]} if op == "D" else None
+    return [pack(dumps({"id": row["id"]}), dumps(envelope("u" if now else "d", now, before)))]

@@ -1,0 +1,99 @@
+"""Targets of shaped routes equal the shape of the source's table, whatever format tells of it."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from changes.model import Mode
+from changes.shaping.shape import Shape
+from sparkwriter.kit.writer import TargetWriter
+from sparkwriter.sqlite.store import SqliteStore
+from tests.shaping.formats import TYPES, WRITES, Told, Write, debezium_keys_alone
+from tests.shaping.rig import Change, Flow, Row, bring_messages, changes, route_of
+from tests.shaping.test_filters import COMPUTED, FILTERS, shown
+
+
+def brought(
+    shape: Shape, mode: Mode, name: str, values: list[bytes], cuts: list[int]
+) -> tuple[Flow, list[Row]]:
+    """The flow at its end, and the target's rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder) / "sink.db")
+        route = replace(route_of(shape, mode), types=TYPES)
+        flow = Flow(route, Path(folder), lambda: TargetWriter(store), format=name)
+        bring_messages(flow, values, cuts)
+        rows = [] if flow.state.schema is None else store.read(flow.route.name).to_pylist()
+        store.close()
+        return flow, rows
+
+
+@pytest.mark.parametrize(
+    ("name", "write"), [*WRITES.items(), ("debezium-json", debezium_keys_alone)]
+)
+@settings(max_examples=25)
+@given(
+    st.sampled_from(["", *FILTERS]),
+    st.lists(st.sampled_from(list(COMPUTED)), unique=True),
+    changes(),
+    st.lists(st.integers(0, 6), max_size=6),
+)
+def test_the_target_is_what_passes(
+    name: str,
+    write: Write,
+    condition: str,
+    computed: list[tuple[str, str]],
+    made: list[Change],
+    cuts: list[int],
+) -> None:
+    """Rows enter, leave and move; the image before is not needed for that."""
+    shape = Shape(filter=condition, computed=tuple(computed), rename=(("id", "key"),))
+    source = Told(write)
+    values = [value for change in made for value in source.messages(change)]
+    flow, rows = brought(shape, Mode.UPSERT, name, values, cuts)
+    assert flow.refused is None
+    assert sorted(rows, key=repr) == sorted(shown(shape, source.rows), key=repr)
+
+
+@pytest.mark.parametrize("name", WRITES)
+@settings(max_examples=25)
+@given(st.sampled_from(list(FILTERS)), changes(), st.lists(st.integers(0, 6), max_size=6))
+def test_a_changelog_has_what_passes_before_or_after(
+    name: str, condition: str, made: list[Change], cuts: list[int]
+) -> None:
+    """As many changes as the rows say, each with the row as it is shown."""
+    passes, expected = FILTERS[condition], list[dict[str, Any]]()
+
+    def write(op: str, was: Row | None, now: Row | None) -> list[bytes]:
+        parts = [(op, was, now)]
+        if name == "debezium-json" and was and now and was["id"] != now["id"]:
+            parts = [("D", was, None), ("I", None, now)]
+        for letter, old, new in parts:
+            if any(row is not None and passes(row) for row in (old, new)):
+                expected.append({"_op": letter, **(new or old or {})})
+        return WRITES[name](op, was, now)
+
+    source = Told(write)
+    values = [value for change in made for value in source.messages(change)]
+    flow, rows = brought(Shape(filter=condition), Mode.APPEND, name, values, cuts)
+    assert flow.refused is None
+    names = ("_op", "id", "n", "phone", "note")
+    found = sorted(rows, key=lambda row: row["_offset"])
+    assert [{column: row[column] for column in names} for row in found] == expected
+
+
+def test_keys_alone_are_no_image_before() -> None:
+    """An update that does not pass may have passed before: the target is refused, by name."""
+    source = Told(debezium_keys_alone)
+    row = {"n": 1, "phone": "1", "note": "x"}
+    made = [Change("I", 1, 1, row, ()), Change("U", 1, 1, {**row, "n": -1}, ("n",))]
+    values = [value for change in made for value in source.messages(change)]
+    flow, _ = brought(Shape(filter="n > 0"), Mode.APPEND, "debezium-json", values, [])
+    assert flow.refused is not None
+    assert "filter: a change comes without column n" in flow.refused
