@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -128,7 +129,11 @@ class _Server(ThreadingHTTPServer):
                     request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        structlog.get_logger().bind(actor="web").warning("web_request_failed", exc_info=True)
+        log, error = structlog.get_logger().bind(actor="web"), sys.exception()
+        if isinstance(error, OSError):  # the client went away, or was let go for its slowness
+            log.debug("web_client_gone", reason=str(error))
+        else:
+            log.warning("web_request_failed", exc_info=True)
 
 
 class _Handler(BaseHTTPRequestHandler):
