@@ -48,11 +48,13 @@ class TargetMark:
 class SpillMark:
     """What a target's spill holds: its bytes, and each lane's first and last offset.
 
-    Those messages count as done: the spill is the only place where they are.
+    Those messages count as done: the spill is the only place where they are. ``away``: the target
+    is not in quarantine, its sink does not answer.
     """
 
     bytes: int
     lanes: Mapping[TopicPartition, tuple[int, int]]
+    away: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,9 +119,10 @@ class _MarkForm(msgspec.Struct, forbid_unknown_fields=True, gc=False, omit_defau
         return TargetMark(self.version, sources(self.hwms), moves, self.rows_may_differ)
 
 
-class _SpillForm(msgspec.Struct, forbid_unknown_fields=True):
+class _SpillForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     bytes: Offset
     lanes: dict[str, tuple[int, int]]
+    away: bool = False
 
 
 class _BodyForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -154,7 +155,7 @@ class _BodyForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
             },
             snapshot.forced,
             {
-                target: _SpillForm(mark.bytes, texts(mark.lanes))
+                target: _SpillForm(mark.bytes, texts(mark.lanes), mark.away)
                 for target, mark in snapshot.spills.items()
             },
             {name: RebuildForm.of(rebuild) for name, rebuild in snapshot.rebuilds.items()},
@@ -170,7 +171,7 @@ class _BodyForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
             {target: mark.value() for target, mark in self.targets.items()},
             self.forced,
             {
-                target: SpillMark(mark.bytes, sources(mark.lanes))
+                target: SpillMark(mark.bytes, sources(mark.lanes), mark.away)
                 for target, mark in self.spills.items()
             },
             {name: rebuild.value() for name, rebuild in self.rebuilds.items()},

@@ -181,6 +181,8 @@ class Spill:
     reason: str
     rereads: tuple[LogRange, ...]
     records: tuple[SpillRecord, ...]
+    away: bool = False
+    """Its sink does not answer: a start goes on by itself."""
 
 
 @dataclass(frozen=True, slots=True)

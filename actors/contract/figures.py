@@ -64,9 +64,11 @@ class ErrorFigures:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineFigures:
-    """A target in quarantine: why, and what its spill holds. ``lanes``: first and last offset.
+    """A target in quarantine, or one whose sink is away: why, and what its spill holds. ``lanes``:
+    first and last offset.
 
-    ``full``: the bound is reached, and its messages wait.
+    ``full``: the bound is reached, and its messages wait. ``age_s``: since when, where its sink is
+    away; None: since an earlier run.
     """
 
     reason: str
@@ -75,6 +77,9 @@ class QuarantineFigures:
     lanes: Mapping[TopicPartition, tuple[int, int]]
     releasing: bool
     full: bool
+    age_s: float | None = None
+    answered: bool = False
+    """The sink answers again, and the spill is being replayed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,8 @@ class TargetFigures:
     error: ErrorFigures | None
     hwms: Mapping[TopicPartition, int] = field(default_factory=dict)
     quarantine: QuarantineFigures | None = None
+    away: QuarantineFigures | None = None
+    """Its sink does not answer, and its messages are kept in its spill."""
     ddl_not_understood: int = 0
     rows_may_differ: str | None = None
     """The target's mark of that name."""

@@ -38,9 +38,12 @@ class Awaited:
         self, asked: msg.WaitsFor, other: TargetBuffer | None, draining: bool
     ) -> list[object]:
         """Answer where the target is in quarantine, unless what is waited for may still be written:
-        by a write under way, or by a release that does not stop with the daemon."""
+        by a write under way, by a release that does not stop with the daemon, or once a sink that
+        is away is back."""
         quarantine = None if other is None else other.quarantine
         if other is None or quarantine is None or other.life.write is not None:
+            return []
+        if quarantine.away:
             return []
         if quarantine.releasing and (quarantine.read_all or not draining):
             return []

@@ -69,6 +69,8 @@ class TargetBuffer:
     """The first message of each lane in the last write that was handed over."""
     pending_letter: DeadRecord | None = None
     """The next message can't be applied and is being stored: nothing is closed before it is."""
+    asked_at: float | None = None
+    """Since when the sink has not answered what it is asked for this target."""
     doomed: str | None = None
     """What is wrong with the next message: the target stops when what came before is written."""
     passed: Passed | None = None
@@ -103,6 +105,11 @@ class TargetBuffer:
         refused = self.life.closing if self.life.restage_at is not None else None
         closing = 0 if refused is None else refused.size
         return self.queue.size + closing + (self.quarantine.waiting_bytes if self.quarantine else 0)
+
+    @property
+    def staged_bytes(self) -> int:
+        """Staged files that wait behind the write."""
+        return sum(file.size for file in self.staged_files)
 
     def drop_all(self) -> list[str]:
         """Drop all but the write in flight. Returns the staged files that are to be removed."""
@@ -145,6 +152,13 @@ class TargetBuffer:
         life = self.life
         idle = life.closing is None and life.write is None and self.pending_letter is None
         return idle and not self.queue.chunks and not self.staged_files and not self.through
+
+    def note_asked(self, now: float) -> None:
+        """Note since when its sink is asked."""
+        if self.life.write is None and self.life.phase is not Phase.OPENING:
+            self.asked_at = None
+        elif self.asked_at is None:
+            self.asked_at = now
 
     def hwm(self, source: TopicPartition) -> int:
         """The lane's high-water mark as the target shows it."""
@@ -196,15 +210,18 @@ class TargetBuffer:
     def figures(self, now: float) -> TargetFigures:
         """The target's figures."""
         tally = self.tally
-        held = None if self.is_filled else self.quarantine
+        spilling = None if self.is_filled or not self.quarantine else self.quarantine
+        answered = self.asked_at is None or self.life.phase is not Phase.OPENING
+        held = None if spilling is None else spilling.figures(now, answered)
+        away = spilling is not None and spilling.away
         return TargetFigures(
             target=self.name,
-            phase="loading" if self.is_filled else self.life.phase.value,
+            phase="loading" if self.is_filled else "away" if away else self.life.phase.value,
             buffered_messages=self.queue.messages,
             buffered_bytes=self.queue.size,
             waiting_s=None if self.queue.since is None else now - self.queue.since,
             staged_files=len(self.staged_files),
-            staged_bytes=sum(file.size for file in self.staged_files),
+            staged_bytes=self.staged_bytes,
             messages_read=tally.messages_read,
             messages_replayed=tally.messages_replayed,
             messages_dropped=tally.messages_dropped,
@@ -216,7 +233,8 @@ class TargetBuffer:
             write=self._write_figures(now),
             error=tally.last_error(now),
             hwms=dict(self.state.hwms),
-            quarantine=None if held is None else held.figures(),
+            quarantine=None if away else held,
+            away=held if away else None,
             ddl_not_understood=tally.ddl_not_understood,
             rows_may_differ=self.state.rows_may_differ,
             writes=tally.writes,

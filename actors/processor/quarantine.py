@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from actors.contract import effects as fx
 from actors.contract import messages as msg
 from actors.contract.addresses import Address
-from actors.contract.figures import bare
 from actors.contract.spills import SpillRecord, SpillState
 from actors.processor.buffer import TargetBuffer
 from actors.processor.life import Phase
+from actors.processor.limits.full import drop_waiting, full
 from actors.processor.loads import Loads
 from actors.processor.quarantine_state import Quarantine
 from actors.processor.undone import chunks_of, covered, into_quarantine, no_more_at_hand
@@ -33,15 +33,23 @@ from offsets.snapshot import SpillMark
 class QuarantineSettings:
     """``bytes_`` bounds one target's spill; at the bound its messages wait (and with them, once
     memory is full, everything else), or with ``stop`` the pipeline stops. ``load_bytes`` bounds
-    that of a target which is being loaded; at the bound the load is given up."""
+    that of a target which is being loaded; at the bound the load is given up. ``away_bytes`` bounds
+    that of a target whose sink is away; at the bound its messages wait. ``reread_offsets``: how
+    much of the log is read again at once."""
 
     bytes_: int = 1 << 30
     load_bytes: int = 8 << 30
+    away_bytes: int = 8 << 30
+    reread_offsets: int = 20_000
     stop: bool = False
     page_bytes: int = 16 << 20
     age_s: float = 1.0
     retry_base_s: float = 0.5
     retry_max_s: float = 30.0
+
+
+BETWEEN_PIECES_S = 0.01
+"""Between two pieces of the log that are read again: the other targets have their turn."""
 
 
 class Quarantines:
@@ -57,14 +65,20 @@ class Quarantines:
     # --- into it
 
     def begin(
-        self, buffer: TargetBuffer, reason: str, epochs: Mapping[TopicPartition, int], now: float
+        self,
+        buffer: TargetBuffer,
+        reason: str,
+        epochs: Mapping[TopicPartition, int],
+        now: float,
+        *,
+        away: bool = False,
     ) -> list[object]:
         """Spill what is held from the first unwritten message on, of lanes that are still ours:
-        ``epochs`` are the present ones.
+        ``epochs`` are the present ones. ``away``: its sink does not answer.
 
         A write that is in flight goes on; if it lands, the marks drop its part of the replay.
         """
-        quarantine = Quarantine(reason, SpillState())
+        quarantine = Quarantine(reason, SpillState(), away=away, since=now)
         quarantine.rereads = tuple(
             fx.LogRange(source, first, last)
             for source, epoch, first, last in no_more_at_hand(buffer)
@@ -90,19 +104,28 @@ class Quarantines:
         buffer.tally.failed(reason, now)
         fields = {"target": buffer.name, "reason": reason}
         out: list[object] = [fx.RemoveStaged(tuple(gone))] if gone else []
-        return [*out, fx.Log("error", "quarantined", fields), *self._spill(buffer)]
+        said = ("warning", "away") if away else ("error", "quarantined")
+        return [*out, fx.Log(*said, fields), *self._spill(buffer, now)]
 
-    def relapse(self, buffer: TargetBuffer, reason: str, now: float) -> list[object]:
-        """A release broke off: the spill is whole, the target's marks say what of it is written."""
+    def relapse(
+        self, buffer: TargetBuffer, reason: str, now: float, *, refused: bool = True
+    ) -> list[object]:
+        """A release broke off: the spill is whole, the target's marks say what of it is written.
+
+        ``refused``: somebody has to look why, also where the sink was only away until now.
+        """
         quarantine = buffer.quarantine
         assert quarantine is not None
+        quarantine.away = quarantine.away and not refused
         gone = into_quarantine(buffer)
         buffer.doomed = None
         quarantine.position, quarantine.reason = None, reason
         buffer.tally.failed(reason, now)
         fields = {"target": buffer.name, "reason": reason}
         out: list[object] = [fx.RemoveStaged(tuple(gone))] if gone else []
-        return [*out, fx.Log("error", "release_broke_off", fields)]
+        level = "warning" if quarantine.away else "error"
+        said = fx.Log(level, "release_broke_off", fields)
+        return [*out, said, *self._list(buffer, quarantine)]
 
     def take(self, buffer: TargetBuffer, chunk: Chunk) -> list[object]:
         """What comes for it: to be spilled, unless spill or target has it (it is read again)."""
@@ -137,7 +160,8 @@ class Quarantines:
         if not replaying or sources.isdisjoint(quarantine.spill.lanes):
             return []
         # Messages of the spill may have been dropped with the partition: the replay starts again.
-        return self.relapse(buffer, "partitions were taken away during the release", now)
+        why = "partitions were taken away during the release"
+        return self.relapse(buffer, why, now, refused=not quarantine.away)
 
     # --- on disk
 
@@ -148,11 +172,13 @@ class Quarantines:
         if buffer.life.phase is Phase.STOPPED or quarantine.busy:
             return []
         if draining and quarantine.full and quarantine.waiting:
-            return self._drop_waiting(buffer, quarantine)
+            return drop_waiting(buffer, quarantine)
+        if quarantine.dropped:
+            return []  # nothing may follow the gap: it stays as it is until the next start
         if quarantine.retry_at is not None and now < quarantine.retry_at:
             return []
         if self._spill_due(quarantine, now, draining):
-            return self._spill(buffer)
+            return self._spill(buffer, now)
         if not (quarantine.releasing and buffer.life.phase is Phase.READY and buffer.settled):
             return []
         quarantine.retry_at = None
@@ -169,7 +195,9 @@ class Quarantines:
     def due_at(self, buffer: TargetBuffer, draining: bool = False) -> float | None:
         """When there is something to do without a message; None: not by itself."""
         quarantine = buffer.quarantine
-        if quarantine is None or quarantine.full or buffer.life.phase is Phase.STOPPED:
+        if quarantine is None or quarantine.broken or quarantine.dropped:
+            return None
+        if buffer.life.phase is Phase.STOPPED:
             return None
         if quarantine.retry_at is not None:
             return quarantine.retry_at
@@ -177,7 +205,7 @@ class Quarantines:
         if quarantine.releasing and ready and (quarantine.read_all or not draining):
             # A page that held replays alone has no write whose end would go on.
             return 0.0
-        if not quarantine.waiting or quarantine.read_all:
+        if not quarantine.waiting or quarantine.read_all or quarantine.full:
             return None
         return quarantine.waiting[0].since + self._settings.age_s
 
@@ -193,46 +221,35 @@ class Quarantines:
         aged = now >= first + settings.age_s or size >= settings.page_bytes
         return draining or retrying or aged or not quarantine.waiting
 
-    def _spill(self, buffer: TargetBuffer) -> list[object]:
+    def _bound(self, buffer: TargetBuffer, quarantine: Quarantine) -> int:
+        if buffer.load is not None:
+            return self._settings.load_bytes
+        return self._settings.away_bytes if quarantine.away else self._settings.bytes_
+
+    def _spill(self, buffer: TargetBuffer, now: float) -> list[object]:
         quarantine = buffer.quarantine
         assert quarantine is not None
         quarantine.retry_at = None
-        settings, load = self._settings, buffer.load
-        bound = settings.bytes_ if load is None else settings.load_bytes
+        load, bound = buffer.load, self._bound(buffer, quarantine)
         if quarantine.spill.bytes + quarantine.waiting_bytes > bound and not quarantine.rereads:
             if load is not None:
                 return self._loads.give_up(buffer, bound)
-            return self._full(buffer, quarantine, bound)
+            stop = self._me.pipeline if self._settings.stop else None
+            return [full(buffer, quarantine, bound, stop)]
         if quarantine.idle:
             return []
         quarantine.busy = True
+        name, reason, away = buffer.route.name, quarantine.reason, quarantine.away
+        pieces = quarantine.next_rereads(self._settings.reread_offsets if away else None)
+        if quarantine.left_to_reread:
+            quarantine.retry_at = now + BETWEEN_PIECES_S
+            return [fx.Spill(name, reason, pieces, (), away)]
         records = tuple(
             SpillRecord(chunk.source, offset, chunk.ddl, value)
             for chunk in quarantine.waiting
             for offset, value in zip(chunk.messages.offsets, chunk.messages.values, strict=True)
         )
-        return [fx.Spill(buffer.route.name, quarantine.reason, quarantine.rereads, records)]
-
-    def _full(self, buffer: TargetBuffer, quarantine: Quarantine, bound: int) -> list[object]:
-        quarantine.full = True
-        why = bare(buffer.name, quarantine.reason)
-        reason = f"{buffer.name}: its quarantine is full ({bound} bytes): {why}"
-        if self._settings.stop:
-            failed = msg.PipelineFailed(self._me.pipeline, reason)
-            return [fx.Tell(self._supervisor, failed)]
-        return [fx.Log("error", "quarantine_full", {"target": buffer.name, "bytes": bound})]
-
-    def _drop_waiting(self, buffer: TargetBuffer, quarantine: Quarantine) -> list[object]:
-        """At a stop nothing waits for room: what is not in the spill holds the frontier, and is
-        read again. Kept, it would hold what others still have to be given."""
-        messages = sum(len(chunk.messages) for chunk in quarantine.waiting)
-        buffer.tally.messages_dropped += messages
-        quarantine.waiting.clear()
-        if quarantine.dropped:
-            return []
-        quarantine.dropped = True
-        fields = {"target": buffer.name, "messages": messages, "reason": "its quarantine is full"}
-        return [fx.Log("warning", "left_for_the_next_start", fields)]
+        return [fx.Spill(name, reason, pieces, records, away)]
 
     def spilled(self, buffer: TargetBuffer, state: SpillState) -> list[object]:
         """All that waited is on disk: listed, then done."""
@@ -240,25 +257,26 @@ class Quarantines:
         assert quarantine is not None
         begun = not quarantine.spill.messages and state.messages > 0
         quarantine.spill, quarantine.attempts, quarantine.busy = state, 0, False
+        name, out = buffer.route.name, self._list(buffer, quarantine)
+        if begun:
+            fields = {"target": buffer.name, "messages": state.messages, "bytes": state.bytes}
+            out.append(fx.Log("info", "spilling", fields))
+        quarantine.rereads = quarantine.left_to_reread
+        if quarantine.rereads:
+            return out  # the next piece follows, then what waits in memory
         through, epochs = quarantine.through, quarantine.epochs
         for chunk in quarantine.waiting:
             through[chunk.source] = max(chunk.messages.last, through.get(chunk.source, -1))
             epochs[chunk.source] = chunk.epoch
         quarantine.waiting.clear()
-        quarantine.rereads = ()
         quarantine.through, quarantine.epochs = {}, {}
-        name = buffer.route.name
-        out = self._list(buffer, quarantine)
-        if begun:
-            fields = {"target": buffer.name, "messages": state.messages, "bytes": state.bytes}
-            out.append(fx.Log("info", "spilling", fields))
         if through:
             out.append(fx.Tell(self._committer, msg.Written(name, epochs, through, None)))
         return out
 
     def _list(self, buffer: TargetBuffer, quarantine: Quarantine) -> list[object]:
         state = quarantine.spill
-        mark = SpillMark(state.bytes, dict(state.lanes))
+        mark = SpillMark(state.bytes, dict(state.lanes), quarantine.away)
         return [fx.Tell(self._committer, msg.SpillListed(buffer.name, mark))] if state.lanes else []
 
     def failed(self, buffer: TargetBuffer, failed: msg.SpillFailed, now: float) -> list[object]:
@@ -267,7 +285,8 @@ class Quarantines:
         assert quarantine is not None
         quarantine.busy = False
         if failed.lasting:
-            quarantine.full = True  # nothing more goes in, so the end need not wait for it
+            # Nothing more goes in, so the end need not wait for it.
+            quarantine.full = quarantine.broken = True
             reason = f"{buffer.name}: its spill is not whole: {failed.reason}"
             return [fx.Tell(self._supervisor, msg.PipelineFailed(self._me.pipeline, reason))]
         settings = self._settings

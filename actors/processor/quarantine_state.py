@@ -14,7 +14,7 @@ from offsets.position import TopicPartition
 
 @dataclass(slots=True)
 class Quarantine:
-    """One target's quarantine."""
+    """One target's quarantine, or, with ``away``, the absence of its sink."""
 
     reason: str
     spill: SpillState
@@ -25,6 +25,14 @@ class Quarantine:
     through: dict[TopicPartition, int] = field(default_factory=dict)
     epochs: dict[TopicPartition, int] = field(default_factory=dict)
     """What is done once all that waits is spilled."""
+    broken: bool = False
+    """It can't be read, or not be filled: the pipeline stops."""
+    away: bool = False
+    """Its sink does not answer. Nobody has to do anything: it goes on once that does."""
+    since: float | None = None
+    """When that began. None: in an earlier run."""
+    left_to_reread: tuple[fx.LogRange, ...] = ()
+    """What is left of ``rereads`` once the disk has what it was asked for."""
     fresh: bool = False
     """It is of an earlier run: of a target that is being loaded nobody has tried to release it."""
     position: int | None = None
@@ -59,9 +67,33 @@ class Quarantine:
         """Nothing is left to spill, or nothing that may be: then it is read again."""
         return self.full or not (self.waiting or self.rereads or self.through)
 
-    def figures(self) -> QuarantineFigures:
-        """How it stands."""
+    def figures(self, now: float, answered: bool) -> QuarantineFigures:
+        """How it stands. ``answered``: the target's marks are known."""
         spill = self.spill
         return QuarantineFigures(
-            self.reason, spill.bytes, spill.messages, dict(spill.lanes), self.releasing, self.full
+            self.reason,
+            spill.bytes,
+            spill.messages,
+            dict(spill.lanes),
+            self.releasing,
+            self.full,
+            None if self.since is None else now - self.since,
+            answered,
         )
+
+    def next_rereads(self, most: int | None) -> tuple[fx.LogRange, ...]:
+        """What is read again next: at most so many offsets, None: all. What comes after it is asked
+        for later."""
+        if most is None:
+            return self.rereads
+        pieces: list[fx.LogRange] = []
+        left: list[fx.LogRange] = []
+        for source, first, last in self.rereads:
+            end = min(last, first + most - 1)
+            if end >= first:
+                pieces.append(fx.LogRange(source, first, end))
+                most -= end - first + 1
+            if end < last:
+                left.append(fx.LogRange(source, max(first, end + 1), last))
+        self.left_to_reread = tuple(left)
+        return tuple(pieces)

@@ -59,6 +59,16 @@ class Releases:
         quarantine.fresh = False
         return self._begin(buffer)
 
+    def of_away(self, buffer: TargetBuffer, draining: bool) -> list[object]:
+        """Begin by itself where the sink was away: the opening is asked for until it answers. What
+        is to be read again from the log comes before all that."""
+        quarantine = buffer.quarantine
+        if quarantine is None or not quarantine.away or quarantine.releasing or draining:
+            return []
+        if quarantine.rereads or quarantine.busy or not buffer.life.releasable:
+            return []
+        return self._begin(buffer)
+
     def _begin(self, buffer: TargetBuffer) -> list[object]:
         quarantine = buffer.quarantine
         assert quarantine is not None
@@ -67,20 +77,24 @@ class Releases:
         buffer.reopen = False
         fields = {"target": buffer.name, "messages": quarantine.spill.messages}
         return [
-            fx.Log("info", "release_begun", fields),
+            *([] if quarantine.away else [fx.Log("info", "release_begun", fields)]),
             fx.Tell(WRITERS, buffer.opening(self._me)),
         ]
 
     def passed(self, buffer: TargetBuffer) -> str | None:
-        """Why the spill can't be replayed: another member wrote younger changes of its lanes."""
+        """Why the spill can't be replayed: another member wrote younger changes of its lanes.
+
+        A sink that was away had nothing to refuse. Its spill may have been begun below the marks,
+        which were not known, and beside a write that landed: what the marks hold is dropped.
+        """
         quarantine = buffer.quarantine
-        if quarantine is None:
+        if quarantine is None or quarantine.away:
             return None
         for source, (first, last) in quarantine.spill.lanes.items():
             if buffer.hwm(source) > last:
                 return (
                     f"{buffer.name} holds {source} through {buffer.hwm(source)}, beyond its spill "
-                    f"({first}..{last}): another member wrote it during the quarantine, so the "
+                    f"({first}..{last}): another member wrote it meanwhile, so the "
                     "spill can't be replayed in order"
                 )
         return None
@@ -111,7 +125,7 @@ class Releases:
         fields = {"target": buffer.name, "messages": quarantine.spill.messages}
         return [
             fx.Tell(self._committer, msg.SpillListed(buffer.name, None)),
-            fx.Log("info", "released", fields),
+            fx.Log("info", "back" if quarantine.away else "released", fields),
         ]
 
 

@@ -24,6 +24,8 @@ from actors.processor.column_changes import forget_published
 from actors.processor.doubts import remarks_of
 from actors.processor.handover import Settlements, as_staged, give_up, moved_back, over
 from actors.processor.life import Life, Phase
+from actors.processor.limits.away import Absences
+from actors.processor.limits.relief import Relief
 from actors.processor.loads import Loads
 from actors.processor.quarantine import Quarantines, QuarantineSettings
 from actors.processor.quarantine_state import Quarantine
@@ -91,6 +93,8 @@ class ProcessorLogic:
             QuarantineSettings(
                 bytes_=settings.quarantine_bytes,
                 load_bytes=settings.load_spill_bytes,
+                away_bytes=settings.away_spill_bytes,
+                reread_offsets=settings.reread_offsets,
                 stop=settings.quarantine_full_stops,
                 page_bytes=settings.batch_bytes,
                 age_s=settings.batch_age_s,
@@ -99,17 +103,20 @@ class ProcessorLogic:
             ),
         )
         self._releases = Releases(address)
+        self._absences = Absences(self._quarantines, self._releases, settings.away_after_s)
+        self._relief = Relief(
+            settings, self._absences, self._may_stage_behind, self._batches.stage_behind
+        )
         self._recorded = dict(recorded or {})
         for spill in spills:
             buffer = self._new_buffer(spill.route)
             buffer.life = Life(quarantined=True)
-            buffer.quarantine = Quarantine(spill.reason, spill.state, fresh=True)
+            buffer.quarantine = Quarantine(spill.reason, spill.state, away=spill.away, fresh=True)
             buffer.tally.failed(spill.reason, None)
             self._loads.adopt(buffer)
         self._drain_after: int | None = None
         self._drained = False
         self._flush_after: int | None = None
-        self._held = False
         self._now = 0.0
         self._flying: Counter[str] = Counter()
 
@@ -162,7 +169,7 @@ class ProcessorLogic:
                 return [fx.Reply(tuple(line for line in lines if line is not None))]
             case Figures():
                 targets = tuple(buffer.figures(now) for buffer in self._buffers.values())
-                return [fx.Reply(ProcessorFigures(self._held, targets))]
+                return [fx.Reply(ProcessorFigures(self._relief.holds, targets))]
             case _:
                 raise TypeError(f"a processor does not know {message!r}")
         # One that waits for its next attempt holds no writer: what it waits for may need that one.
@@ -171,7 +178,8 @@ class ProcessorLogic:
         for buffer in sorted(self._awake.values(), key=_waiting_since):
             out += self._advance(buffer, now)
         out += self._settlements.answers(self._awake.values())
-        out += [*self._relieve(), *self._after(now)]
+        awake = [*self._awake.values()]
+        out += [*self._relief.relieve(awake, self._epochs, now), *self._after(now)]
         self._awake = {name: buffer for name, buffer in self._awake.items() if not buffer.at_rest}
         return out
 
@@ -243,7 +251,7 @@ class ProcessorLogic:
 
     def _advance(self, buffer: TargetBuffer, now: float) -> list[object]:
         """Close whatever may be closed now; messages without effect are acknowledged at once."""
-        out: list[object] = []
+        out = self._absences.advance(buffer, self._epochs, now, self._draining)
         if buffer.quarantine is not None:
             out += self._releases.of_load(buffer, self._draining)
             out += self._quarantines.advance(buffer, now, self._draining)
@@ -334,6 +342,7 @@ class ProcessorLogic:
             # It was in flight when something else broke: the replay will find its marks.
             buffer.life.ended()
             return []
+        buffer.asked_at = None
         buffer.tally.wrote(written.changes, written.seconds)
         assert written.state is not None
         out = remarks_of(buffer, written.state)
@@ -371,6 +380,8 @@ class ProcessorLogic:
         straggler = kind is msg.FailureKind.STRAGGLER
         fenced = straggler or kind is msg.FailureKind.FENCED
         write = None if kind is msg.FailureKind.REFUSED else buffer.life.write
+        if kind is not msg.FailureKind.RETRY:
+            buffer.asked_at = None
         if write is not None and (straggler or over(write, self._epochs)):
             buffer.fenced_at = dict(buffer.state.hwms) if fenced else None
             return self._give_up(buffer, failed.reason)
@@ -391,10 +402,17 @@ class ProcessorLogic:
             return self._stop_target(buffer, said)
         return self._ended_in_refusal(buffer, said)
 
-    def _ended_in_refusal(self, buffer: TargetBuffer, reason: str) -> list[object]:
-        """A write, or an opening, has ended, and what was in it is not written."""
+    def _ended_in_refusal(
+        self, buffer: TargetBuffer, reason: str, *, again: bool = False
+    ) -> list[object]:
+        """A write, or an opening, has ended, and what was in it is not written. ``again``: where
+        the sink was only away the spill is replayed from the start."""
         path = file_of(buffer.life.write)
-        out = self._refused(buffer, reason)
+        quarantine = buffer.quarantine
+        if again and quarantine is not None and quarantine.away:
+            out = self._quarantines.relapse(buffer, reason, self._now, refused=False)
+        else:
+            out = self._refused(buffer, reason)
         buffer.life.ended()
         # Where the target stops the file is removed already.
         if path is not None and buffer.quarantine is not None:
@@ -405,13 +423,13 @@ class ProcessorLogic:
         if buffer.quarantine is not None:
             # The messages of a release are in the spill: from there they are read again.
             said = f"{buffer.name}: {bare(buffer.name, reason)}{place_of(buffer)}"
-            return self._ended_in_refusal(buffer, said)
+            return self._ended_in_refusal(buffer, said, again=True)
         fetcher = Address(self._me.pipeline, "fetcher")
         return give_up(buffer, self._epochs, fetcher) + self._stop_if_doomed(buffer)
 
     def _opened(self, opened: msg.Opened) -> list[object]:
         buffer, state = self._of(opened.target), opened.state
-        awaited = buffer.life.looked()
+        awaited, buffer.asked_at = buffer.life.looked(), None
         if (rolled_back := moved_back(buffer, opened)) is not None:
             said = f"{rolled_back}. {ways_out(self._me.pipeline, buffer.name)}"
             return self._stop_target(buffer, said)
@@ -429,7 +447,7 @@ class ProcessorLogic:
         if awaited:
             passed = self._releases.passed(buffer)
             if passed is not None:
-                return self._quarantines.relapse(buffer, passed, self._now)
+                return self._refused(buffer, passed)
             buffer.tally.lasting = False
         return out
 
@@ -439,7 +457,7 @@ class ProcessorLogic:
         """A bad record stops its target once all that came before it is written."""
         if buffer.doomed is None or buffer.life.phase is not Phase.READY or buffer.through:
             return []
-        if buffer.quarantine is not None:
+        if buffer.quarantine is not None and not buffer.quarantine.away:
             return self._quarantines.relapse(buffer, buffer.doomed, self._now)
         return self._stop_target(buffer, buffer.doomed)
 
@@ -447,9 +465,10 @@ class ProcessorLogic:
         self, buffer: TargetBuffer, reason: str, *, quarantine: bool = False
     ) -> list[object]:
         """The target is refused: into quarantine, or back into it, or the pipeline stops."""
-        if buffer.quarantine is not None:
+        allowed = self._settings.quarantine or quarantine
+        if buffer.quarantine is not None and (allowed or not buffer.quarantine.away):
             return self._quarantines.relapse(buffer, reason, self._now)
-        if not (self._settings.quarantine or quarantine) or buffer.life.phase is Phase.STOPPED:
+        if not allowed or buffer.life.phase is Phase.STOPPED:
             return self._stop_target(buffer, reason)
         return self._quarantines.begin(buffer, reason, self._epochs, self._now)
 
@@ -503,7 +522,7 @@ class ProcessorLogic:
                 out += self._give_up(buffer)
         return [fx.RemoveStaged(tuple(gone)), *out] if gone else out
 
-    # --- limits and time
+    # --- time
 
     @property
     def _draining(self) -> bool:
@@ -512,25 +531,6 @@ class ProcessorLogic:
     @property
     def _flushing(self) -> bool:
         return self._flush_after is not None and self._received >= self._flush_after
-
-    def _relieve(self) -> list[object]:
-        """Stage the largest buffers while too much is held; leave data waiting when none can be."""
-        settings = self._settings
-        out: list[object] = []
-        waiting = (b for b in self._awake.values() if b.queue.chunks)
-        candidates = sorted(filter(self._may_stage_behind, waiting), key=lambda b: b.queue.size)
-        staged = sum(file.size for b in self._awake.values() for file in b.staged_files)
-        held = sum(b.held_bytes for b in self._awake.values())
-        while held > settings.memory_bytes and candidates and staged <= settings.staged_bytes:
-            largest = candidates.pop()
-            out += self._batches.stage_behind(largest)
-            held = sum(b.held_bytes for b in self._awake.values())
-        hold = held > settings.memory_bytes or staged > settings.staged_bytes
-        if hold != self._held:
-            self._held = hold
-            fields = {"buffered_bytes": held, "staged_bytes": staged}
-            out += [fx.Hold(hold), fx.Log("info", "hold" if hold else "flow", fields)]
-        return out
 
     def _after(self, now: float) -> list[object]:
         """Say ``Drained`` when it is so, and ask for the next moment at which something is due."""
@@ -543,7 +543,8 @@ class ProcessorLogic:
             self._drained = True
             out.append(fx.Tell(self._supervisor, msg.Drained(self._me)))
         spilling = (self._quarantines.due_at(b, self._draining) for b in self._awake.values())
-        times = [at for at in spilling if at is not None]
+        silent = (self._absences.due_at(b) for b in self._awake.values())
+        times = [at for at in (*spilling, *silent) if at is not None]
         lives = [b.life for b in self._awake.values()]
         times += [life.retry_at for life in lives if life.retry_at is not None]
         times += [life.restage_at for life in lives if life.restage_at is not None]

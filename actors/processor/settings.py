@@ -35,6 +35,12 @@ class ProcessorSettings:
     """A target that its sink refuses is quarantined, instead of stopping the pipeline."""
     quarantine_bytes: int = 1 << 30
     quarantine_full_stops: bool = False
+    away_after_s: float | None = None
+    """A target whose sink has not answered for so long is written into its spill, so that targets
+    in other sinks go on. None: it waits, as does all that is read once memory is full."""
+    away_spill_bytes: int = 8 << 30
+    reread_offsets: int = 20_000
+    """How much of the log is read again at once for a spill."""
     loads: Mapping[str, Load] = field(default_factory=dict)
     """By the name of the table that is filled."""
     load_spill_bytes: int = 8 << 30
@@ -49,8 +55,10 @@ class ProcessorSettings:
 
 @dataclass(frozen=True, slots=True)
 class OpenSpill:
-    """A target in quarantine since an earlier run, and what its spill holds."""
+    """A target with a spill since an earlier run, and what that holds."""
 
     route: TargetRoute
     reason: str
     state: SpillState
+    away: bool = False
+    """Its sink was away: it is no quarantine."""

@@ -20,6 +20,7 @@ from daemon.jobs.record import Job, Wanted
 from daemon.jobs.runner import now
 from daemon.jobs.store import JobStore
 from daemon.observe import control
+from daemon.observe.durations import duration
 from daemon.observe.status_table import size
 from daemon.operate.rebuild_answer import said
 from daemon.operate.rebuild_job import FLAGS, KIND, job_of, rebuild_job, refuse_live_load
@@ -164,7 +165,8 @@ def _with_recorded(name: str, open_: list[Row] | None, snapshot: Snapshot | None
         rows[target] |= {"phase": f"rebuilding {filled[target]}"}
     for row in recorded:
         # Targets in quarantine are open from the start, if a route leads to them.
-        gone = {"phase": "quarantined, no route"} if row["phase"] == "quarantined" else {}
+        kept = row["phase"] in ("quarantined", "away")
+        gone = {"phase": f"{row['phase']}, no route"} if kept else {}
         rows.setdefault(row["target"], row | gone)
     return [rows[target] for target in sorted(rows)]
 
@@ -189,7 +191,10 @@ def recorded_rows(pipeline: str, snapshot: Snapshot) -> Iterable[Row]:
 def _recorded_phase(snapshot: Snapshot, target: str) -> str:
     if target in snapshot.rebuilds:
         return "rebuilding"
-    return "recorded" if target not in snapshot.spills else "quarantined"
+    spill = snapshot.spills.get(target)
+    if spill is None:
+        return "recorded"
+    return "away" if spill.away else "quarantined"
 
 
 def _running(status: Mapping[str, Any]) -> Iterable[Row]:
@@ -200,6 +205,10 @@ def _running(status: Mapping[str, Any]) -> Iterable[Row]:
             phase = target["phase"]
             if quarantine is not None and quarantine["releasing"]:
                 phase = "releasing"
+            away = target["away"]
+            if away is not None:
+                phase = "catching up" if away["catching_up"] else _away(away)
+            spill = quarantine or away
             if pipeline["paused_by_a_person"] is not None:
                 phase += ", paused"
             yield {
@@ -207,12 +216,17 @@ def _running(status: Mapping[str, Any]) -> Iterable[Row]:
                 "target": target["target"],
                 "phase": phase,
                 "high_water_marks": target["high_water_marks"],
-                "spill": None if quarantine is None else {
-                    key: quarantine[key] for key in ("bytes", "messages", "lanes", "full")
+                "spill": None if spill is None else {
+                    key: spill[key] for key in ("bytes", "messages", "lanes", "full")
                 },
                 "last_error": None if error is None else error["reason"],
                 "rows_may_differ": target["rows_may_differ"],
             }  # fmt: skip
+
+
+def _away(away: Mapping[str, Any]) -> str:
+    seconds = away["seconds"]
+    return "away" if seconds is None else f"away for {duration(seconds)}"
 
 
 def _print(console: Console, rows: Iterable[Row], as_json: bool) -> None:

@@ -113,6 +113,14 @@ class Config(Section):
         """The routes of a pipeline, each with the options of its sink."""
         return [self._with_options(route) for route in self.pipeline[pipeline].routes()]
 
+    def away_after_s(self, pipeline: str) -> float | None:
+        """How long a sink may be silent before its targets are spilled. None where no target would
+        wait for it, or where what is spilled would not be known after a restart."""
+        section = self.pipeline[pipeline]
+        sinks = {route.template.split(".")[0] for route in section.routes()}
+        apart = len(sinks) > 1 and "file" in section.offset_stores
+        return section.away_after_s if apart else None
+
     def _with_options(self, route: Route) -> Route:
         sink = self.sink[route.template.split(".")[0]]
         options = sink.route_options(dict(route.options).get("write"))

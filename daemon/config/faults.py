@@ -21,6 +21,8 @@ class FaultSection(Section):
     on_refused_target: Literal["stop", "quarantine", "reload"] = "stop"
     quarantine_bytes: int = Field(1 << 30, ge=1 << 20)
     on_quarantine_full: Literal["pause", "stop"] = "pause"
+    away_after_s: float = Field(60.0, gt=0, strict=False)
+    away_spill_bytes: int = Field(8 << 30, ge=1 << 20)
 
     @field_validator("dead_letters")
     @classmethod

@@ -73,10 +73,13 @@ def _targets(p: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     shut = [t["target"] for t in p["targets"] if t["quarantine"]]
     if shut:
         yield "quarantine", _named(shut)
+    away = [t["target"] for t in p["targets"] if t["away"]]
+    if away:
+        yield "away", _named(away)
     failing = [
         t["target"]
         for t in p["targets"]
-        if not t["quarantine"]
+        if not (t["quarantine"] or t["away"])
         and t["last_error"]
         and t["last_error"]["lasting"]
         and t["write"]

@@ -226,6 +226,17 @@ def _writes(items: list[tuple[dict[str, str], Mapping[str, Any]]]) -> Iterator[M
         if item["quarantine"] is not None:
             spilled.add_metric(list(names.values()), float(item["quarantine"]["bytes"]))
     yield spilled
+    away = GaugeMetricFamily(
+        "binlogd_target_away_seconds", "Since its sink stopped answering", labels=labels
+    )
+    kept = GaugeMetricFamily(
+        "binlogd_target_away_spilled_bytes", "Of those whose sink is away", labels=labels
+    )
+    for names, item in items:
+        if item["away"] is not None:
+            away.add_metric(list(names.values()), item["away"]["seconds"] or 0.0)
+            kept.add_metric(list(names.values()), float(item["away"]["bytes"]))
+    yield from (away, kept)
     age = GaugeMetricFamily(
         "binlogd_target_write_age_seconds", "Since it was handed over; 0 without one", labels=labels
     )

@@ -97,6 +97,7 @@ def _target(
         "last_error": _error(figures.error),
         "high_water_marks": {str(s): hwm for s, hwm in sorted(figures.hwms.items())},
         "quarantine": _quarantine(figures.quarantine),
+        "away": _away(figures.away),
         **{
             key: getattr(figures, key)
             for key in (
@@ -118,6 +119,14 @@ def _quarantine(figures: QuarantineFigures | None) -> dict[str, Any] | None:
         "full": figures.full,
         "lanes": {str(s): list(figures.lanes[s]) for s in sorted(figures.lanes)},
     }
+
+
+def _away(figures: QuarantineFigures | None) -> dict[str, Any] | None:
+    held = _quarantine(figures)
+    if figures is None or held is None:
+        return None
+    catching_up = held.pop("releasing") and figures.answered
+    return held | {"seconds": figures.age_s, "catching_up": catching_up}
 
 
 def _error(error: ErrorFigures | None) -> dict[str, Any] | None:

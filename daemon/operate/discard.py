@@ -67,7 +67,8 @@ class Discard:
         found = self._spill(snapshot)
         lines: list[str] = []
         if found is not None:
-            lines.append(f"{self.target}: in quarantine: {found.reason}")
+            what = "away" if found.away else "in quarantine"
+            lines.append(f"{self.target}: {what}: {found.reason}")
             lines.append(f"would be lost for good: {_size(found)}, which no route wants any more")
         mark = snapshot.targets.get(self.target)
         if mark is not None and mark.moves is not None:

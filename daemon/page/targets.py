@@ -48,8 +48,8 @@ def chosen(rows: Iterable[Row], view: View) -> list[Row]:
 
 
 def _in_hand(target: Mapping[str, Any]) -> int:
-    quarantine = target["quarantine"]
-    spilled: int = quarantine["bytes"] if quarantine else 0
+    kept = target["quarantine"] or target["away"]
+    spilled: int = kept["bytes"] if kept else 0
     return int(target["buffered_bytes"]) + int(target["staged_bytes"]) + spilled
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from actors.contract.figures import bare
 from daemon.observe.durations import duration
 from daemon.observe.printable import printable
+from daemon.observe.status_table import size
 
 BEHIND_S = 300.0
 """A target that is further behind is shown as not well. A calm target is behind for seconds."""
@@ -39,6 +40,8 @@ def not_well(target: Mapping[str, Any]) -> str | None:
     error, quarantine = target["last_error"], target["quarantine"]
     if quarantine is not None:
         return f"in quarantine: {bare(target['target'], quarantine['reason'])}"
+    if target["away"] is not None:
+        return away_words(target)
     if error and error["lasting"]:
         return bare(target["target"], error["reason"])
     if target["phase"] == "stopped":
@@ -48,6 +51,16 @@ def not_well(target: Mapping[str, Any]) -> str | None:
     if (target["lag_seconds"] or 0.0) > BEHIND_S:
         return f"{duration(target['lag_seconds'])} behind"
     return None
+
+
+def away_words(target: Mapping[str, Any]) -> str:
+    """Since when a target's sink is away, what is kept for it, and what ends that."""
+    away = target["away"]
+    since = "" if away["seconds"] is None else f" for {duration(away['seconds'])}"
+    kept = f"{away['messages']:,} messages, {size(away['bytes'])} kept"
+    kept += ", no room for more" if away["full"] else ""
+    then = "is catching up" if away["catching_up"] else "goes on by itself once the sink answers"
+    return f"away{since}: {kept}; it {then}: {bare(target['target'], away['reason'])}"
 
 
 def quoted(name: str) -> str:

@@ -43,6 +43,8 @@ def orphans(
 def _kept(target: Mapping[str, Any]) -> str | None:
     if (quarantine := target["quarantine"]) is not None:
         return f"it is in quarantine, with {quarantine['messages']:,} messages kept"
+    if (away := target["away"]) is not None:
+        return f"its sink is away, with {away['messages']:,} messages kept"
     if target["last_error"] and target["last_error"]["lasting"]:
         return f"its rows can't be written: {target['last_error']['reason']}"
     return None

@@ -179,7 +179,9 @@ class StartUp:
         letters, recent = self._letters(name)
         folder = SpillFolder(config.daemon.state_dir, name)
         found = self._spills(name, folder, recorded, apply_force)
-        marks = {str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes)) for f in found}
+        marks = {
+            str(f.target): SpillMark(f.state.bytes, dict(f.state.lanes), f.away) for f in found
+        }
         begun = replace(recorded, forced=force, spills=marks)
         if apply_force:
             # The operator chose the start, and so declares the targets right as they are.
@@ -213,7 +215,7 @@ class StartUp:
     def _spills(
         self, name: str, folder: SpillFolder, recorded: Snapshot, forced: bool
     ) -> tuple[Found, ...]:
-        """The spills of targets in quarantine, checked against the snapshot."""
+        """The spills of targets in quarantine or away, checked against the snapshot."""
         section = self._config.pipeline[name]
         topics = TopicFormats(recorded.formats)
         format_ = make_format(section.format, section.format_options(), topics)
@@ -228,7 +230,8 @@ class StartUp:
         _, unwanted = open_spills(found, format_, router)
         for spill in found:
             fields = {"target": str(spill.target), "messages": spill.state.messages}
-            self._log.warning("in_quarantine", pipeline=name, reason=spill.reason, **fields)
+            event = "away_since_before" if spill.away else "in_quarantine"
+            self._log.warning(event, pipeline=name, reason=spill.reason, **fields)
         for target in set(unwanted) - recorded.rebuilds.keys():
             self._log.error("spill_without_route", pipeline=name, target=target)
         return found

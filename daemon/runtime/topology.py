@@ -231,6 +231,8 @@ class Topology:
             quarantine=section.on_refused_target != "stop",
             quarantine_bytes=section.quarantine_bytes,
             quarantine_full_stops=section.on_quarantine_full == "stop",
+            away_after_s=config.away_after_s(parts.name),
+            away_spill_bytes=section.away_spill_bytes,
             processors=config.daemon.processors,
             buffer_bytes=max(1 << 20, held // 4),
             memory_bytes=held,

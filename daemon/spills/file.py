@@ -1,4 +1,5 @@
-"""Spill files: the raw messages of targets in quarantine, one file each, in the state directory.
+"""Spill files: the raw messages of targets in quarantine, or whose sink is away, one file each, in
+the state directory.
 
 ``<state>/<pipeline>.spill/<hash>.spill``: a line of JSON that names the target and the reason, then
 records: length and CRC-32 of the body (4 bytes each, big-endian), and the body: 1 byte of flags (1:
@@ -51,6 +52,8 @@ class Found:
     first: SpillRecord
     records: Callable[[], Iterator[SpillRecord]]
     """All its records, read when iterated."""
+    away: bool = False
+    """Its sink was away when it was begun."""
 
 
 class Spill:
@@ -60,6 +63,7 @@ class Spill:
         self.path = path
         self.target: TargetName | None = None
         self.reason = ""
+        self.away = False
         self._begin = self._end = 0
         self._messages = 0
         self._lanes: dict[TopicPartition, tuple[int, int]] = {}
@@ -71,9 +75,15 @@ class Spill:
         """What it holds. Positions in it go from 0 to ``bytes``."""
         return SpillState(self._end - self._begin, self._messages, dict(self._lanes))
 
-    def append(self, target: TargetName, reason: str, records: Iterable[SpillRecord]) -> SpillState:
+    def append(
+        self,
+        target: TargetName,
+        reason: str,
+        records: Iterable[SpillRecord],
+        away: bool = False,
+    ) -> SpillState:
         """Append the records that it lacks, and fsync. Raises OSError: then none of them is
-        there."""
+        there. ``away`` is noted where the file is begun."""
         is_new = self.target is None
         how = "r+b" if self.path.exists() else "w+b"
         with open(self.path, how, opener=private_opener) as file:
@@ -83,7 +93,8 @@ class Spill:
             before = (self._begin, self._end, self._messages, dict(self._lanes))
             try:
                 if is_new:
-                    self._begin = self._end = self._write_header(file, target, reason)
+                    said = {"target": list(target), "reason": reason, "away": away}
+                    self._begin = self._end = _write_header(file, said)
                 for record in records:
                     self._write(file, record)
                 file.flush()
@@ -94,7 +105,7 @@ class Spill:
                 self._begin, self._end, self._messages, self._lanes = before
                 raise
         if is_new:
-            self.target, self.reason = target, reason
+            self.target, self.reason, self.away = target, reason, away
         return self.state
 
     def read(self, position: int, limit: int) -> tuple[list[SpillRecord], int]:
@@ -132,11 +143,6 @@ class Spill:
         self._begin = self._end = self._messages = 0
         self._lanes = {}
 
-    def _write_header(self, file: IO[bytes], target: TargetName, reason: str) -> int:
-        header = json.dumps({"binlogd_spill": 1, "target": list(target), "reason": reason})
-        file.seek(0)
-        return file.write(header.encode() + b"\n")
-
     def _write(self, file: IO[bytes], record: SpillRecord) -> None:
         lane = self._lanes.get(record.source)
         if lane is not None and record.offset <= lane[1]:
@@ -160,6 +166,7 @@ class Spill:
             try:
                 header = json.loads(line)
                 self.target, self.reason = TargetName(*header["target"]), header["reason"]
+                self.away = bool(header.get("away"))  # earlier versions knew quarantine alone
             except (ValueError, KeyError, TypeError):
                 return  # cut short while it was created: nothing of it was acknowledged
             self._begin = self._end = file.tell()
@@ -197,7 +204,7 @@ class SpillFolder:
                 continue
             (first, *_), _ = spill.read(0, 1)
             said = (spill.target, spill.reason, spill.state)
-            found.append(Found(*said, first, spill.records))
+            found.append(Found(*said, first, spill.records, spill.away))
             self._spills[spill.target] = spill
         return tuple(found)
 
@@ -237,6 +244,11 @@ class SpillFolder:
             for path in self._folder.glob("*.done"):
                 if path not in kept:
                     path.unlink()
+
+
+def _write_header(file: IO[bytes], said: Mapping[str, object]) -> int:
+    file.seek(0)
+    return file.write(json.dumps({"binlogd_spill": 1, **said}).encode() + b"\n")
 
 
 def _read(file: IO[bytes]) -> SpillRecord | None:

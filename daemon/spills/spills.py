@@ -41,7 +41,8 @@ class PipelineSpills:
         """Read again what is no longer in memory, append it and the rest, fsync."""
         try:
             file = self.folder.of(spill.target)
-            return file.append(spill.target, spill.reason, self._records(spill))
+            records = self._records(spill)
+            return file.append(spill.target, spill.reason, records, spill.away)
         except OSError as error:
             raise NotKept(f"the spill of {spill.target}: {error.strerror or error}") from error
         except LogUnreadable as error:
@@ -221,7 +222,7 @@ def open_spills(
         if route is None:
             unwanted.append(str(spill.target))
         else:
-            spills.append(OpenSpill(route, spill.reason, spill.state))
+            spills.append(OpenSpill(route, spill.reason, spill.state, spill.away))
     return spills, unwanted
 
 

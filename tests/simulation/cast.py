@@ -30,10 +30,10 @@ LETTERS = Address(PIPELINE, "dead-letters")
 
 
 def routes(shape: Shape) -> tuple[Route, ...]:
-    """Each table to its own target, and all to a changelog."""
+    """Each table to its own target, and all to a changelog in another sink."""
     return (
         Route(("*",), (), "lake.{database}.{table}", Mode.UPSERT, None, shape=shape),
-        Route(("*",), (), "lake.log.all", Mode.APPEND, None),
+        Route(("*",), (), "log.log.all", Mode.APPEND, None),
     )
 
 
@@ -91,6 +91,9 @@ class Cast:
             quarantine=shape.quarantine,
             processors=shards,
             quarantine_bytes=shape.quarantine_bytes,
+            away_after_s=0.5 if shape.away else None,
+            away_spill_bytes=shape.quarantine_bytes,
+            reread_offsets=shape.reread_offsets,
             ddl=shape.policy,
             loads=loads_of(durable.snapshot),
         )

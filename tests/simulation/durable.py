@@ -33,7 +33,11 @@ class SpillFile(Protocol):
     def state(self) -> SpillState: ...
 
     def append(
-        self, target: TargetName, reason: str, records: Iterable[SpillRecord]
+        self,
+        target: TargetName,
+        reason: str,
+        records: Iterable[SpillRecord],
+        away: bool,
     ) -> SpillState: ...
 
     def read(self, position: int, limit: int) -> tuple[list[SpillRecord], int]: ...
@@ -54,6 +58,7 @@ class SpillDisk:
     """Spill files as they lie there after a crash, and the marks of those that were replayed."""
 
     files: dict[TargetName, tuple[str, list[SpillRecord]]] = field(default_factory=dict)
+    away: dict[TargetName, bool] = field(default_factory=dict)
     done: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
 
     def holds(self, target: str, source: TopicPartition, offset: int) -> bool:
@@ -84,9 +89,17 @@ class MemorySpill:
         size = sum(len(record.value) for record in self._known)
         return SpillState(size, len(self._known), lanes)
 
-    def append(self, target: TargetName, reason: str, records: Iterable[SpillRecord]) -> SpillState:
+    def append(
+        self,
+        target: TargetName,
+        reason: str,
+        records: Iterable[SpillRecord],
+        away: bool,
+    ) -> SpillState:
         """A disk that fails has written some of it: a crash finds that, the next append not."""
         known, lanes = list(self._known), dict(self.state.lanes)
+        if target not in self._disk.files:
+            self._disk.away[target] = away
         reason = self._disk.files.get(target, (reason, []))[0]
         for record in records:
             if record.offset > lanes.get(record.source, (0, NO_OFFSET))[1]:
@@ -136,7 +149,8 @@ class MemoryFolder:
         for target, (reason, records) in self._disk.files.items():
             if records:
                 state = self.of(target).state
-                found.append(Found(target, reason, state, records[0], partial(iter, records)))
+                away, each = self._disk.away[target], partial(iter, records)
+                found.append(Found(target, reason, state, records[0], each, away))
         held = {str(spill.target): spill.state.lanes for spill in found}
         for target_name, mark in listed.items():
             for source, (_, last) in mark.lanes.items():

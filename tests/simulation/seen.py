@@ -24,7 +24,10 @@ def note(seen: Counter[str], event: object) -> None:
         case msg.Dispatched():
             seen.update(runs=bool(event.runs), fragments=bool(event.fragments))
         case fx.Spill():
-            seen.update(Spill=1, LogRange=bool(event.rereads))
+            seen.update(Spill=1, LogRange=bool(event.rereads), away=event.away)
+            seen.update(pieces=bool(event.rereads) and not event.records)
+        case fx.Log(_, "away" | "back" | "away_spill_full" as what):
+            seen[what] += 1
         case fx.ReadSpill() | fx.EndSpill() | fx.KeepDeadLetter():
             seen[type(event).__name__] += 1
         case msg.Reread() | msg.InQuarantine():

@@ -35,6 +35,9 @@ class Shape:
     quarantine: bool = False
     """A target that is refused, is quarantined. Without it nothing is ever refused."""
     quarantine_bytes: int = 1 << 20
+    away: bool = False
+    """One of the two sinks goes away and comes back, and fills its spill meanwhile."""
+    reread_offsets: int = 20_000
     policy: DdlPolicy = field(default_factory=DdlPolicy)
     route: RouteShape = NO_SHAPE
     """What the route of the tables makes of their rows; staged by the real decoder alone."""
@@ -73,4 +76,6 @@ def random_shape(rng: random.Random) -> Shape:
         policy=DdlPolicy(
             drop_column=rng.choice(("keep", "follow")), drop_table=rng.choice(("keep", "follow"))
         ),
+        away=rng.random() < 0.5,
+        reread_offsets=rng.choice((1, 3, 20_000)),
     )

@@ -11,7 +11,7 @@ import msgspec
 
 from tests.simulation.shape import Shape
 
-CHANGELOG = "lake.log.all"
+CHANGELOG = "log.log.all"
 LETTERS = {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}
 
 UNTOLD = 25

@@ -107,13 +107,11 @@ class World(Partitions):
 
     @property
     def ended(self) -> bool:
-        """Whether it has caught up and, if somebody looks after that, nothing is in quarantine."""
+        """Whether it has caught up and, if somebody looks after that, nothing is in a spill."""
         caught_up = any(isinstance(event, msg.CaughtUp) for event in self.heard)
         return caught_up and not (self.operated and self._quarantined())
 
     def _quarantined(self) -> list[tuple[Address, str]]:
-        if not self.durable.shape.quarantine:
-            return []
         return [
             (address, name)
             for address, logic in self.logics.items()
@@ -131,6 +129,8 @@ class World(Partitions):
             self._sink.land()
             if self.operated:
                 self._operate()
+            if self.durable.shape.away and self.rng.random() < 0.1:
+                self._sink.come_and_go()
         if not ready:
             self.now = min(self._wake.values(), default=self.now + 1.0)
             return
@@ -196,7 +196,7 @@ class World(Partitions):
             case fx.WakeAt(when):
                 self._wake[me] = when
             case fx.Log():
-                pass
+                note(self.seen, effect)
             case fx.Reply(value):
                 self._answers[me] = value
             case fx.Hold(held):

@@ -26,11 +26,12 @@ class Writers:
         self._fails = fails
         self._refusals = refusals
         self._refused: set[str] = set()
+        self._away: str | None = None
         self._zombies: list[tuple[str, Callable[[], None]]] = []
 
     def open(self, target: TargetName) -> object:
         """Read a target."""
-        if self._rng.random() < self._fails:
+        if target.sink == self._away or self._rng.random() < self._fails:
             return msg.Failed(target, msg.FailureKind.RETRY, "away")
         return msg.Opened(target, self._sink.open(target))
 
@@ -59,6 +60,8 @@ class Writers:
         Or somebody publishes while it is under way: such a zombie, or another writer's upkeep.
         """
         name = str(batch.target)
+        if batch.target.sink == self._away:
+            raise SinkUnavailable("away")
         self._refuse(name)
         fate = self._rng.random() * 4
         if fate < self._fails:
@@ -89,6 +92,10 @@ class Writers:
             _, publish = self._zombies.pop(self._rng.choice(ripe))
             with suppress(Fenced, LostRace, SinkUnavailable, TargetRefused):
                 publish()
+
+    def come_and_go(self) -> None:
+        """A sink goes away, or is back."""
+        self._away = None if self._away else self._rng.choice(("lake", "log"))
 
     def heal(self) -> None:
         """One of the targets can be written again."""

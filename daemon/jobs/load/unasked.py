@@ -46,7 +46,8 @@ def due(
     busy = under_way | snapshot.rebuilds.keys()
     stand_ins = {rebuild.into for rebuild in snapshot.rebuilds.values()}
     if "reload" in (section.on_refused_target, section.ddl.lossy_change):
-        for target in sorted(snapshot.spills.keys() - busy - stand_ins):
+        shut = {target for target, spill in snapshot.spills.items() if not spill.away}
+        for target in sorted(shut - busy - stand_ins):
             if often(own, target, now_ms) < 3:
                 yield target, RELOAD
     if section.load == "on-first-sight":

@@ -113,7 +113,8 @@ def not_following(snapshot: Snapshot, target: str) -> str | None:
     Messages that are spilled count as done, and a table that is rebuilt is not written meanwhile.
     """
     if target in snapshot.spills:
-        return "it is in quarantine: its changes are in its spill"
+        why = "its sink is away" if snapshot.spills[target].away else "it is in quarantine"
+        return f"{why}: its changes are in its spill"
     if target in snapshot.rebuilds:
         return "it is being rebuilt or loaded"
     return None

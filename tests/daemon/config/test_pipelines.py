@@ -94,7 +94,9 @@ def test_a_variable_that_is_not_set_is_named_with_its_key(tmp_path: Path) -> Non
 def test_an_unknown_key_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
     """A typo must not be a silent default."""
     (found,) = problems(tmp_path, BASE + PIPELINE + 'modee = "append"\n')
-    assert found.startswith("pipeline.shop.modee: unknown key; allowed: database, databases, ddl, ")
+    assert found.startswith(
+        "pipeline.shop.modee: unknown key; allowed: away_after_s, away_spill_bytes, database, "
+    )
     assert " mode, " in found
 
 
