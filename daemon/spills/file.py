@@ -135,8 +135,10 @@ class Spill:
         if self.target is None:  # nothing was ever spilled
             return
         done = self.path.with_suffix(".done")
-        lasts = {source: last for source, (_, last) in self._lanes.items()}
-        _write_done(done, {**_read_done(done), **lasts})
+        lasts = _read_done(done)  # of an earlier spill, which may have gone further
+        for source, (_, last) in self._lanes.items():
+            lasts[source] = max(last, lasts.get(source, last))
+        _write_done(done, lasts)
         self.path.unlink(missing_ok=True)
         _sync_folder(self.path.parent)
         self.target = None

@@ -129,7 +129,8 @@ class MemorySpill:
             raise OSError("it can't be let go")
         self._disk.files.pop(self._target, None)
         lasts = self._disk.done.setdefault(str(self._target), {})
-        lasts |= {source: last for source, (_, last) in self.state.lanes.items()}
+        for source, (_, last) in self.state.lanes.items():
+            lasts[source] = max(last, lasts.get(source, last))
         self._known = []
         if self._failing():
             raise OSError("its folder can't be synced")
