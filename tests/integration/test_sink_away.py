@@ -172,7 +172,7 @@ def write_config(rig: Rig, *servers: Postgres) -> Path:
 
 def status(rig: Rig) -> list[dict[str, object]]:
     """What the daemon says of the targets that are away."""
-    document = control.ask(rig.folder / "state", {"command": "status"})
+    document = control.ask(rig.folder / "state", {"ask": "status"})
     (pipeline,) = document["pipelines"]
     return [
         {"target": t["target"], "phase": t["phase"], **t["away"]}

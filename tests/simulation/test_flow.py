@@ -116,7 +116,7 @@ def test_each_feature_occurs_often() -> None:
         "AddColumn", "DropColumn", "RenameColumn", "TruncateTable", "DropTable", "moves_to",
         "takes_from", "Spill", "EndSpill", "KeepDeadLetter", "RACED", "REFUSED", "WAITS",
         "runs", "fragments", "lanes", "minimal", "LogRange", "Reread",
-        "amid", "begun", "marks_alone", "renamed_amid",
+        "away", "back", "pieces", "amid", "begun", "marks_alone", "renamed_amid",
     ):  # fmt: skip
         assert counts[name] >= 3, (name, counts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -197,8 +198,27 @@ def test_a_spill_that_has_half_ended_ends_when_it_is_asked_again(
     assert SpillFolder(tmp_path, "p").found(listed) == ()
 
 
+def test_a_replayed_spill_vouches_for_what_an_earlier_one_did(tmp_path: Path) -> None:
+    """The offset file may list the earlier one still, which went further."""
+    made = spill(tmp_path)
+    made.append(T, "why", RECORDS)
+    listed = {str(T): mark_of(made)}
+    made.end()
+    made.append(T, "why", RECORDS[:1])
+    made.end()
+    assert SpillFolder(tmp_path, "p").found(listed) == ()
+
+
+def test_a_spill_says_that_its_sink_was_away(tmp_path: Path) -> None:
+    """A start releases it by itself."""
+    spill(tmp_path).append(T, "why", RECORDS, away=True)
+    (found,) = SpillFolder(tmp_path, "p").found({})
+    assert found.away
+
+
 def test_the_offset_file_keeps_what_spills_hold() -> None:
     """And is read by a person's edit, too."""
     mark = SpillMark(10, {S1: (3, 7)})
-    snapshot = Snapshot("p", "g", spills={str(T): mark})
-    assert decode(encode(snapshot), edited=True) == snapshot
+    for each in (mark, replace(mark, away=True)):
+        snapshot = Snapshot("p", "g", spills={str(T): each})
+        assert decode(encode(snapshot), edited=True) == snapshot

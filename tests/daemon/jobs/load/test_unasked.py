@@ -88,6 +88,12 @@ def test_not_while_it_is_loaded_already(tmp_path: Path) -> None:
     assert not found(tmp_path, [], here, **how)
 
 
+def test_not_where_its_sink_is_away(tmp_path: Path) -> None:
+    """It has all its messages, and goes on by itself."""
+    here = replace(snapshot(), spills={BAD: SpillMark(1, {P0: (1, 2)}, away=True)})
+    assert not found(tmp_path, [], here, on_refused_target="reload")
+
+
 def test_after_three_reloads_in_an_hour_it_stays_in_quarantine(tmp_path: Path) -> None:
     """Those that people asked for don't count, nor those of before."""
     how = {"on_refused_target": "reload"}
