@@ -130,16 +130,11 @@ def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
     for name, spill in sorted(recorded.spills.items()):
         held = sorted(str(s) for s in spill.lanes if s in request.sources)
         if held and request.target in (None, name):
-            if spill.away:
-                yield (
-                    f"{name} has messages of {', '.join(held)} in its spill, because its sink is "
-                    "away: wait until it has caught up, or reset others one by one with --table"
-                )
-                continue
+            how = "is away, and keeps" if spill.away else "is in quarantine with"
+            way = "wait for its sink" if spill.away else "release it first (`binlogd tables retry`)"
             yield (
-                f"{name} is in quarantine with messages of {', '.join(held)}: release it first "
-                "(`binlogd tables retry`), or where no route wants it any more give it up "
-                f"(`binlogd tables discard {name}`); or reset others one by one with --table"
+                f"{name} {how} messages of {', '.join(held)}: {way}, or where no route wants it "
+                f"any more give it up (`binlogd tables discard {name}`); or reset others one by one with --table"
             )
 
 

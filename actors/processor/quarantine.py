@@ -75,7 +75,6 @@ class Quarantines:
     ) -> list[object]:
         """Spill what is held from the first unwritten message on, of lanes that are still ours:
         ``epochs`` are the present ones. ``away``: its sink does not answer.
-
         A write that is in flight goes on; if it lands, the marks drop its part of the replay.
         """
         quarantine = Quarantine(reason, SpillState(), away=away, since=now)
@@ -84,12 +83,11 @@ class Quarantines:
             for source, epoch, first, last in no_more_at_hand(buffer)
             if epochs.get(source) == epoch
         )
-        chunks = [*chunks_of(buffer.life.closing, now), *buffer.queue.chunks]
         for source, (epoch, last) in covered(buffer).items():
             if epochs.get(source) == epoch:
                 quarantine.through[source] = last
                 quarantine.epochs[source] = epoch
-        for chunk in chunks:
+        for chunk in (*chunks_of(buffer.life.closing, now), *buffer.queue.chunks):
             if epochs.get(chunk.source) != chunk.epoch:
                 continue
             # Not what the target has: a release would find its mark beyond the spill.

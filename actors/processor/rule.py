@@ -104,9 +104,8 @@ class ProcessorLogic:
         )
         self._releases = Releases(address)
         self._absences = Absences(self._quarantines, self._releases, settings.away_after_s)
-        self._relief = Relief(
-            settings, self._absences, self._may_stage_behind, self._batches.stage_behind
-        )
+        staging = self._may_stage_behind, self._batches.stage_behind
+        self._relief = Relief(settings, self._absences, *staging)
         self._recorded = dict(recorded or {})
         for spill in spills:
             buffer = self._new_buffer(spill.route)

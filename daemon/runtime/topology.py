@@ -214,13 +214,9 @@ class Topology:
         section = config.pipeline[parts.name]
         reader = open_source(config, parts.name).reader()
         own = PipelineSpills(parts.spill_folder, reader, format_, router)
-        mine = [
-            found
-            for found in parts.found
-            if shard_of(str(found.target), config.daemon.processors) == address.number
-        ]
-        spills, _ = open_spills(mine, format_, router)
         processors, share = config.daemon.processors, config.memory_shares()[parts.name]
+        mine = [f for f in parts.found if shard_of(str(f.target), processors) == address.number]
+        spills, _ = open_spills(mine, format_, router)
         held = config.memory.buffer_bytes(share, processors)
         settings = ProcessorSettings(
             batch_messages=config.batch.max_messages,
