@@ -134,7 +134,8 @@ def _in_the_way(recorded: Snapshot, request: ResetRequest) -> Iterator[str]:
             way = "wait for its sink" if spill.away else "release it first (`binlogd tables retry`)"
             yield (
                 f"{name} {how} messages of {', '.join(held)}: {way}, or where no route wants it "
-                f"any more give it up (`binlogd tables discard {name}`); or reset others one by one with --table"
+                f"any more give it up (`binlogd tables discard {name}`); or reset others one by "
+                "one with --table"
             )
 
 
