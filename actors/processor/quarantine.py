@@ -19,7 +19,7 @@ from actors.contract.addresses import Address
 from actors.contract.spills import SpillRecord, SpillState
 from actors.processor.buffer import TargetBuffer
 from actors.processor.life import Phase
-from actors.processor.limits.full import drop_waiting, full
+from actors.processor.limits.full import drop_waiting, follows, full
 from actors.processor.loads import Loads
 from actors.processor.quarantine_state import Quarantine
 from actors.processor.undone import chunks_of, covered, into_quarantine, no_more_at_hand
@@ -175,7 +175,7 @@ class Quarantines:
             return []  # nothing may follow the gap: it stays as it is until the next start
         if quarantine.retry_at is not None and now < quarantine.retry_at:
             return []
-        if self._spill_due(quarantine, now, draining):
+        if self._spill_due(buffer, quarantine, now, draining):
             return self._spill(buffer, now)
         if not (quarantine.releasing and buffer.life.phase is Phase.READY and buffer.settled):
             return []
@@ -203,17 +203,19 @@ class Quarantines:
         if quarantine.releasing and ready and (quarantine.read_all or not draining):
             # A page that held replays alone has no write whose end would go on.
             return 0.0
-        if not quarantine.waiting or quarantine.read_all or quarantine.full:
+        if not quarantine.waiting or follows(buffer, quarantine) or quarantine.full:
             return None
         return quarantine.waiting[0].since + self._settings.age_s
 
-    def _spill_due(self, quarantine: Quarantine, now: float, draining: bool) -> bool:
+    def _spill_due(
+        self, buffer: TargetBuffer, quarantine: Quarantine, now: float, draining: bool
+    ) -> bool:
         settings = self._settings
         if quarantine.idle or quarantine.ending:
             return False
         size = quarantine.waiting_bytes
-        if quarantine.read_all and size < settings.page_bytes and not draining:
-            return False  # the replay is nearly over: what waits follows it without a detour
+        if follows(buffer, quarantine) and size < settings.page_bytes and not draining:
+            return False
         first = quarantine.waiting[0].since if quarantine.waiting else now
         retrying = quarantine.retry_at is not None or bool(quarantine.rereads)
         aged = now >= first + settings.age_s or size >= settings.page_bytes

@@ -45,7 +45,12 @@ class Absences:
     ) -> list[object]:
         """Spill a target whose sink has been silent for too long, or begin its release."""
         buffer.note_asked(now)
-        if buffer.quarantine is not None:
+        quarantine = buffer.quarantine
+        if quarantine is not None and draining and quarantine.away and buffer.life.waiting:
+            # A stop does not wait for the sink: the spill has what is in the write.
+            why = "the daemon stops, and its sink takes no write"
+            return self._quarantines.relapse(buffer, why, now, refused=False)
+        if quarantine is not None:
             return self._releases.of_away(buffer, draining)
         due_at = self.due_at(buffer)
         if due_at is None or now < due_at:

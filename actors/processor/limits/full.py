@@ -1,4 +1,4 @@
-"""A spill at its bound: what is said, and what a stop drops because there is no room for it."""
+"""What goes into a spill and what waits: at its bound, at a stop, at the end of its replay."""
 
 from __future__ import annotations
 
@@ -35,3 +35,9 @@ def drop_waiting(buffer: TargetBuffer, quarantine: Quarantine) -> list[object]:
     what = "its spill" if quarantine.away else "its quarantine"
     fields = {"target": buffer.name, "messages": messages, "reason": f"{what} is full"}
     return [fx.Log("warning", "left_for_the_next_start", fields)]
+
+
+def follows(buffer: TargetBuffer, quarantine: Quarantine) -> bool:
+    """Whether the replay is nearly over, and what waits follows it without a detour. Not where the
+    sink lets itself be read and takes no write."""
+    return quarantine.read_all and not (quarantine.away and buffer.life.attempts > 1)
