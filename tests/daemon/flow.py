@@ -40,6 +40,8 @@ class Log:
     """Topics of one partition each, shared by all pipelines and daemons of a test."""
 
     def __init__(self) -> None:
+        self.rebalances = False
+        """Whether each group takes its partitions away at every other poll, and gives them back."""
         self._lock = threading.Lock()
         self._records: dict[str, list[bytes]] = {}
 
@@ -102,6 +104,11 @@ class LogConsumer:
         """See ``RecordSource``."""
         if not self._at:
             self._assign([TopicPartition(topic, 0) for topic in self._topics])
+        elif self._log.rebalances:
+            assert self._listener is not None
+            self._listener.revoked(msg.Revoked(tuple(self._at)))
+            self._at.clear()
+            return msg.Polled()
         batches = []
         for place, at in self._at.items() if not self._paused else ():
             if values := self._log.read(place.topic, at, max_messages):

@@ -210,3 +210,18 @@ def test_a_pipeline_with_a_job_does_not_go(flow: Flow) -> None:
     flow.ask("resume", pipeline="q")
     flow.until(lambda: [job["state"] for job in flow.ask("jobs")] == ["done"])
     assert flow.reload()[1] == []
+
+
+def test_a_group_that_rebalances_meanwhile(flow: Flow) -> None:
+    """A pipeline that changes and one that begins, while partitions come and go: each row once."""
+    flow.log.rebalances = True
+    for number in range(20):
+        flow.insert("t", "a", 50)
+        flow.insert("t", "b", 5)
+        if number == 5:
+            flow.write(pipeline("p", "t", "a*", QUARANTINE) + Q)
+            assert flow.reload()[1] == []
+    flow.log.rebalances = False
+    flow.applied("a", 1000)
+    flow.applied("b", 100)
+    assert {p["stage"] for p in flow.pipelines().values()} == {"running"}
