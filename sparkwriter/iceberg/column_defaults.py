@@ -14,6 +14,7 @@ from actors.contract.ports import TargetRefused
 from actors.contract.writes import StagedBatch
 from changes.model import AddColumn, Mode
 from sparkwriter.iceberg.java import LakeTable
+from sparkwriter.iceberg.java_fields import default_json
 from sparkwriter.iceberg.look import Seen
 from sparkwriter.sql.plan import string_literal
 from sparkwriter.sql.schema import LakeColumn, lake_column, spark_type
@@ -61,7 +62,7 @@ def _json(table: LakeTable, step: AddColumn, type_: str) -> object:
     if step.default is None:
         return None
     try:
-        return table.default_json(step.default, LakeColumn(step.column.name, type_))
+        return default_json(table.jvm, step.default, LakeColumn(step.column.name, type_))
     except TargetRefused:
         return lake_column(step.column)
 

@@ -20,6 +20,7 @@ from offsets.fence import Marks
 from sparkwriter.iceberg.catalog import LakeCatalog
 from sparkwriter.iceberg.doubts import set_mark
 from sparkwriter.iceberg.equality import is_empty
+from sparkwriter.iceberg.java_fields import set_fields
 from sparkwriter.iceberg.look import DROPPED, KEPT, KEYS, RENAMING, Seen
 from sparkwriter.iceberg.marks import HWM
 from sparkwriter.iceberg.publish import change_table, create_branch, drop_branch, publish_branch
@@ -87,7 +88,7 @@ def _also(seen: Seen, change: TableChange, of: TableName | None) -> Callable[[Ja
             raise SinkUnavailable("others changed the table's columns meanwhile")
         if after.fields != before.fields:
             with only_names():
-                seen.table.set_fields(builder, after.fields)
+                set_fields(seen.table, builder, after.fields)
         properties = dict(source_text(of))
         if after.keys != before.keys:
             properties[KEYS] = json.dumps(list(after.keys), ensure_ascii=False)
